@@ -1,45 +1,55 @@
 """Whether the payload of a saved turn says what the turn says: the text may have been edited.
 
 A payload is what goes back to its provider, and results answer the calls of the turn. Where the two
-differ, every request would be refused from then on. Only the payload's dialect can tell, which
-stands in a layer above: it is asked by its name, and only where there is something to ask.
+differ, the program and the provider would go on in two conversations. Only the payload's dialect
+can tell, which stands in a layer above: it is asked by its name, and only where there is something
+to ask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._schema.stand_in import own_name
 from ..errors import DialectError
 from .dialect_named import dialect_named
-from .metadata import ToolMetadata
+
+if TYPE_CHECKING:
+    from .assistant import AssistantTurn
 
 
-def checked_payload(payload: Any, dialect: str | None, calls: Sequence[ToolMetadata]) -> Any:
-    """Give the payload of a saved turn as its dialect reads it.
-
-    Args:
-        payload: What was saved.
-        dialect: The name of its dialect.
-        calls: The calls of the turn.
+def read_payload(payload: Any, dialect: str | None) -> AssistantTurn | None:
+    """Give the turn that a saved payload makes; None where no dialect replays it.
 
     Raises:
-        ValueError: It is none of its dialect, or makes other calls than the turn.
+        ValueError: It is no response of its dialect.
     """
     module = dialect_named(dialect)
     if module is None or not isinstance(payload, dict):
-        return payload  # What no dialect replays goes out in the neutral view.
+        return None  # It goes out in the neutral view.
     try:
-        said = module.decode(payload)
+        said: AssistantTurn = module.decode(payload)
     except DialectError as error:
         raise ValueError(f"it is no response of the turn's dialect ({error})") from None
-    # The neutral items are what the program reads, the payload is what goes back: an edit of one
-    # alone would let the program answer calls that the provider never made.
-    asked, found = ([(call.id, call.name) for call in each] for each in (calls, said.tool_calls))
+    return said
+
+
+def check_payload(turn: AssistantTurn, said: AssistantTurn) -> None:
+    """Compare a saved turn with the turn that its payload makes.
+
+    What differs is named and not quoted: it may be secret.
+
+    Raises:
+        ValueError: They make other calls, or say another text.
+    """
+    asked, found = ([(call.id, call.name) for call in each.tool_calls] for each in (turn, said))
     if len(asked) != len(found) or not all(map(_is_same, asked, found)):
         raise ValueError(f"the turn makes the calls {asked}, and its payload makes {found}")
-    return said.payload
+    for call, other in zip(turn.tool_calls, said.tool_calls, strict=True):
+        if call.arguments != other.arguments:
+            raise ValueError(f"call {call.id!r} of the turn has other arguments than its payload")
+    if (turn.text, turn.refusal) != (said.text, said.refusal):
+        raise ValueError("the turn says another text than its payload")
 
 
 def _is_same(one: tuple[str, str], other: tuple[str, str]) -> bool:

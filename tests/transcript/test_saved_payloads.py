@@ -39,6 +39,19 @@ def renamed_call(data: dict[str, Any]) -> None:
     data["items"][1]["items"][2]["name"] = data["items"][3]["name"] = "subtract"
 
 
+def other_text(data: dict[str, Any]) -> None:
+    data["items"][1]["items"][0]["text"] = "No"
+
+
+def other_arguments(data: dict[str, Any]) -> None:
+    data["items"][1]["items"][2]["arguments"] = data["items"][3]["arguments"] = '{"a":1,"b":3}'
+
+
+def edited_payload(data: dict[str, Any]) -> None:
+    turn = data["items"][1]
+    turn["payload"] = json.loads(json.dumps(turn["payload"]).replace('"So"', '"No"'))
+
+
 def empty_payload(data: dict[str, Any]) -> None:
     data["items"][1]["payload"] = {}
 
@@ -56,6 +69,9 @@ def other_dialect(data: dict[str, Any]) -> None:
     [
         (dropped_call, "its payload makes"),
         (renamed_call, "its payload makes"),
+        (other_text, "another text than its payload"),
+        (edited_payload, "another text than its payload"),
+        (other_arguments, "call '.*' of the turn has other arguments"),
         (empty_payload, "no response of the turn's dialect"),
         (other_dialect, "no response of the turn's dialect"),
     ],
@@ -63,7 +79,7 @@ def other_dialect(data: dict[str, Any]) -> None:
 def test_a_turn_that_contradicts_its_payload_is_refused(
     dialect: ModuleType, edit: Callable[[Any], None], said: str
 ) -> None:
-    """A saved turn whose payload makes other calls, or is of no use to its dialect, is refused."""
+    """A saved turn is refused whose payload says or asks anything else, or is not its dialect's."""
     data = saved(dialect)
     edit(data)
     with pytest.raises(TranscriptError, match=rf"at \$\.items\[1\]\.payload: .*{said}"):
