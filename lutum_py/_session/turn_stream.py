@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .._declare.answer import Answer
 from .._round.read_turn import by_own_names, names_known
@@ -33,6 +33,7 @@ class _StreamOutcome(Generic[Outcome]):
     def __init__(self, model: AnyModel, prepared: Prepared) -> None:
         self._model = model
         self._prepared = prepared
+        self._known = names_known(prepared.toolset._by_name, prepared.answer)
         self._outcome: Outcome | None = None
         self._is_started = False
         self._text = PartialJson()
@@ -70,8 +71,7 @@ class _StreamOutcome(Generic[Outcome]):
 
     def _see(self, event: StreamEvent) -> StreamEvent:
         """Take an event in, and give it with the tools' own names."""
-        if event.__class__ in _NAMING:
-            event = self._by_own_names(event)
+        event = self._by_own_names(event)
         answer = self._prepared.answer
         if answer is not None:
             self._see_answer(answer, event)
@@ -80,15 +80,13 @@ class _StreamOutcome(Generic[Outcome]):
         return event
 
     def _by_own_names(self, event: StreamEvent) -> StreamEvent:
-        prepared = self._prepared
-        known = names_known(prepared.toolset._by_name, prepared.answer)
         if isinstance(event, CallStarted):
-            return replace(event, name=own_name(event.name, known))
+            return replace(event, name=own_name(event.name, self._known))
         if isinstance(event, CallCompleted):
             call = event.metadata
-            return CallCompleted(event.index, replace(call, name=own_name(call.name, known)))
+            return CallCompleted(event.index, replace(call, name=own_name(call.name, self._known)))
         if isinstance(event, TurnFinished):
-            return TurnFinished(by_own_names(event.turn, known))
+            return TurnFinished(by_own_names(event.turn, self._known))
         return event
 
     def _see_answer(self, answer: Answer[Any], event: StreamEvent) -> None:
@@ -119,9 +117,6 @@ class _StreamOutcome(Generic[Outcome]):
                 where="end",
             )
         return self._outcome
-
-
-_NAMING: Final = frozenset({CallStarted, CallCompleted, TurnFinished})
 
 
 class TurnStream(_StreamOutcome[Outcome]):

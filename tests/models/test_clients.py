@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from lutum_py import Session
+from lutum_py import NeedsTools, Session, Toolset, tool_fn
+from lutum_py.dialects import openai_chat as openai_dialect
 from lutum_py.errors import MisuseError
 from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses
 from tests.cases import over
@@ -221,6 +222,24 @@ def test_extras_may_take_the_place_of_tools(strict: bool) -> None:
     model = OpenAIChat(chat_client(create), MODEL, strict=strict)
     begun().text_turn(model).tools(Sums).extra({"tools": "own"}).collect_sync()
     assert asked[0]["tools"] == "own"
+
+
+@over("sent", ["math.half", openai_dialect.wire_name("math.half")])
+def test_strict_arguments_are_read_by_either_name(sent: str) -> None:
+    """The `null` of a strict schema is left out again, by whichever name the model called."""
+
+    @tool_fn(name="math.half")
+    def half(of: int = 4) -> int:
+        return of // 2
+
+    said = Said(calls=(("c1", sent, {"of": None}),))
+    client = chat_client(lambda **_: openai_chat.response(said))
+    model = OpenAIChat(client, MODEL, strict=True)
+    outcome = begun().text_turn(model).tools(Toolset.of("Halves", half)).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    call = outcome.round.expect_one()
+    assert (call.name, call.metadata.arguments) == ("math.half", "{}")
+    outcome.round.discard()
 
 
 def test_every_model_is_tested() -> None:
