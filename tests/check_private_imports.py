@@ -21,6 +21,7 @@ MAY: Final = {
     "cli/test_schema_verdict.py": "the same proof, against values that are tried",
     "dialects/test_every_dialect.py": "the dialects as scripted models write them",
     "dialects/test_first_look.py": "the first look of `check`, against the whole check",
+    "dialects/test_schema_conjunctions.py": "two schemas in one, for any two and any value",
     "dialects/test_schema_restore.py": "what a schema lost on its way out, put back into arguments",
     "dialects/test_stream_parts.py": "the parsers that the streams of the dialects share",
     "execution/makespan.py": "the turns of calls, against list scheduling",

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from .._text.json import is_array, is_object, json_key, shorten
 from ..errors import MissingExtraError, ToolDefinitionError
-from .schema_reader import fault_in, localized
+from .schema_reader import checkable, fault_in
 from .secrets import Masking
 
 
@@ -73,7 +73,7 @@ def _validator(kind: Any, schema: Any, **rules: Any) -> Any:
         validators: Any = untyped
         bounded = validators.extend(bounded, rules)
     # With a registry of its own it never asks the network for what a reference names.
-    return bounded(localized(schema), registry=EMPTY_REGISTRY)
+    return bounded(checkable(schema), registry=EMPTY_REGISTRY)
 
 
 @cache

@@ -6,6 +6,7 @@ reference leads to a place in the same document, or nowhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin
@@ -57,6 +58,9 @@ REMARKS: Final = frozenset({"title", "description", "examples", "$comment", "dep
 _SAME_VALUE: Final = frozenset({*UNIONS, "allOf", "not", "if", "then", "else", "dependentSchemas"})
 """Keywords whose schemas are held against the very value that the schema with the keyword is."""
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_MARKS: Final = {"$dynamicRef": "$dynamicAnchor", "$recursiveRef": "$recursiveAnchor"}
+"""Keywords of references that mean another place, by the way there, and what marks the places."""
+_OLD: Final = re.compile(r"json-schema\.org/draft-0[3-7]/")
 _MOST: Final = 5_000
 """So many schemas may be held against one value: more is no schema that somebody wrote by hand."""
 _DEEPEST: Final = 50
@@ -234,14 +238,16 @@ class _Document:
 
     def __init__(self, root: Any) -> None:
         self._root = root
+        self._is_old = is_old(root)
         self._named: dict[str, Steps] = {}
+        self._marked: dict[tuple[str, Any], list[Steps]] = {}
         self.places: dict[Steps, _Place] = {}
         self._walk(_Place((), root, ""))
         waiting = list(self.places.values())
         while waiting:
-            for _, target in self.targets(waiting.pop()):
+            for target in (each for _, meant in self.targets(waiting.pop()) for each in meant):
                 # A reference may lead below a keyword that holds no schemas.
-                if target is not None and target not in self.places:
+                if target not in self.places:
                     part = follow(reference_to(target), root)
                     waiting += self._walk(_Place(target, part, self.places[()].base))
 
@@ -250,12 +256,17 @@ class _Document:
         waiting = [first]
         for found in waiting:  # which grows
             steps, schema, around, depth = found.steps, found.schema, found.base, found.depth
-            own = schema.get("$id") if is_object(schema) else None
-            base = _joined(around, own)[0] if isinstance(own, str) else around
+            said = schema if is_object(schema) else {}
+            own = None if self._is_old and "$ref" in said else said.get("$id")
+            base, anchor = _joined(around, own) if isinstance(own, str) else (around, None)
             self._named.setdefault(base, steps)
-            for key in ("$anchor", "$dynamicAnchor") if is_object(schema) else ():
-                if isinstance(schema.get(key), str):
-                    self._named.setdefault(f"{base}#{schema[key]}", steps)
+            # Before 2019, an identifier that is a fragment was what `$anchor` is now.
+            for name in (anchor, said.get("$anchor"), said.get("$dynamicAnchor")):
+                if isinstance(name, str):
+                    self._named.setdefault(f"{base}#{name}", steps)
+            for mark in _MARKS.values():
+                if mark in said:
+                    self._marked.setdefault((mark, str(said[mark])), []).append(steps)
             place = self.places[steps] = _Place(steps, schema, base, depth)
             walked.append(place)
             waiting += [
@@ -264,13 +275,20 @@ class _Document:
             ]
         return walked
 
-    def targets(self, place: _Place) -> Iterator[tuple[str, Steps | None]]:
-        """Give each reference at a place, by its keyword, and where it leads; None for nowhere."""
+    def targets(self, place: _Place) -> Iterator[tuple[str, list[Steps]]]:
+        """Give each reference at a place, by its keyword, and what it may mean: nothing, if lost.
+
+        A dynamic one means the outermost of the places of one mark that were passed on the way.
+        """
         for keyword in _REFERENCES if is_object(place.schema) else ():
-            if keyword in place.schema:
-                reference = place.schema[keyword]
-                is_text = isinstance(reference, str)
-                yield keyword, self._target(reference, place.base) if is_text else None
+            reference = place.schema.get(keyword)
+            target = self._target(reference, place.base) if isinstance(reference, str) else None
+            if target is not None:
+                mark = "True" if keyword == "$recursiveRef" else str(reference).partition("#")[2]
+                marked = self._marked.get((_MARKS.get(keyword, ""), mark), ())
+                yield keyword, [*marked] if target in marked else [target]
+            elif keyword in place.schema:
+                yield keyword, []
 
     def _target(self, reference: str, base: str) -> Steps | None:
         resource, fragment = _joined(base, reference)
@@ -282,9 +300,51 @@ class _Document:
         found = _descended(self._root, reference_to(begin)[1:] + fragment)
         return None if found is None else found[0]
 
+    def is_dynamic(self) -> bool:
+        """Whether a reference means one place or another, by the way there."""
+        found = (meant for place in self.places.values() for _, meant in self.targets(place))
+        return any(len(meant) > 1 for meant in found)
+
+    def localized(self) -> Any:
+        """Write every reference from the root, as `localized` tells it."""
+        # Most schemas write every reference as `#/$defs/a` already: those are not copied.
+        if any(
+            keyword != "$ref"
+            or _fragment_of(place.schema[keyword]) is None
+            or place.base != self.places[()].base
+            for place in self.places.values()
+            for keyword, meant in self.targets(place)
+            if meant
+        ):
+            return self._copied(self._root, ())
+        return self._root
+
+    def _copied(self, value: Any, steps: Steps) -> Any:
+        if is_array(value):
+            return [self._copied(part, (*steps, at)) for at, part in enumerate(value)]
+        if not is_object(value):
+            return value
+        made = {key: self._copied(part, (*steps, key)) for key, part in value.items()}
+        place = self.places.get(steps)
+        if place is None:
+            return made
+        if steps and isinstance(value.get("$id"), str):
+            del made["$id"]
+        for keyword, meant in self.targets(place):
+            written = [{"$ref": reference_to(each)} for each in meant]
+            if len(written) > 1:
+                # The keyword stays: what it means is narrower than all that it may mean.
+                made["allOf"] = [*made.get("allOf", ()), {"anyOf": written}]
+            elif written and keyword == "$ref":
+                made.update(*written)
+            elif written:
+                del made[keyword]
+                made["allOf"] = [*made.get("allOf", ()), *written]
+        return made
+
     def beside(self, place: _Place) -> Iterator[Steps]:
         """Give the places whose schemas are held against the same value."""
-        yield from (target for _, target in self.targets(place) if target is not None)
+        yield from (each for _, meant in self.targets(place) for each in meant)
         for keyword, step, _ in subschemas(place.schema):
             if keyword in _SAME_VALUE:
                 yield (*place.steps, keyword, *([] if step is None else [step]))
@@ -317,36 +377,26 @@ def localized(root: Any) -> Any:
     """Give a schema in which every reference is written from the root, as in `#/$defs/a`.
 
     One that has identifiers and anchors inside is copied without them; any other is given back.
-    What leads nowhere stays as it is.
+    Beside a reference that is dynamic stands a union of all that it may mean. What leads nowhere
+    stays as it is.
     """
     if not is_object(root) or _is_plain(root):
         return root
-    document = _Document(root)
-    # Most schemas write every reference as `#/$defs/a` already: those are not copied.
-    if not any(
-        _fragment_of(place.schema[keyword]) is None or place.base != document.places[()].base
-        for place in document.places.values()
-        for keyword, target in document.targets(place)
-        if target is not None and keyword == "$ref"
-    ):
+    return _Document(root).localized()
+
+
+def checkable(root: Any) -> Any:
+    """Give a schema as a validator needs it: localized, if no reference in it is dynamic."""
+    if not is_object(root) or _is_plain(root):
         return root
+    document = _Document(root)
+    return root if document.is_dynamic() else document.localized()
 
-    def copied(value: Any, steps: Steps) -> Any:
-        if is_array(value):
-            return [copied(part, (*steps, at)) for at, part in enumerate(value)]
-        if not is_object(value):
-            return value
-        made = {key: copied(part, (*steps, key)) for key, part in value.items()}
-        place = document.places.get(steps)
-        if place is not None:
-            if steps and isinstance(value.get("$id"), str):
-                del made["$id"]
-            for keyword, target in document.targets(place):
-                if target is not None and keyword == "$ref":
-                    made[keyword] = reference_to(target)
-        return made
 
-    return copied(root, ())
+def is_old(root: Any) -> bool:
+    """Whether a schema is of a draft before 2019, in which a reference hides what is beside it."""
+    named = root.get("$schema") if is_object(root) else None
+    return isinstance(named, str) and _OLD.search(named) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,8 +430,8 @@ def fault_in(root: Any) -> SchemaFault | None:
                 f"more than {_DEEPEST} schemas stand in each other",
                 "Put parts of it under `$defs`, and refer to them.",
             )
-        for keyword, target in document.targets(place):
-            if target is None:
+        for keyword, meant in document.targets(place):
+            if not meant:
                 return SchemaFault(
                     _path_of_steps(place.steps),
                     f"it refers to {shorten(place.schema[keyword])}, which is nowhere in it; "

@@ -127,8 +127,10 @@ FORMLESS: list[tuple[Any, str]] = [
     ({"type": "array", "items": True}, "any value"),
     ({"minimum": 3}, "the type is left open"),
     ({"enum": [{"a": 1}]}, "no plain one"),
-    ({"anyOf": [{"type": "object"}], "properties": {"a": {}}}, "both properties and"),
-    ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "different things of `type`"),
+    ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "no value is taken"),
+    ({"type": "integer", "enum": ["a"]}, "no value is taken"),
+    ({"not": {}}, "no value is taken"),
+    (False, "no value is taken"),
 ]
 
 
@@ -250,3 +252,18 @@ def test_strict_anthropic_holds_the_documented_numbers() -> None:
     wide = {f"p{n}": {"type": ["integer", "null"]} for n in range(17)}
     with pytest.raises(ToolDefinitionError, match="17 properties of several types"):
         strict_anthropic(wide, required=list(wide))
+
+
+def test_an_optional_property_of_an_open_type_may_be_left_out() -> None:
+    """Null is offered for it, though its own schema says nothing of null."""
+    compiled = strict_openai({"a": {"properties": {"b": {"type": "string"}}, "required": ["b"]}})
+    jsonschema.validate({"a": None}, compiled.schema)
+    jsonschema.validate({"a": {"b": "x"}}, compiled.schema)
+    assert compiled.decoder({"a": None}) == {}
+
+
+@pytest.mark.parametrize("compiled", [strict_openai, strict_anthropic])
+def test_tuples_of_an_open_end_are_refused(compiled: Any) -> None:
+    """Items of any value have no form, behind others as little as alone."""
+    with pytest.raises(ToolDefinitionError, match="any value is taken"):
+        compiled({"a": {"prefixItems": [{"type": "string"}], "items": True}}, required=["a"])

@@ -94,7 +94,7 @@ def compile_schema(
 
 def _compiled(definition: ToolDef, facts: SchemaFacts, strict: bool) -> CompiledSchema:
     losses: list[SchemaLoss] = []
-    source = plain_schema(definition)
+    source = plain_schema(definition, losses)
     rules = facts.strictness if strict else None
     if rules is None:
         schema = object_root(definition.name, source, losses)

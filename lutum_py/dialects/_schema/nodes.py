@@ -13,6 +13,7 @@ from ..._schema.schema_reader import (
     Node,
     fault_in,
     follow,
+    is_old,
     localized,
     reference_to,
     subschemas,
@@ -23,6 +24,19 @@ from ...errors import ToolDefinitionError
 
 DEFS: Final = "#/$defs/"
 _DEFINITIONS: Final = ("definitions", "$defs")
+_UNTOLD: Final = frozenset(
+    {
+        *_DEFINITIONS,
+        "$schema",
+        "$id",
+        "$anchor",
+        "$dynamicAnchor",
+        "$recursiveAnchor",
+        "$vocabulary",
+    }
+)
+"""What says how the author's own document is to be read."""
+_DYNAMIC: Final = frozenset({"$dynamicRef", "$recursiveRef"})
 _SPECIAL: Final = re.compile("[~/%]")
 
 ANNOTATIONS: Final = frozenset(
@@ -37,8 +51,6 @@ ANNOTATIONS: Final = frozenset(
         "writeOnly",
         "discriminator",
         "$comment",
-        "$schema",
-        "$id",
     }
 )
 """Keywords that say something about a value and refuse none."""
@@ -64,8 +76,14 @@ def refusal(tool: str, path: str, problem: str, remedy: str) -> ToolDefinitionEr
     return ToolDefinitionError(f"Tool {tool!r}, at `{path or '(root)'}`: {problem} {remedy}")
 
 
-def plain_schema(definition: ToolDef) -> JsonSchema:
-    """Copy the input schema of a tool, with every reference in the one form `#/$defs/NAME`.
+def plain_schema(definition: ToolDef, losses: list[SchemaLoss]) -> JsonSchema:
+    """Copy the input schema of a tool as the draft of 2020 has it, whatever its own draft is.
+
+    Every reference has the one form `#/$defs/NAME`, so that no identifier is left.
+
+    Args:
+        definition: The tool.
+        losses: Takes what cannot be told so.
 
     Raises:
         ToolDefinitionError: A reference leads out of the schema, or back to itself without end.
@@ -74,14 +92,16 @@ def plain_schema(definition: ToolDef) -> JsonSchema:
     fault = fault_in(source)
     if fault is not None:
         raise refusal(definition.name, fault.path, f"{fault.problem}.", fault.remedy)
-    return _Copier(copy_json(localized(source))).plain()
+    return _Copier(copy_json(localized(source)), losses).plain()
 
 
 class _Copier:
     """Copy nodes, and make a definition of whatever a reference leads to."""
 
-    def __init__(self, source: JsonSchema) -> None:
+    def __init__(self, source: JsonSchema, losses: list[SchemaLoss]) -> None:
         self._source = source
+        self._is_old = is_old(source)
+        self._losses = losses
         self._names: dict[str, str] = {}
         self._waiting: dict[str, Any] = {}
 
@@ -100,20 +120,47 @@ class _Copier:
     def copy(self, node: Any) -> Any:
         if not is_mapping(node):
             return node
+        hidden = node.keys() - {"$ref", *ANNOTATIONS} if self._is_old and "$ref" in node else ()
         copied = with_subschemas(
-            {key: part for key, part in node.items() if key not in _DEFINITIONS}, self.copy
+            {key: part for key, part in node.items() if key not in _UNTOLD and key not in hidden},
+            self.copy,
         )
-        if is_sequence(copied.get("items")):  # as schemas had it before 2020
-            listed, others = copied.pop("items"), copied.pop("additionalItems", None)
-            more = {"prefixItems": listed} if listed else {}
-            copied.update(more if others is None else {**more, "items": others})
+        self._modernise(copied)
+        if "anyOf" in copied and "oneOf" in copied:
+            copied["allOf"] = [*copied.get("allOf", ()), {"oneOf": copied.pop("oneOf")}]
         if "$ref" in node:
             reference = node["$ref"]
             if reference not in self._names:
                 name = "Arguments" if reference == "#" else reference.rpartition("/")[2]
                 self._define(reference, name, follow(reference, self._source))
             copied["$ref"] = DEFS + self._names[reference]
+            if copied.keys() - {"$ref", *ANNOTATIONS}:
+                copied["allOf"] = [{"$ref": copied.pop("$ref")}, *copied.get("allOf", ())]
+        elif {*copied} - ANNOTATIONS == {"allOf"} and len(copied["allOf"]) == 1:
+            only = copied["allOf"][0]
+            if is_mapping(only) and {*only} == {"$ref"}:
+                copied["$ref"] = copied.pop("allOf")[0]["$ref"]
         return copied
+
+    def _modernise(self, node: JsonSchema) -> None:
+        """Say what older drafts say in words of the draft of 2020, without what says nothing."""
+        others = node.pop("additionalItems", None)
+        if is_sequence(node.get("items")):
+            listed = node.pop("items")
+            node.update({"prefixItems": listed} if listed else {})
+            node.update({} if others is None else {"items": others})
+        depending = node.pop("dependencies", None)
+        for name, needed in depending.items() if self._is_old and is_mapping(depending) else ():
+            keyword = "dependentRequired" if is_sequence(needed) else "dependentSchemas"
+            node.setdefault(keyword, {})[name] = needed
+        if "if" not in node:
+            node.pop("then", None)
+            node.pop("else", None)
+        for keyword in _DYNAMIC & node.keys():
+            # Beside it stands a union of all that it may mean.
+            del node[keyword]
+            text = "which of the schemas of its name is meant, by the way there, is checked locally"
+            self._losses.append(SchemaLoss("", keyword, text))
 
     def _define(self, reference: str, name: str, part: Any) -> None:
         name = _SPECIAL.sub("_", name)
@@ -131,7 +178,7 @@ def reference_of(node: Node) -> str | None:
 
 
 def resolve(node: Node, defs: Mapping[str, Node]) -> JsonSchema:
-    """Follow a node's references; keywords beside a reference win over those of the definition.
+    """Follow a node's references; texts beside a reference win over those of the definition.
 
     A chain of references that only leads back to itself takes any value.
     """

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ..._schema.schema_reader import JsonSchema, Node, alternatives, types_in
+from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives, types_in
 from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
 from .nodes import resolve
 
@@ -83,6 +83,15 @@ def fits(node: Node, value: Any, defs: Mapping[str, Node]) -> bool:
     return _Reader(defs).fits(node, value)
 
 
+def takes_null(node: Node, defs: Mapping[str, Node]) -> bool:
+    """Say whether null is among the values of a property in strict mode.
+
+    It is not where the type is left open, for strict mode reads one out of the other keywords.
+    """
+    says = resolve(node, defs).keys() & {"type", "enum", "const", "allOf", *UNIONS}
+    return bool(says) and fits(node, None, defs)
+
+
 class _Reader:
     """Read one value by one schema.
 
@@ -105,16 +114,14 @@ class _Reader:
 
     def _restore(self, node: Node, value: Any) -> Any:
         schema = resolve(node, self._defs)
-        branches = alternatives(schema)
-        if branches:
-            return self._restore_branch(branches, value)
         for part in schema.get("allOf", ()):
             value = self.restore(part, value)
         if is_mapping(value):
-            return self._restore_object(schema, value)
-        if is_sequence(value):
-            return [self.restore(part, item) for part, item in _items(schema, value)]
-        return value
+            value = self._restore_object(schema, value)
+        elif is_sequence(value):
+            value = [self.restore(part, item) for part, item in _items(schema, value)]
+        branches = alternatives(schema)
+        return self._restore_branch(branches, value) if branches else value
 
     def _restore_branch(self, branches: list[Node], value: Any) -> Any:
         for branch in branches:
@@ -135,7 +142,7 @@ class _Reader:
                 restored[name] = item
                 continue
             stands_for_nothing = item is None and name not in required
-            if stands_for_nothing and not self.fits(properties[name], None):
+            if stands_for_nothing and not takes_null(properties[name], self._defs):
                 continue
             restored[name] = self.restore(properties[name], item)
         return restored

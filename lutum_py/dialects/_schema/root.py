@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives
+from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives, types_in
 from ..._text.json import compact_json, is_mapping
-from .nodes import SchemaLoss, reachable, refusal, resolve
+from .conjunction import conjoined
+from .nodes import ANNOTATIONS, SchemaLoss, reachable, refusal, resolve
 
 WRAPPER: Final = "value"
 """The one property of the object around a root that is a union, in strict mode."""
@@ -66,27 +67,34 @@ def _merged_object(
     """
     node = resolve(schema, defs)
     either = [_merged_object(tool, path, part, defs, losses) for part in alternatives(node)]
-    conjoined = [_merged_object(tool, path, part, defs, losses) for part in node.get("allOf", ())]
+    parts = [_merged_object(tool, path, part, defs, losses) for part in node.get("allOf", ())]
     plain = {key: part for key, part in node.items() if key not in _MERGED}
-    if not either and not conjoined:
-        if plain.get("type", "object") != "object" or ("type" not in plain and "enum" in plain):
-            raise refusal(
-                tool,
-                path,
-                f"the arguments of a tool are one JSON object, but this is {_kind(plain)}.",
-                "Put it into a field of a model.",
-            )
-        plain["type"] = "object"
-        plain.setdefault("properties", {})
-        return plain
+    if either:  # what is left by them is not known where they are merged
+        plain.pop("unevaluatedProperties", None)
+    kinds = types_in(plain)
+    if (kinds and "object" not in kinds) or (not kinds and "enum" in plain):
+        raise refusal(
+            tool,
+            path,
+            f"the arguments of a tool are one JSON object, but this is {_kind(plain)}.",
+            "Put it into a field of a model.",
+        )
+    plain["type"] = "object"
+    plain.setdefault("properties", {})
+
+    def lose(keyword: str) -> None:
+        text = "the provider takes no `allOf` here: how its parts differ in it is checked locally"
+        losses.append(SchemaLoss(path, keyword, text))
+
     if either:
-        conjoined.append(_either(path, either, losses))
-    if "properties" in plain or "required" in plain or "additionalProperties" in plain:
-        conjoined.append({**plain, "type": "object", "properties": plain.get("properties", {})})
-    return {**plain, **_all_of(conjoined), **_texts(plain, conjoined)}
+        parts.append(_either(path, either, losses))
+    silent = ({k: part for k, part in each.items() if k not in ANNOTATIONS} for each in parts)
+    return {**conjoined(plain, silent, lose), **_texts(plain, parts)}
 
 
 def _either(path: str, parts: list[JsonSchema], losses: list[SchemaLoss]) -> JsonSchema:
+    if len(parts) == 1:
+        return parts[0]
     offered: dict[str, list[Any]] = {}
     for part in parts:
         for name, node in part["properties"].items():
@@ -101,32 +109,15 @@ def _either(path: str, parts: list[JsonSchema], losses: list[SchemaLoss]) -> Jso
         either["required"] = required
     if all(part.get("additionalProperties") is False for part in parts):
         either["additionalProperties"] = False
-    if len(parts) > 1:
-        losses.append(
-            SchemaLoss(
-                path,
-                "anyOf",
-                "the provider takes no union here: it is offered one object with the properties of "
-                "all alternatives, and which of them go together is checked locally",
-            )
+    losses.append(
+        SchemaLoss(
+            path,
+            "anyOf",
+            "the provider takes no union here: it is offered one object with the properties of "
+            "all alternatives, and which of them go together is checked locally",
         )
+    )
     return either
-
-
-def _all_of(parts: list[JsonSchema]) -> JsonSchema:
-    merged: JsonSchema = {"type": "object", "properties": {}}
-    required: dict[str, None] = {}
-    for part in parts:
-        for name, node in part["properties"].items():
-            known = merged["properties"].get(name, node)
-            merged["properties"][name] = node if known == node else {"allOf": [known, node]}
-        required.update(dict.fromkeys(part.get("required", ())))
-    if required:
-        merged["required"] = list(required)
-    closed = [part.get("additionalProperties", True) is False for part in parts]
-    if all(closed):
-        merged["additionalProperties"] = False
-    return merged
 
 
 def _texts(plain: JsonSchema, parts: list[JsonSchema]) -> JsonSchema:

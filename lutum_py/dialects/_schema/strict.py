@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Final
 
-from ..._schema.schema_reader import JsonSchema, Node, alternatives, type_of, types_in
+from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives, type_of, types_in
 from ..._text.json import compact_json, is_mapping, is_sequence, shorten
 from ...errors import ToolDefinitionError
+from .conjunction import apart
 from .nodes import ANNOTATIONS, SchemaLoss, reachable, refusal, resolve
 from .recursion import cycle_in
-from .restore import fits
+from .restore import fits, takes_null
 from .writer import Writer
 
 
@@ -115,7 +117,9 @@ class _Writer(Writer):
         self.unions = 0
 
     def node(self, node: Node, path: str) -> JsonSchema:
-        if isinstance(node, bool) or not node.keys() - ANNOTATIONS:
+        if node is False or node == {"not": {}}:
+            raise self.refused(path, "no value is taken", "Leave it out.")
+        if node is True or not node.keys() - ANNOTATIONS:
             raise self.refused(
                 path, "any value is taken", "Say which types it can have, as in `str | int`."
             )
@@ -127,9 +131,8 @@ class _Writer(Writer):
         self.note_losses(node, path)
         if "enum" in node or "const" in node:
             return {**self.literal(node, path), **kept}
-        branches = alternatives(node)
-        if branches:
-            return {"anyOf": [self.node(branch, path) for branch in branches], **kept}
+        if any(key in node for key in UNIONS):
+            return {"anyOf": [self.node(branch, path) for branch in self.union(node)], **kept}
         kind = node.get("type")
         if kind is None:
             kind = "object" if "properties" in node else "array" if "items" in node else None
@@ -144,8 +147,15 @@ class _Writer(Writer):
         written.update(self.rules_of(node))
         return written
 
+    def union(self, node: JsonSchema) -> Iterator[Node]:
+        """Give the alternatives, each with what stands beside the union."""
+        beside = {k: part for k, part in node.items() if k not in {*ANNOTATIONS, *UNIONS}}
+        for branch in alternatives(node):
+            yield {"allOf": [branch, beside]} if beside else branch
+
     def literal(self, node: JsonSchema, path: str) -> JsonSchema:
         values = node["enum"] if "enum" in node else [node["const"]]
+        values = [value for value in values if fits(node, value, self.defs)]
         for value in values:
             if is_mapping(value) or is_sequence(value):
                 raise self.refused(
@@ -155,6 +165,9 @@ class _Writer(Writer):
                 )
         if not values:
             raise self.refused(path, "no value is taken", "Enumerate at least one value.")
+        for key in ("multipleOf", "format"):
+            if key in node and self.takes(key, node[key]):
+                self.lose(path, key)
         kinds = list(dict.fromkeys(type_of(value) for value in values))
         found = node.get("type", kinds if len(kinds) > 1 else kinds[0])
         if "enum" in node:
@@ -173,12 +186,14 @@ class _Writer(Writer):
             )
         required = node.get("required", ())
         written: dict[str, Any] = {}
-        for name, part in properties.items():
+        for name, part in {**properties, **dict.fromkeys(required, True), **properties}.items():
             place = f"{path}.{name}" if path else name
+            if part is False and name not in required:
+                continue  # as it is with any other name that the object does not have
             written[name] = self.node(part, place)
             if name not in required:
                 self.optional += 1
-                if self.rules.optional_is_nullable and not fits(part, None, self.defs):
+                if self.rules.optional_is_nullable and not takes_null(part, self.defs):
                     written[name] = _nullable(written[name], resolve(part, self.defs))
             self.unions += _is_union(written[name])
         names = list(written) if self.rules.optional_is_nullable else list(required)
@@ -186,16 +201,16 @@ class _Writer(Writer):
 
     def array(self, node: JsonSchema, path: str) -> JsonSchema:
         place = f"{path}[]"
-        rest = node.get("items")
+        rest: Node = node.get("items", "prefixItems" not in node)
+        if rest is True:
+            raise self.refused(
+                place, "any value is taken", "Say of what type the items are: `list[str]`."
+            )
         if "prefixItems" not in node:
-            if rest is None or rest is True:
-                raise self.refused(
-                    place, "any value is taken", "Say of what type the items are: `list[str]`."
-                )
             return {"items": self.node(rest, place)}
         parts: list[JsonSchema] = []
         offered: list[Node] = list(node["prefixItems"])
-        if rest is not None and not isinstance(rest, bool):
+        if not isinstance(rest, bool):
             offered.append(rest)
         for part in offered:
             written = self.node(part, place)
@@ -223,12 +238,10 @@ class _Writer(Writer):
         for key, value in node.items():
             if not (key in _STRUCTURE or key in ANNOTATIONS or self.takes(key, value)):
                 self.lose(path, key)
-        if alternatives(node) and "properties" in node:
-            raise self.refused(
-                path,
-                "an object has both properties and alternatives",
-                "Put the common properties into each alternative.",
-            )
+        if "oneOf" in node and "discriminator" not in node:
+            branches = [resolve(branch, self.defs) for branch in node["oneOf"]]
+            if any(not apart(one, other) for one, other in combinations(branches, 2)):
+                self.lose(path, "oneOf", "that only one alternative fits is checked locally")
 
     def refused(self, path: str, problem: str, remedy: str) -> ToolDefinitionError:
         return refusal(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..._schema.schema_reader import JsonSchema, Node
-from .nodes import ANNOTATIONS, SchemaLoss, reference_of, refusal, resolve
+from .conjunction import conjoined
+from .nodes import SchemaLoss, reference_of, refusal, resolve
 
 _MOST: Final = 20_000
 """Nodes of one written schema: definitions that are put in place may double at each level."""
@@ -86,37 +87,17 @@ class Writer(ABC):
         return written
 
     def _conjoined(self, node: JsonSchema, path: str) -> JsonSchema:
-        """Merge the parts of `allOf` into the node that holds them.
+        """Merge the parts of `allOf` into the node that holds them."""
+        first, *others = self._parts(node, path)
+        text = "the provider takes no `allOf`, and the parts of this one that differ in"
 
-        Properties are joined by name and required ones added up; the node's own texts win.
+        def lose(keyword: str) -> None:
+            self.lose(path, keyword, f"{text} `{keyword}` are checked locally")
 
-        Raises:
-            ToolDefinitionError: Two parts say different things of the same keyword.
-        """
-        merged: JsonSchema = {key: part for key, part in node.items() if key != "allOf"}
-        for part in node["allOf"]:
-            self._spend(path)
-            addition = resolve(part, self.defs)
-            if "allOf" in addition:
-                addition = self._conjoined(addition, path)
-            for key, value in addition.items():
-                known = merged.get(key, value)
-                merged[key] = known if known == value else self._joined(path, key, known, value)
-        return merged
+        return conjoined(first, others, lose)
 
-    def _joined(self, path: str, key: str, known: Any, added: Any) -> Any:
-        if key in ANNOTATIONS:
-            return known
-        if key == "required":
-            return list(dict.fromkeys([*known, *added]))
-        if key == "properties":
-            both: dict[str, Any] = dict(known)
-            for name, value in added.items():
-                both[name] = {"allOf": [both[name], value]} if name in both else value
-            return both
-        raise refusal(
-            self.tool,
-            path,
-            f"the parts of `allOf` say different things of `{key}`.",
-            "Write the schema as one object, or as a union.",
-        )
+    def _parts(self, node: JsonSchema, path: str) -> Iterator[JsonSchema]:
+        self._spend(path)
+        yield {key: part for key, part in node.items() if key != "allOf"}
+        for part in node.get("allOf", ()):
+            yield from self._parts(resolve(part, self.defs), path)
