@@ -90,8 +90,9 @@ class FlowGate(CallGate):
         traces = self._traces(call)
         if not traces:
             return None
-        lines = "".join(f"\n- {trace}" for trace in traces)
-        message = f"Tool `{call.name}` asks for a decision about where its values come from:{lines}"
+        # On one line: what shows questions shows a line break as what it is.
+        values = ". ".join(map(str, traces))
+        message = f"Where do the values of `{call.name}` come from? {values}."
         if self._otherwise == "block":
             return Block(message)
         told = [{**asdict(each), "sources": [*map(asdict, each.sources)]} for each in traces]

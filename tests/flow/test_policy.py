@@ -321,14 +321,13 @@ def test_the_question_shows_where_each_value_was_found() -> None:
         ("result", 6, False),
         ("system", 11, True),
     ]
-    assert (
-        f"- `to` 'eve@b.com' {NO_EDGE}; found in the untrusted result of `read_mail` (c9)"
-        in str(ticket.message)
+    assert f"`to` 'eve@b.com' {NO_EDGE}; found in the untrusted result of `read_mail` (c9)" in str(
+        ticket.message
     )
     assert "a message of the system" in str(ticket.message)
     made_up = ticket_of(made, session, "pay", to="no@b.com", cents=7)
     assert made_up is not None
-    assert str(made_up.message).endswith(f"'no@b.com' {NO_EDGE}; found nowhere")
+    assert str(made_up.message).endswith(f"'no@b.com' {NO_EDGE}; found nowhere.")
 
 
 def test_a_trace_tells_of_every_value() -> None:
