@@ -218,7 +218,7 @@ def _check_default(place: str, kind: str, called: str, field: FieldInfo, default
         raise ToolDefinitionError(
             f"{place}: the default of {kind} `{called}` does not fit its type `{shown}`: "
             f"{entry['msg']} (got {shorten(entry['input'])}). Correct one of them, or write "
-            f"`{called}: {shown} | None = None` where nothing is to be said."
+            f"`{called}: {shown} | None = None` if it may be left out."
         ) from None
     except Exception:  # noqa: BLE001 - of a type that wants its class's config nothing is known
         return

@@ -611,7 +611,7 @@ class StaleError(SavedDataError):
 
 
 class HeldError(SavedDataError):
-    """Somebody else goes on with a conversation, and did for as long as was to be waited.
+    """Somebody else goes on with a conversation, and did not leave it in the time to wait.
 
     Example:
         >>> from lutum_py import Toolset

@@ -124,9 +124,9 @@ class Hold(Generic[T_co]):
         while (left := end - monotonic()) > 0:
             yield min(next(again), left)
         raise HeldError(
-            f"Conversation {self._id!r} is held by {self._other}, and was for the {self._wait} "
-            "seconds that were waited. Wait longer, or let them go on; what a killed process held "
-            "is free when its lease has run out."
+            f"Conversation {self._id!r} is held by {self._other}, who did not leave it within "
+            f"{self._wait} seconds. Wait longer, or let them go on; what a killed process held is "
+            "free when its lease has run out."
         )
 
     def _take(self) -> Held[T_co] | None:

@@ -77,7 +77,7 @@ REFUSED = {
     "def f(days: int = 'x'): 0": (
         "the default of parameter `days` does not fit its type `int`: Input should be a valid "
         "integer, unable to parse string as an integer (got 'x'). Correct one of them, or write "
-        "`days: int | None = None` where nothing is to be said."
+        "`days: int | None = None` if it may be left out."
     ),
     "def f(_a: int = 'x'): 0": "the default of parameter `_a` does not fit its type `int`",
     "def f(a: int = Field('x')): 0": "the default of parameter `a` does not fit its type `int`",

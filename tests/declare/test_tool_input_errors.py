@@ -146,7 +146,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         (
             "Tool input `Unfit`: the default of field `days` does not fit its type `int`: Input "
             "should be a valid integer, unable to parse string as an integer (got 'x'). Correct "
-            "one of them, or write `days: int | None = None` where nothing is to be said."
+            "one of them, or write `days: int | None = None` if it may be left out."
         ),
     ),
     "maybe a number": (lambda: tool_input(output=int)(Either), "is of type 'integer'"),

@@ -56,7 +56,7 @@ def star_arguments() -> object:
 @comes_to(
     """ToolDefinitionError: Tool function `wait`: the default of parameter `days` does not fit its
     type `int`: Input should be a valid integer, unable to parse string as an integer (got 'soon').
-    Correct one of them, or write `days: int | None = None` where nothing is to be said."""
+    Correct one of them, or write `days: int | None = None` if it may be left out."""
 )
 def unfit_default() -> object:
     def wait(days: int = "soon") -> None:  # type: ignore[assignment]
