@@ -416,7 +416,7 @@ def load_turn(saved: Saved) -> AssistantTurn:
     dialect = saved.get("dialect", str, None)
     payload = saved.any("payload")
     try:
-        said = read_payload(payload, dialect)
+        said: AssistantTurn | None = read_payload(payload, dialect)
     except ValueError as error:
         raise saved.wrong("payload", str(error)) from None
     # Most turns were made of their payload, which makes the same turn today: then that is it.

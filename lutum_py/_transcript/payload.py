@@ -8,17 +8,34 @@ to ask.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .._schema.stand_in import own_name
 from ..errors import DialectError
 from .dialect_named import dialect_named
-
-if TYPE_CHECKING:
-    from .assistant import AssistantTurn
+from .metadata import ToolMetadata
 
 
-def read_payload(payload: Any, dialect: str | None) -> AssistantTurn | None:
+class Said(Protocol):
+    """What of a turn is compared; the turn itself stands above."""
+
+    @property
+    def tool_calls(self) -> tuple[ToolMetadata, ...]:
+        """The calls."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """All of the text."""
+        ...
+
+    @property
+    def refusal(self) -> str | None:
+        """The refusal, if there is one."""
+        ...
+
+
+def read_payload(payload: Any, dialect: str | None) -> Any:
     """Give the turn that a saved payload makes; None where no dialect replays it.
 
     Raises:
@@ -28,13 +45,12 @@ def read_payload(payload: Any, dialect: str | None) -> AssistantTurn | None:
     if module is None or not isinstance(payload, dict):
         return None  # It goes out in the neutral view.
     try:
-        said: AssistantTurn = module.decode(payload)
+        return module.decode(payload)
     except DialectError as error:
         raise ValueError(f"it is no response of the turn's dialect ({error})") from None
-    return said
 
 
-def check_payload(turn: AssistantTurn, said: AssistantTurn) -> None:
+def check_payload(turn: Said, said: Said) -> None:
     """Compare a saved turn with the turn that its payload makes.
 
     What differs is named and not quoted: it may be secret.
