@@ -33,13 +33,14 @@ EXTRAS: Final = (
     "bedrock",
     "cli",
     "mcp",
+    "code",
     "otel",
     "postgres",
     "testing",
     "examples",
 )
 """The extras that the tests use: all of them."""
-FIRST: Final = ("testing", "cli", "mcp", "jsonschema")
+FIRST: Final = ("testing", "cli", "mcp", "code", "jsonschema")
 """The extras of a first run: the tests of the others are skipped there."""
 PARALLEL: Final = ("-n", "logical", "--maxprocesses", "8", "--dist", "worksteal")
 """A process for each core: `auto` would count two threads of a core as one."""
@@ -48,6 +49,7 @@ DOCS_SCRIPTS: Final = sorted(str(path) for path in Path("docs").glob("*.py"))
 MEETING_DEPENDENCIES: Final = (
     "tests/call",
     "tests/cli",
+    "tests/code",
     "tests/declare",
     "tests/examples/test_dbos_desk.py",
     "tests/examples/test_inbox.py",

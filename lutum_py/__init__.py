@@ -1,9 +1,9 @@
 """Typed toolsets for LLM tool calling where you own the loop.
 
 Here stands what a loop, a hook or a tool mentions. What only some programs need is in the modules
-beside it: `capabilities`, `context`, `dialects`, `errors`, `execution`, `flow`, `mcp`, `models`,
-`otel`, `policy`, `sinks`, `store`, `streaming`, `testing`, `turns`, `typing` and `window`. Each
-public name has one place.
+beside it: `capabilities`, `code`, `context`, `dialects`, `errors`, `execution`, `flow`, `mcp`,
+`models`, `otel`, `policy`, `sinks`, `store`, `streaming`, `testing`, `turns`, `typing` and
+`window`. Each public name has one place.
 
 Each name is imported when it is first asked for (PEP 562), so that a program loads what it uses and
 nothing else.
@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    # Not `mcp`, `models` and `otel`: to see them, a checker would read an SDK in every program; and
-    # not `cli`, which is above this file.
+    # Not `code`, `mcp`, `models` and `otel`: to see them, a checker would read an SDK in every
+    # program; and not `cli`, which is above this file.
     from . import capabilities as capabilities
     from . import context as context
     from . import dialects as dialects
@@ -107,6 +107,7 @@ _MODULE_OF: Final = {name: home for home, names in _HOME.items() for name in nam
 _MODULES: Final = (
     "capabilities",
     "cli",
+    "code",
     "context",
     "dialects",
     "errors",

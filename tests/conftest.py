@@ -45,6 +45,7 @@ INSTALLED_BY = {
     "mcp": "-e '.[mcp]'",
     "mypy": "--group full",
     "openai": "-e '.[openai]'",
+    "pydantic_monty": "-e '.[code]'",
     "opentelemetry": "--group full",
     "psycopg": "-e '.[postgres]'",
     "rich": "-e '.[rich]'",
@@ -55,7 +56,11 @@ INSTALLED_BY = {
     "uvicorn": "-e '.[examples]'",
 }
 """What pip is told where a package is missing that only some tests are about."""
-NEEDED_IN = {"cli": ("typer", "rich", "jsonschema"), "mcp": ("mcp",)}
+NEEDED_IN = {
+    "cli": ("typer", "rich", "jsonschema"),
+    "code": ("pydantic_monty",),
+    "mcp": ("mcp",),
+}
 """What the tests of a folder need, though few of its files import it."""
 
 

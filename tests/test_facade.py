@@ -96,6 +96,7 @@ def test_any_module_may_be_the_first() -> None:
 
 MODULES = {
     "capabilities",
+    "code",
     "context",
     "dialects",
     "errors",
@@ -118,6 +119,8 @@ MODULES = {
 def test_public_modules_are_attributes() -> None:
     """`lutum_py.errors` and its siblings need no import of their own."""
     pytest.importorskip("mcp", reason="mcp is not installed: pip install -e '.[mcp]'")
+    extra = "pydantic_monty is not installed: pip install -e '.[code]'"
+    pytest.importorskip("pydantic_monty", reason=extra)
     assert set(dir(lutum_py)) >= MODULES
     named = [
         f"import lutum_py; assert lutum_py.{each}.__name__ == 'lutum_py.{each}'" for each in MODULES

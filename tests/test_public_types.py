@@ -19,7 +19,12 @@ import pytest
 import lutum_py
 import lutum_py.typing
 
-OPTIONAL = {"mcp": "mcp", "otel": "opentelemetry", "pytest_plugin": "pytest"}
+OPTIONAL = {
+    "code": "pydantic_monty",
+    "mcp": "mcp",
+    "otel": "opentelemetry",
+    "pytest_plugin": "pytest",
+}
 """Modules of which the import needs another package."""
 
 ONLY_GIVEN = {"Held", "RemoteTools"}

@@ -1,0 +1,333 @@
+"""Run a program up to the calls that it waits for, and on from there.
+
+Monty runs it in a process of its own, one of a pool that all programs share. Where it waits for
+calls, the interpreter is kept as bytes, or is thrown away: then the program is run again from its
+first line, on what its calls came to. It sees the same clock and chance then, so that it does the
+same again; where it does not, it is stopped before anything is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final, Literal, TypeAlias
+
+import pydantic_monty as monty
+
+from .._text.json import compact_json, cut, short_digest_of
+from ..errors import MisuseError
+from ._failures import ProgramChanged, ProgramError, ProgramLimit, failure, with_printed
+from ._limits import ProgramLimits
+from ._source import DOOR, VALUE, VET, WAITING, call_in, keeping_value, prelude, value_in
+
+Answer: TypeAlias = "monty.ExternalSettledResult"
+"""What a call in a program gives: a value, or an exception."""
+
+InnerCall: TypeAlias = tuple[str, dict[str, Any]]
+"""The name of a tool, and arguments."""
+
+_OTHER_STOPS: Final = 1000
+"""How often a program may turn to its host for something else than a call, such as a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """A program that waits.
+
+    Attributes:
+        calls: What it waits for, in the order in which it made the calls.
+        state: What it goes on with: bytes with the interpreter, a text without.
+    """
+
+    calls: list[InnerCall]
+    state: bytes | str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A program that is done.
+
+    Attributes:
+        output: The value of its last expression, as JSON data.
+        printed: What it printed.
+    """
+
+    output: Any
+    printed: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """What is kept of a program beside its interpreter.
+
+    Attributes:
+        version: That of the interpreter.
+        at: When it began.
+        asked: A digest of what it asked for, of each time.
+        calls: How many calls it made.
+        printed: What it printed.
+        has_value: Whether it ends with an expression.
+    """
+
+    version: str
+    at: str
+    asked: tuple[str, ...] = ()
+    calls: int = 0
+    printed: str = ""
+    has_value: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program, before it runs.
+
+    Attributes:
+        code: Its source.
+        tools: The names of the tools that it may call, each with the names of its parameters.
+        seed: What chance goes by.
+        limits: How much it may use.
+        keep: Whether the interpreter is kept while the program waits.
+    """
+
+    code: str
+    tools: Mapping[str, Sequence[str]]
+    seed: str
+    limits: ProgramLimits
+    keep: Literal["state", "replay"]
+
+    def begin(self) -> Asks | Ended:
+        """Run it from its first line.
+
+        Raises:
+            ProgramError: It could not be read, failed, or used more than it may.
+        """
+        return self._run_again(_Story(monty.__version__, datetime.now(UTC).isoformat()), ())
+
+    def go_on(self, state: bytes | str, rounds: Sequence[Sequence[Answer]]) -> Asks | Ended:
+        """Run it on from where it waits.
+
+        Args:
+            state: What it was left with, unchanged: whoever kept it vouches for that.
+            rounds: What its calls came to, of each time that it asked.
+
+        Raises:
+            ProgramError: It failed, used more than it may, or did not do again what it had done.
+        """
+        if isinstance(state, str):
+            kept, interpreter = state, b""
+        else:
+            told, _, interpreter = state.partition(b"\n")
+            kept = told.decode()
+        story = _Story(**json.loads(kept))
+        if interpreter and story.version == monty.__version__:
+            return self._run(story, rounds[-1:], lambda run: run.loaded(interpreter))
+        began = _Story(monty.__version__, story.at, tuple(story.asked))
+        return self._run_again(began, rounds)
+
+    def _run_again(self, story: _Story, rounds: Sequence[Sequence[Answer]]) -> Asks | Ended:
+        return self._run(story, rounds, lambda run: run.started())
+
+    def _run(
+        self,
+        story: _Story,
+        rounds: Sequence[Sequence[Answer]],
+        start: Callable[[_Run], monty.SyncSnapshot],
+    ) -> Asks | Ended:
+        with _failing(_Run(self, story)) as run, run.session:
+            snapshot = run.until_it_waits(start(run))
+            for number, answers in enumerate(rounds, len(story.asked) - len(rounds)):
+                snapshot = run.until_it_waits(run.answered(snapshot, number, answers))
+            if isinstance(snapshot, monty.FutureSnapshot):
+                return run.asks(snapshot)
+            return run.ended()
+
+
+@contextmanager
+def _failing(run: _Run) -> Generator[_Run]:
+    """Make errors of a program of those of its interpreter, with what it printed."""
+    try:
+        yield run
+    except monty.MontyError as error:
+        raise with_printed(failure(error), run.printed) from None
+    except ProgramError as error:
+        raise with_printed(error, run.printed) from None
+
+
+@dataclass(slots=True)
+class _Run:
+    """A program in one interpreter."""
+
+    program: Program
+    story: _Story
+    made: dict[int, InnerCall] = field(default_factory=dict[int, InnerCall])
+    """The calls that it made and does not yet wait for, by the interpreter's numbers."""
+    session: monty.MontySession = field(init=False)
+    _output: monty.CollectString = field(init=False)
+
+    def __post_init__(self) -> None:
+        limits = self.program.limits
+        self._output = monty.CollectString(limits.printed - len(self.story.printed.encode()))
+        self.session = _interpreters().checkout(
+            limits={
+                "max_feed_duration_secs": limits.seconds,
+                "max_memory": limits.memory,
+                "max_suspensions": 2 * limits.calls + _OTHER_STOPS,
+            },
+            os_policy={
+                "datetime": datetime.fromisoformat(self.story.at),
+                "sleep": "zero",
+                "random_start": {"seed": self.program.seed},
+            },
+        )
+
+    @property
+    def printed(self) -> str:
+        """What the program has printed so far, in all."""
+        return self.story.printed + self._output.output
+
+    def started(self) -> monty.SyncSnapshot:
+        """Start at the first line."""
+        code = self.program.code
+        self._feed(prelude(self.program.tools))
+        keeping = keeping_value(code)
+        try:
+            self._feed(VET + keeping)
+        except monty.MontySyntaxError:
+            pass  # it ends with no expression, or is no program in any case
+        except monty.MontyRuntimeError:
+            code = keeping
+            self.story = replace(self.story, has_value=True)
+        return self.session.feed_start(code, print_callback=self._output)
+
+    def _feed(self, code: str) -> Any:
+        """Run a line of ours: it calls nothing."""
+        return self.session.feed_run(code, print_callback=self._output)
+
+    def loaded(self, interpreter: bytes) -> monty.SyncSnapshot:
+        """Go back to where it waited."""
+        return self.session.load_snapshot(interpreter, print_callback=self._output)
+
+    def until_it_waits(self, snapshot: monty.SyncSnapshot) -> _Stop:
+        """Run until it waits for calls, or ends."""
+        while True:
+            match snapshot:
+                case monty.FutureSnapshot() | monty.MontyComplete():
+                    return snapshot
+                case monty.NameLookupSnapshot():
+                    snapshot = snapshot.resume()
+                case monty.FunctionSnapshot(is_os_function=True):
+                    snapshot = snapshot.resume_not_handled()
+                case _:
+                    snapshot = snapshot.resume(self._called(snapshot))
+
+    def _called(self, snapshot: monty.FunctionSnapshot) -> monty.ExternalResult:
+        """Take note of a call; it begins where the program waits."""
+        if snapshot.function_name != DOOR or snapshot.position.filename != _PRELUDE:
+            # What it is called with is not looked at: it may be of any size.
+            name = cut(snapshot.function_name, 80)
+            return {"exc_type": "NameError", "message": f"name '{name}' is not defined"}
+        try:
+            call = call_in(snapshot.args[0], self.program.tools)
+        except TypeError as error:
+            return {"exc_type": "TypeError", "message": str(error)}
+        most = self.program.limits.calls
+        if self.story.calls == most:
+            raise ProgramLimit(f"The program made more than {most} calls.")
+        self.story = replace(self.story, calls=self.story.calls + 1)
+        self.made[snapshot.call_id] = call
+        return {"future": ...}
+
+    def answered(
+        self, snapshot: _Stop, number: int, answers: Sequence[Answer]
+    ) -> monty.SyncSnapshot:
+        """Give it what its calls came to.
+
+        Raises:
+            ProgramChanged: It does not wait for what it had asked for.
+        """
+        if not isinstance(snapshot, monty.FutureSnapshot):
+            raise _changed("ended")
+        # An interpreter that was kept made its calls before.
+        if self.made and self._digest() != self.story.asked[number]:
+            raise _changed("asked for something else")
+        self.made = {}
+        ids = sorted(snapshot.pending_call_ids)
+        return snapshot.resume(dict(zip(ids, answers, strict=True)))
+
+    def asks(self, snapshot: monty.FutureSnapshot) -> Asks:
+        """Leave it where it waits."""
+        story = replace(self.story, asked=(*self.story.asked, self._digest()), printed=self.printed)
+        is_kept = self.program.keep == "state"
+        told = compact_json(
+            {name: getattr(story, name) for name in _Story.__slots__}
+            if is_kept
+            else {"version": story.version, "at": story.at, "asked": story.asked}
+        )
+        state = b"%b\n%b" % (told.encode(), snapshot.dump()) if is_kept else told
+        return Asks(list(self.made.values()), state)
+
+    def ended(self) -> Ended:
+        """Give what it came to.
+
+        Raises:
+            ProgramError: It never awaited a call, or its value is no JSON data.
+        """
+        if waiting := value_in(self._feed(WAITING)):
+            name = cut(waiting[0], 80)
+            raise ProgramError(
+                f"The program ended, and never awaited a call of `{name}`, which therefore was not "
+                f"made. Write `await {name}(...)`."
+            )
+        try:
+            output = value_in(self._feed(VALUE)) if self.story.has_value else None
+        except (TypeError, monty.MontyError) as error:
+            made = failure(error) if isinstance(error, monty.MontyError) else ProgramError()
+            raise type(made)(
+                f"The value of the last expression cannot be given: {cut(str(error), 200)}. End "
+                "the program with texts, finite numbers, booleans, None, or lists and dicts of "
+                "them."
+            ) from None
+        return Ended(output, self.printed)
+
+    def _digest(self) -> str:
+        return short_digest_of(compact_json(list(self.made.values())))
+
+
+_Stop: TypeAlias = "monty.FutureSnapshot | monty.MontyComplete"
+
+
+def _changed(what: str) -> ProgramChanged:
+    return ProgramChanged(
+        f"The program was run again, and {what} where it had asked for other calls. These are "
+        "done. Write a program that goes on from what they came to."
+    )
+
+
+_PRELUDE: Final = "<python-input-0>"
+"""What the interpreter calls the first that it is given."""
+
+
+@cache
+def _pool() -> tuple[int, monty.Monty]:
+    """Start the interpreters of this process."""
+    return os.getpid(), monty.Monty().__enter__()
+
+
+def _interpreters() -> monty.Monty:
+    """Give the interpreters of this process.
+
+    Raises:
+        MisuseError: It is the fork of one that ran programs: the threads that serve them are gone.
+    """
+    process, pool = _pool()
+    if process != os.getpid():
+        raise MisuseError(
+            "This process was forked from one that had run programs, so it cannot run any. Start "
+            "it by `spawn`, or fork before the first program runs."
+        )
+    return pool

@@ -1,0 +1,127 @@
+"""What an interpreter is given to run: the tools, the program, and what takes its value out.
+
+Nothing but text leaves an interpreter, and it is made in there, within the limits: a program may
+hold a value that is small there and takes for ever to be copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
+from tokenize import DEDENT, INDENT, NEWLINE, OP, TokenError, generate_tokens
+from typing import Any, Final
+
+from .._text.json import is_array, is_object, parse_json
+from ._failures import ProgramError, ProgramLimit
+
+DOOR: Final = "__tool__"
+"""The one function of the host; only what `prelude` wrote may call it."""
+
+WAITING: Final = "import json\nf'{json.dumps([*map(str, __waiting__)])}'"
+"""Gives, as text, the tools of calls that were never awaited."""
+
+VALUE: Final = "import json\nf'{json.dumps(_, allow_nan=False)}'"
+"""Gives, as text, the value that is kept in `_`."""
+
+VET: Final = "raise RuntimeError\n"
+"""Stands before a program that is to be read, and not run."""
+
+_PRELUDE: Final = f"""\
+__waiting__ = []
+async def __awaited__(name, given, named):
+    import json
+    __waiting__.remove(name)
+    try:
+        text = f"{{json.dumps([name, given, named], allow_nan=False)}}"
+    except ValueError as error:
+        raise TypeError(str(error)) from None
+    return await {DOOR}(text)
+"""
+_TOOL: Final = """\
+def {0}(*given, **named):
+    __waiting__.append("{0}")
+    return __awaited__("{0}", given, named)
+"""
+_LONGEST: Final = 100_000
+_LARGEST: Final = 10_000_000
+
+
+def prelude(tools: Iterable[str]) -> str:
+    """Write the functions that a program calls."""
+    return _PRELUDE + "".join(map(_TOOL.format, tools))
+
+
+def keeping_value(code: str) -> str:
+    """Write a program so that it keeps the value of its last expression, in `_`.
+
+    Where it ends with another statement, what is written is no program.
+
+    Raises:
+        ProgramError: It has no end, or is too long.
+    """
+    if len(code) > _LONGEST:
+        raise ProgramLimit(f"The program is longer than {_LONGEST:,} characters.")
+    start = _start_of_last(code)
+    return f"{code}\n_ = None" if start is None else f"{code[:start]}_ = ({code[start:]}\n)"
+
+
+def _start_of_last(code: str) -> int | None:
+    """Find where the last statement begins that stands in no other; None where there is none."""
+    lines = [0]
+    for line in code.splitlines(keepends=True):
+        lines.append(lines[-1] + len(line))
+    start, depth, brackets, is_new = None, 0, 0, True
+    try:
+        for token in generate_tokens(StringIO(code, newline="").readline):
+            if token.type in (INDENT, DEDENT):
+                depth += 1 if token.type == INDENT else -1
+            elif token.type == NEWLINE:
+                is_new = True
+            elif token.type == OP and token.string in "([{}])":
+                brackets += 1 if token.string in "([{" else -1
+            elif token.type == OP and token.string == ";" and not brackets:
+                is_new = True
+            if is_new and token.string.strip() and token.string[0] not in "#;" and not depth:
+                start, is_new = lines[token.start[0] - 1] + token.start[1], False
+    except (TokenError, SyntaxError) as error:
+        raise ProgramError(f"The program cannot be read: {error.args[0]}.") from None
+    return start
+
+
+def call_in(text: str, tools: Mapping[str, Sequence[str]]) -> tuple[str, dict[str, Any]]:
+    """Read what a program calls, by text that it may have made itself.
+
+    Args:
+        text: What came through the door.
+        tools: The names of the tools, each with those of its parameters.
+
+    Raises:
+        TypeError: It is no call of a tool; the text says why.
+    """
+    sent = value_in(text)
+    if not (is_array(sent) and len(sent) == 3 and is_array(sent[1]) and is_object(sent[2])):
+        raise TypeError("it is no call of a tool")
+    name, given, named = sent
+    if name not in tools:
+        raise TypeError("it is no call of a tool")
+    parameters = tools[name]
+    if len(given) > len(parameters):
+        raise TypeError(f"{name}() takes {len(parameters)} arguments, and {len(given)} were given")
+    made = dict(zip(parameters, given, strict=False))
+    if twice := made.keys() & named.keys():
+        raise TypeError(f"{name}() got {min(twice)!r} twice")
+    return name, made | named
+
+
+def value_in(text: str) -> Any:
+    """Read a value that left a program as JSON text.
+
+    Raises:
+        TypeError: There is too much of it, or it is no JSON.
+    """
+    if len(text) > _LARGEST:
+        raise TypeError(f"it is larger than {_LARGEST:,} characters as JSON")
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise TypeError(f"it is no JSON data: {error}") from None

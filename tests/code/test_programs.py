@@ -1,0 +1,174 @@
+"""The laws of programs: what they ask for, what they get, and how they end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lutum_py import Reject, RunNormally, ToolMetadata, Toolset, tool, tool_fn, toolset
+from lutum_py.code import program_tool
+from lutum_py.errors import InvalidValueError, ToolDefinitionError
+from lutum_py.execution import run_sync
+from tests.code.programs import REPLAY, STATE, Shop, failed, output_of, planned, ran, result_of
+
+BOTH = pytest.mark.parametrize("tools", [STATE, REPLAY], ids=["state", "replay"])
+GATHER = "import asyncio\nx = await add(1)\nawait asyncio.gather(add(x), add(x, b=5), add(9))"
+
+
+@BOTH
+def test_what_is_awaited_at_once_is_one_ask(tools: type[Toolset]) -> None:
+    """Calls one after the other are an ask each, those of a `gather` are one, in their order."""
+    plan = run_sync(planned(GATHER, tools), hooks=tools.HookSet())
+    asks = [step for step in plan.calls[0].steps if step.kind == "asks"]
+    assert len(asks) == 2
+    rows = plan.calls[1:]
+    assert [row.id for row in rows] == ["c1/1", "c1/2", "c1/3", "c1/4"]
+    assert [row.arguments for row in rows[1:]] == [
+        {"a": 2, "b": 1},
+        {"a": 2, "b": 5},
+        {"a": 9, "b": 1},
+    ]
+    assert result_of(plan).output == {"output": [3, 7, 10]}
+
+
+def test_a_call_that_is_not_awaited_is_not_asked_for() -> None:
+    """Made and left, it is an error at the end of the program, and was never run."""
+    plan = run_sync(planned("c = add(9)\nawait add(1)"), hooks=STATE.HookSet())
+    assert [row.arguments for row in plan.calls[1:]] == [{"a": 1, "b": 1}]
+    result = result_of(plan)
+    assert result.code == "program_error"
+    assert "never awaited a call of `add`" in result.model_text
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        ("add(50)", "PermissionError", "too much"),
+        ("add('x')", "TypeError", "a"),
+        ("add(1, c=2)", "TypeError", "c"),
+        ("lose('that')", "RuntimeError", "that"),
+        ("lose('doubt')", "RuntimeError", "doubt"),
+        ("away(1)", "NameError", "away"),
+    ],
+)
+def test_what_a_call_raises(tools: type[Toolset], call: str, kind: str, said: str) -> None:
+    """Each way in which a call is not done is an exception of its own, with the model's text."""
+    hooks = tools.HookSet()
+
+    @hooks.on(tools.shop.add)  # type: ignore[attr-defined]
+    def little(metadata: ToolMetadata, input: Any) -> RunNormally[Any] | Reject:
+        return RunNormally(input) if input.a < 10 else Reject("too much")
+
+    code = f"try:\n  await {call}\nexcept {kind} as error:\n  x = str(error)\nx"
+    plan = run_sync(planned(code, tools), hooks=hooks)
+    output = result_of(plan).output["output"]
+    assert said in output
+    if kind != "NameError":
+        told = plan.calls[1].result
+        assert told is not None
+        assert output == told.model_text
+    uncaught = run_sync(planned(f"1\nawait {call}", tools), hooks=hooks)
+    result = result_of(uncaught)
+    assert result.code == "program_error"
+    assert f"{kind}: " in result.model_text
+    assert "line 2" in result.model_text
+
+
+def test_a_tool_that_the_plan_does_not_have_is_a_name_error() -> None:
+    """What a program may call stands beside it, or no call of it is done."""
+
+    class Bare(Toolset):
+        run_program = tool(program_tool(Shop))
+
+    code, text = failed("await add(1)", Bare)
+    assert code == "program_error"
+    assert "NameError" in text
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = (",
+        "1/0",
+        "raise ValueError('no')",
+        "raise BaseException('no')",
+        "def f(): return f()\nf()",
+        "from nowhere import x",
+        "\x00",
+        "'" + "(" * 300,
+        "eval('x=(')",
+        "nobody",
+    ],
+)
+def test_a_program_that_fails_is_an_error_with_what_it_printed(code: str) -> None:
+    """Whatever it raises, and if it can be read at all, its model is told."""
+    kind, text = failed(code)
+    assert kind == "program_error"
+    assert len(text) < 4000
+    if "(" not in code[:5] and "\x00" not in code:
+        assert failed(f"print('so far')\n{code}")[1].endswith("Printed:\nso far\n")
+
+
+def test_the_text_of_a_long_error_is_cut() -> None:
+    """A traceback keeps its beginning and its end."""
+    _, text = failed("raise ValueError('x' * 1000_000 + 'end')")
+    assert len(text) < 3000
+    assert text.endswith("end")
+
+
+def test_clock_and_chance_are_the_same_at_every_try() -> None:
+    """Chance goes by the call's id, and time stands still from the first step on."""
+    code = (
+        "import random, time\na = [random.random(), time.time()]\nawait add(1)\n"
+        "[*a, random.random(), time.time()]"
+    )
+    first, replayed = output_of(code), output_of(code, REPLAY)
+    assert (first[0], first[2]) == (replayed[0], replayed[2])
+    assert first[1] == first[3]
+    assert replayed[1] == replayed[3]
+    other = result_of(run_sync(planned(code, id="c2"), hooks=STATE.HookSet()))
+    assert other.output["output"][0] != first[0]
+
+
+def test_names_are_those_that_python_can_call() -> None:
+    """A toolset with a tool that no program could call is refused where it is written."""
+
+    def named(name: str) -> type[Toolset]:
+        @tool_fn(name=name)
+        def anything() -> None:
+            """Do nothing."""
+
+        class Odd(Toolset):
+            one = tool(anything)
+
+        return Odd
+
+    for name in ("get-it", "class", "print"):
+        with pytest.raises(ToolDefinitionError, match=name):
+            program_tool(named(name))
+    with pytest.raises(ToolDefinitionError, match="takes a toolset"):
+        program_tool(Shop.add)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValueError, match="keep='all'"):
+        program_tool(Shop, keep="all")  # type: ignore[arg-type]
+    program_tool(named("get_it"))
+
+
+def test_a_tool_that_is_off_is_not_offered() -> None:
+    """Programs get what is on of their toolset, in the description and under its name."""
+
+    class Half(Toolset):
+        add = tool(Shop.add.spec.origin)
+        gone = tool(Shop.lose.spec.origin, off=True)
+
+    class Desk(Toolset):
+        half = toolset(Half, off=True)
+        run_program = tool(program_tool(Half, name="calculate", description="Calculate."))
+
+    told = Desk.run_program.definition
+    assert told.name == "calculate"
+    assert told.description.startswith("Calculate.\n\nasync def add(a: int, b: int = 1) -> int:")
+    assert "lose" not in told.description
+    assert told.idempotent
+    assert ran("3").output == {"output": 3}
