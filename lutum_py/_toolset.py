@@ -154,16 +154,18 @@ class Toolset(metaclass=ToolsetMeta):
             InvalidArgumentsError: The arguments do not fit; the error names every failing field.
         """
         try:
+            selector = cls._by_name[metadata.name]
+        except KeyError:
             name = own_name(metadata.name, cls._by_name)
+            if name not in cls._by_name:
+                raise cls._unknown(name, by_model=True) from None
+            return cls._by_name[name]._decode(replace(metadata, name=name))
         except AttributeError:
             raise MisuseError(
                 f"parse_tool_call takes a ToolMetadata, not {shorten(metadata)}. Make one with "
                 "`ToolMetadata(id=..., name=..., arguments=...)`."
             ) from None
-        selector = cls._by_name.get(name)
-        if selector is None:
-            raise cls._unknown(name, by_model=True)
-        return selector._decode(metadata if name == metadata.name else replace(metadata, name=name))
+        return selector._decode(metadata)
 
     @classmethod
     @overload

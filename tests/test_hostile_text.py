@@ -25,6 +25,8 @@ from lutum_py import (
 from lutum_py.testing import ScriptedModel
 
 HOSTILE = "pay\x1b[2K\r\x9b31m\x7f\u202e\u2028x\nmore"
+NAME = "pay\u202e\u2028\u200bx"
+"""As hostile as the name of a tool may be: it has no controls."""
 
 
 @tool_fn
@@ -39,7 +41,7 @@ class Tools(Toolset):
 
 Odd: Any = Toolset.from_definitions(
     "Odd",
-    [ToolDef.from_json_schema(name=HOSTILE, input_schema={"type": "object"})],
+    [ToolDef.from_json_schema(name=NAME, input_schema={"type": "object"})],
 )
 
 
@@ -73,7 +75,7 @@ def test_what_the_model_is_told_of_its_mistake_repeats_no_control_character(call
 
 def test_names_on_offer_are_spelled_out() -> None:
     """Tools that came from elsewhere may have any name; the list of them is harmless."""
-    round_ = _round(("c1", HOSTILE[:-1], {}), ("c2", "other", {}), toolset=Odd)
+    round_ = _round(("c1", NAME[:-1], {}), ("c2", "other", {}), toolset=Odd)
     issues = round_.recoverable_tool_call_issues
     assert all(prints(issue.text) for issue in issues)
     assert prints(repr(round_))
@@ -83,18 +85,18 @@ def test_names_on_offer_are_spelled_out() -> None:
 
 def test_values_of_hostile_names_have_a_representation_that_prints() -> None:
     """What a prompt, a debugger or a failing test shows of them commands nothing."""
-    round_ = _round(("c1", HOSTILE, {}), toolset=Odd)
+    round_ = _round(("c1", NAME, {}), toolset=Odd)
     plan = round_.plan()
     shown = [
         Odd,
-        Odd[HOSTILE],
-        Odd[HOSTILE].definition,
+        Odd[NAME],
+        Odd[NAME].definition,
         round_,
         plan,
         plan.pending[0],
         Odd.HookSet(),
     ]
-    for each in [*shown, plan.pending[0].metadata, Odd[HOSTILE].spec]:
+    for each in [*shown, plan.pending[0].metadata, Odd[NAME].spec]:
         assert prints(repr(each), "")
     plan.discard()
 
@@ -129,10 +131,10 @@ def test_a_tools_own_words_are_left_as_they_are() -> None:
 def test_records_of_decisions_spell_out_what_they_quote(caplog: pytest.LogCaptureFixture) -> None:
     """A record is harmless in whichever format it is written; its JSON is the same data."""
     caplog.set_level(logging.INFO, "lutum.tool_hook")
-    calls = [(f"c{HOSTILE}", HOSTILE, {HOSTILE: HOSTILE})]
+    calls = [(f"c{HOSTILE}", NAME, {HOSTILE: HOSTILE})]
     for decision in (RunNormally({"x": HOSTILE}), Reject(HOSTILE), Complete(HOSTILE)):
         hooks = Odd.HookSet()
-        hooks.on(Odd[HOSTILE])(lambda metadata, input, decision=decision: decision)
+        hooks.on(Odd[NAME])(lambda metadata, input, decision=decision: decision)
         round_ = _round(*calls, toolset=Odd)
         round_.apply_hooks_sync(hooks)
         round_.discard()
@@ -170,7 +172,7 @@ def test_displays_spell_out_what_they_show() -> None:
     """A line for rich is one line; what notebooks show keeps breaks of lines alone."""
     session = Session()
     session.push_user(HOSTILE)
-    round_ = _round(("c1", HOSTILE, {HOSTILE: HOSTILE}), toolset=Odd)
+    round_ = _round(("c1", NAME, {HOSTILE: HOSTILE}), toolset=Odd)
     plan = round_.plan()
     for shown in (Odd._repr_html_(), round_._repr_html_(), plan._repr_html_()):
         assert prints(shown)

@@ -233,8 +233,6 @@ def open_turn(
         return NoAnswer(TextResult(turn), *missing)
     if len(metadatas) > 1:
         _check_ids(metadatas)
-    turn = by_own_names(turn, names_known(toolset._by_name, answer))
-    metadatas = turn.tool_calls
     by_name = offered.by_name
     calls: list[AnyToolCall] = []
     issues: list[RecoverableToolCallIssue] = []
@@ -249,6 +247,9 @@ def open_turn(
             continue
         selector = by_name.get(metadata.name)
         if selector is None:
+            named = by_own_names(turn, names_known(toolset._by_name, answer))
+            if named is not turn:  # read anew, which few turns are
+                return open_turn(toolset, named, offered, redact, answer)
             names = names_known(offered.by_name, answer)
             issues.append(not_on_offer(toolset, metadata, offered, names, turn.dialect))
             continue
@@ -275,8 +276,6 @@ def names_known(by_name: Mapping[str, object], answer: Answer[Any] | None) -> Co
 
 def by_own_names(turn: AssistantTurn, known: Collection[str]) -> AssistantTurn:
     """Give a turn with each tool called by its own name, where its stand-in came."""
-    if all(each.name in known for each in turn.tool_calls):
-        return turn
     return with_calls(turn, lambda call: replace(call, name=own_name(call.name, known)))
 
 

@@ -85,8 +85,9 @@ class Facts:
             calls: What holds the name of each call; a search for tools may have none.
         """
         for call in calls:
-            if call.get("name") is not None:
-                call["name"] = self.wire_name(call["name"])
+            name = call.get("name")
+            if name is not None and not self.takes_name(name):
+                call["name"] = self.wire_name(name)
 
     def cut_off(self, reason: str | None, items: Iterable[AssistantItem]) -> CutOff | None:
         """Say what a limit on tokens cut off of a turn; None where it was none that ended it."""
