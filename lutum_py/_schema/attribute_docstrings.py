@@ -54,9 +54,13 @@ def attribute_docstrings(cls: type) -> dict[str, str]:
 
 
 def _is_typed_in(cls: type) -> bool:
-    """Whether a class was written at a prompt or in a notebook, which have no file."""
-    module = sys.modules.get(cls.__module__)
-    return cls.__module__ == "__main__" and getattr(module, "__file__", None) is None
+    """Whether a class was written at a prompt or in a notebook, which have no file of it."""
+    if cls.__module__ != "__main__":
+        return False
+    module = sys.modules["__main__"]
+    spec = getattr(module, "__spec__", None)
+    is_asyncio = spec is not None and spec.name == "asyncio.__main__"  # `python -m asyncio`
+    return is_asyncio or getattr(module, "__file__", None) is None
 
 
 def _sources(cls: type) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import inspect
 import itertools
@@ -9,6 +10,7 @@ import linecache
 import sys
 import textwrap
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -235,6 +237,14 @@ def test_what_is_typed_in_is_found_where_a_notebook_keeps_it(prompt: Callable[..
     prompt(first, kept)
     prompt(TYPED.format("months"), kept)
     assert main.found == [{"days": "How many days."}]
+
+
+def test_the_prompt_of_asyncio_has_a_file_of_its_own(prompt: Callable[..., Any]) -> None:
+    """Under `python -m asyncio` the file of the main module is not where a class was typed in."""
+    main = prompt("from pydantic import BaseModel")
+    main.__spec__, main.__file__ = ModuleSpec("asyncio.__main__", None), asyncio.__file__
+    prompt(TYPED.format("days"), linecache.cache)
+    assert attribute_docstrings(main.Args) == {"days": "How many days."}
 
 
 def test_newer_prompts_keep_it_elsewhere(prompt: Callable[..., Any]) -> None:
