@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable
 from html.parser import HTMLParser
 
@@ -107,7 +108,8 @@ def hostile_toolset(text: str) -> str:
         "properties": {text: {"type": "string"}, "odd": True},
         "required": [text],
     }
-    made = ToolDef.from_json_schema(name=f"n{text}", description=text, input_schema=schema)
+    name = "".join(char for char in f"n{text}" if unicodedata.category(char) != "Cc")
+    made = ToolDef.from_json_schema(name=name, description=text, input_schema=schema)
     return Toolset.from_definitions("Hostile", [made])._repr_html_()
 
 
