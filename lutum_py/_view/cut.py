@@ -49,6 +49,8 @@ class Cut:
     keep: tuple[str, ...] = ()
     max_bytes: int | None = None
     left: int | None = None
+    # A view is saved apart from its transcript. The digest is what shows, on loading, that somebody
+    # put it beside another one.
     digest: str = ""
 
     @property
@@ -96,6 +98,8 @@ def load_cut(saved: Saved) -> Cut:
         digest=saved.get("digest", str),
         **{name: saved.get(name, int) for name in _PLACES},
     )
+    # The rest of the folder indexes with these numbers and never asks again, so saved text that was
+    # edited by hand has to fail here.
     if not 0 <= made.start < made.stop <= made.at:
         raise saved.wrong("stop", f"items {made.start} to {made.stop} of {made.at} are no span")
     if made.kind == "cap":

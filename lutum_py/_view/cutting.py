@@ -47,12 +47,18 @@ class Cutting:
         self.overhead = at_least_zero("overhead", overhead)
         self.base, self.rate, self.since = self._base()
 
+    # A provider's figure is used only while it counts what is still sent. With turns at 1, 5 and 9,
+    # a report of 8,000 tokens at 9, and no cut since, 12 items weigh 8,000 plus an estimate of
+    # items 9 to 11. After a cut at 10 that figure is too large, so the cut itself kept what was
+    # left of it (`Cut.left`), and counting goes on from there.
     def _base(self) -> tuple[float | None, float, int]:
         """Give the tokens up to a position, as far as reported; the rate, and that position."""
         cuts, ledger = self.cuts, self.ledger
         at = cuts[-1].at if cuts else 0
         report = ledger.last_report(at)
         if report is not None:
+            # The test is made in bytes even where a user's function counts: `_LIGHTEST` is tokens a
+            # byte.
             in_bytes = ledger if self.count is None else ledger_of(self.transcript)
             if too_light(report.tokens, self._size(in_bytes, report.position)):
                 return None, USUAL_RATE if self.count is None else 1.0, 0
@@ -85,6 +91,8 @@ class Cutting:
         The last turn stays where 0 is given, because its results were not answered yet.
         """
         turns = self.ledger.turns
+        # With turns at 1, 5 and 9, `older_than=2` gives 5: items 0 to 4 may be cut. With fewer
+        # turns than asked for there is nothing before them, hence 0.
         at = len(turns) - max(at_least_zero("older_than", number), 1)
         return turns[at] if at >= 0 else 0
 
@@ -92,6 +100,7 @@ class Cutting:
         """Give the first position that rounds are dropped from."""
         turns = self.ledger.turns
         first = turns[0] if turns else len(self.items)
+        # A summary was paid for with a call of the model, so a drop never takes it in by itself.
         return max([first, *(cut.stop for cut in self.cuts if cut.kind == "summary")])
 
     def edit(
@@ -105,6 +114,8 @@ class Cutting:
         need: float | None = None,
     ) -> tuple[Cut, ...]:
         """Change what is read of the results before a position, as far as needed."""
+        # The span is not known before the results are gone through, so all of them are tried with a
+        # cut that begins at 0, and the one that is kept is narrowed to what did change.
         cut = Cut(
             kind=kind,
             start=0,
@@ -149,6 +160,8 @@ class Cutting:
         """Drop rounds from a position on, as far as needed."""
         turns = self.ledger.turns
         spans = [each for each in self.cuts if each.is_span]
+        # Each place is the end of a round: the turns after `start`, then `stop`. One that lies
+        # inside an earlier span is no place, since a cut may not split another.
         places = [
             place
             for place in (*turns[bisect_right(turns, start) : bisect_left(turns, stop)], stop)
@@ -166,6 +179,8 @@ class Cutting:
                     sizes[place] += self._tokens_at(position, item)
             first = min(bisect_left([*accumulate(sizes.values())], need), first)
         cuts = self.cuts
+        # `sizes` says what goes, but not what a span brings: its notice, and the questions it
+        # carries. So the first guess may free too little; each further round is tried for real.
         for place in places[first:]:
             cut = self._span("drop", start, place, notice)
             if self._is_empty(cut):

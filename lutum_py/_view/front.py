@@ -61,6 +61,8 @@ def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
     items = transcript._items
     edits = [cut for cut in cuts if not cut.is_span]
     sent: list[tuple[TranscriptItem, int, int]] = []
+    # Rows of an item, its position, and the place that it goes out at. With a drop of items 1 to 8
+    # that carries the question at 7, they are (system, 0, 0), (notice, 1, 1), (question, 7, 1).
     start = 0
 
     def as_they_are(stop: int) -> None:
@@ -80,6 +82,8 @@ def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
     return Front(one, two, three, end, tuple((cut.start, cut.at) for cut in cuts))
 
 
+# The question stays because what follows the span may be rounds that work on it: a notice alone
+# would leave the model with results and no task. User messages in a row are one question.
 def carried(items: Sequence[TranscriptItem], span: Cut) -> tuple[list[int], list[int]]:
     """Give the positions of what a span never cuts: what goes before its message, and after it."""
     before: list[int] = []
@@ -101,6 +105,8 @@ def carried(items: Sequence[TranscriptItem], span: Cut) -> tuple[list[int], list
 
 def _asks(items: Sequence[TranscriptItem], span: Cut) -> bool:
     """Tell whether a question stands right behind a span; what came after the cut is no matter."""
+    # Up to `at` only: would it look further, a question that is asked later would take away what an
+    # older request carried, and the front of the same view would change.
     for position in range(span.stop, span.at):
         item = items[position]
         if not isinstance(item, Message):

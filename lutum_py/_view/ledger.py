@@ -84,6 +84,8 @@ class Ledger:
 
     def __init__(self, count: Count | None = None) -> None:
         self.count = count
+        # Running totals: items of 10, 20 and 5 give [0, 10, 30, 35], so that any span is one
+        # subtraction, however long the conversation.
         self._known = [0]
         self._loose = [0]
         self._lock = Lock()
@@ -136,6 +138,8 @@ class Ledger:
 
     def _counted(self, text: str) -> int:
         """Ask for the tokens of a text, once: what it says is not kept."""
+        # A tokenizer is slow, and the same text may be read again in many views. Only its hash and
+        # length are kept, or each long text would stay in memory for as long as the ledger.
         key = (hash(text), len(text))
         tokens = self._asked.get(key)
         if tokens is None and self.count is not None:
@@ -158,6 +162,8 @@ class Ledger:
         """The tokens that one measure stands for, by what came between the last reports."""
         if self.count is not None:
             return 1.0
+        # The usual rate goes in as if it had been seen on 1,000 bytes: two short turns hardly move
+        # it, and a long conversation outweighs it.
         tokens = sum(pair.known for pair in self._pairs)
         loose = sum(pair.loose for pair in self._pairs)
         return max((tokens + USUAL_RATE * _ENOUGH) / (loose + _ENOUGH), _LIGHTEST)
@@ -210,6 +216,8 @@ def _output_of(turn: AssistantTurn) -> int | None:
     usage = turn.usage
     if usage is None or usage.output_tokens is None:
         return None
+    # Reasoning that came as an item is sent back and read again by the model, so it is paid for
+    # again.
     if any(isinstance(item, ReasoningItem) for item in turn.items):
         return max(usage.output_tokens, 0)
     return max(usage.output_tokens - (usage.reasoning_tokens or 0), 0)

@@ -238,6 +238,8 @@ class View:
         goal = limit_tokens - at_least
         stop = before.turn_from_end(keep_last)
         need = before.tokens - goal
+        # Clearing comes first because it loses least: the model still sees that it called, and with
+        # what, and can call again. A dropped round leaves no trace of either.
         after = before.like(before.edit("clear", stop, _names_of(keep), text=CLEARED, need=need))
         if after.tokens > goal:
             need = after.tokens - goal
@@ -267,6 +269,9 @@ class View:
         gone = [cut for cut in old.cuts if cut not in self.cuts]
         for cut in self.cuts:
             if cut not in old.cuts:
+                # A cut that took others in counts what they freed too. Who adds up the savings of
+                # each step, as in `sum(cut.freed for cut in new.since(old))`, would count that
+                # twice.
                 inside = [each for each in gone if takes_in(cut, each)]
                 new.append(replace(cut, freed=cut.freed - sum(each.freed for each in inside)))
         return tuple(new)
@@ -293,6 +298,8 @@ class View:
             text, form=_FORMAT, versions=(_VERSION,), error=SavedDataError, what="view"
         )
         cuts = tuple(map(load_cut, saved.each("cuts")))
+        # Cuts that change results may lie on each other; spans may not, or an item would go out
+        # twice.
         spans = sorted((cut.start, cut.stop) for cut in cuts if cut.is_span)
         for (_, before), (start, _) in pairwise(spans):
             if start < before:

@@ -67,6 +67,8 @@ class BlockForm:
         """Make the message of the user that says a text."""
         return {"role": "user", "content": text if self.takes_text else [self.text(text)]}
 
+    # One `read` for all three, and not three functions a wire: telling a block is the same look at
+    # its `type` or its keys each time, and the three answers can then never disagree.
     def text_in(self, block: Any) -> Any:
         """Give the text of a block; None of any other."""
         return (self.read(block) or NOTHING)[0]

@@ -38,6 +38,9 @@ def read_messages(
 
     def turns() -> None:
         """Read what the assistant says before anyone else does: one message, as a rule."""
+        # Messages of the assistant in a row are separate turns, unless one before the last has
+        # calls: [call a], [call b], then the results of both. Read apart, the first turn would have
+        # no result behind it, which a transcript refuses.
         read = [history.decode(response(content), position) for position, content in spoken]
         if any(turn.tool_calls for turn in read[:-1]):
             # The results of all come behind the last, so that they are one turn.
@@ -59,6 +62,7 @@ def read_messages(
         results = [at for at, block in enumerate(blocks) if form.result_in(block) is not None]
         for at in results:
             answer(blocks[at], f"{where}[{at}]", history)
+        # Where all blocks were results, the user said nothing, which is no message either.
         if len(results) < len(content):
             history.say(message["role"], parts(content, where, history), position)
         history.rest(message, ("role", "content"), position)

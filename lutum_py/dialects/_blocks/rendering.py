@@ -50,6 +50,8 @@ class BlockRendering(FrontRendering):
             self._say("user", results + of_user)
 
     def _say(self, role: str, content: list[dict[str, Any]]) -> None:
+        # A new dict, and a new list in it: the message before may be one that an earlier request
+        # sent and that is kept for the next (see `Rendering`).
         last: dict[str, Any] = self.said[-1] if self.said and self.form.takes_turns else {}
         if last.get("role") == role:
             self.said[-1] = {**last, "content": last["content"] + content}
@@ -68,6 +70,8 @@ class BlockRendering(FrontRendering):
                 self.said.append({"role": "assistant", "content": content})
                 return
             blocks = [self._replayed(block) for block in self._sent_back(turn, content, position)]
+        # Calls of the turn and blocks that go out pair by order, not by id: the id may be missing
+        # on this wire, or be about to change because the API does not take its letters.
         read = map(form.read, blocks)
         calls = [each[1] for each in read if each is not None and each[1] is not None]
         self._answers = {}
@@ -180,6 +184,8 @@ def mark_messages(
         mark: Marks a list of blocks before a place in it.
     """
     last, blocks = (len(messages), 0) if lasting is None else lasting
+    # `last` may be the number of messages: then the first ephemeral one is still to come, or there
+    # is none, and the search begins at the last message.
     for at in range(min(last, len(messages) - 1), -1, -1):
         message = messages[at]
         if not count:

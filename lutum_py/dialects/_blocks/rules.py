@@ -35,6 +35,10 @@ def rules_of(form: BlockForm) -> Form:
 
 def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool:
     """Tell whether the results of each turn stand at the head of the next, and no others."""
+    # The quick way, for the conversations that are in order, which are nearly all: one pass that
+    # moves nothing. `due` has the ids of the turn that is read, as ["c1", "c2"], and `answered`
+    # says how many of them have their result. At the first doubt it says no, and `_mend` looks
+    # closely.
     due: list[str | None] = []
     turn = -1
     answered = 0
@@ -44,6 +48,8 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
         for block in said.pieces:
             _, call, result = block.read
             if result is not None:
+                # A result too many, or not in the next turn, or behind something that the user
+                # says.
                 if answered == len(due) or said.group != turn + 1 or block.is_behind:
                     return False
                 if _key(result.get(form.answers)) != due[answered]:
@@ -67,12 +73,16 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
         return False
     if form.takes_turns:
         roles = [said.role for said in spoken]
+        # Compares each role with its neighbour; `roles[1:]` is one shorter, where `map` ends.
         if any(map(str.__eq__, roles, roles[1:])):
             return False
     return next((said.role for said in spoken if said.role != "system"), "") != "assistant"
 
 
 def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
+    # Read, pair, then write: a result may stand anywhere, also before its call, so nothing can be
+    # written before all is read. Only turns that are `touched` are put in a new order; the rest
+    # goes out block for block as it came, or a provider's cache would be lost.
     spoken = read_messages(messages, form, mending)
     pieces = [block for said in spoken for block in said.pieces]
     calls = [(block, block.call) for block in pieces if block.call is not None]
@@ -121,6 +131,8 @@ def _unanswered(block: Block, call: dict[str, Any], form: BlockForm, mending: Me
 
 def _distinct_ids(answered: list[tuple[Block, Block]], form: BlockForm, mending: Mending) -> None:
     """Give calls whose id is taken or odd or missing another one, and their results with it."""
+    # Where an id has to be there, the position stands in for a missing one. It is no id that the
+    # API takes, so `distinct_ids` replaces it like any other odd id.
     known = [_key((block.call or {}).get(form.call_id)) for block, _ in answered]
     ids = [
         block.position if given is None and form.needs_ids else given
@@ -162,6 +174,8 @@ def _write(
 ) -> None:
     """Write the messages; results of a turn with a breach go to the head of the turn after it."""
     moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
+    # Results of a mended turn wait here until its last message is written. They then stand at the
+    # head of the user's next message, or make one where the user says nothing.
     waiting: list[Block] = []
     for said, following in zip(spoken, _following(spoken), strict=True):
         kept = [block for block in said.pieces if block not in moved]
@@ -198,6 +212,8 @@ def _with_blocks(said: Spoken[Block], blocks: list[Block], form: BlockForm) -> d
     """Give a message with these blocks; as it was where they are its own."""
     message: dict[str, Any] = copy_json(said.message)
     is_text = form.takes_text and isinstance(message.get("content"), str)
+    # Text stays text where nothing changed: as a list of one block it would be another beginning
+    # for a cache, though it says the same.
     if blocks != said.pieces or not is_text:
         message["content"] = [block.value for block in blocks]
     return message

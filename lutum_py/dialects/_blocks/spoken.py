@@ -112,6 +112,8 @@ def _blocks(
             mending.note(f"messages[{index}].content[{place}]", *unfit)
             continue
         owned = mending.own(value)
+        # `own` gives the block itself, or a copy to change. `read` points into the block, so it has
+        # to be read again from a copy: mending would change the caller's block otherwise.
         block = Block(index, place, number + len(blocks), owned)
         block.read = read if owned is value else form.read(owned) or NOTHING
         call = block.read[1]

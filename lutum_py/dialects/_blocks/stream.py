@@ -53,6 +53,8 @@ class BlockState:
     def __init__(self, fields: dict[str, Any], inside: tuple[str, ...] = ()) -> None:
         self.fields = fields
         self.inside = inside
+        # Pieces of text are listed, as {"text": ["Hel", "lo"]}, and joined once at the end. Adding
+        # each to a string would copy the whole text for each of thousands of deltas.
         self.texts: dict[str, list[str]] = {}
         self.arguments = PartialJson()
         self.call: tuple[int, str, str] | None = None
@@ -78,6 +80,9 @@ class BlockState:
             try:
                 fields["input"] = parse_json(text)
             except ValueError:
+                # Kept as text: the call is then one with arguments that cannot be read, which the
+                # round answers with an error. A stream that is whole is not broken by what the
+                # model wrote.
                 fields["input"] = text
         return fields
 
@@ -163,6 +168,8 @@ class BlockStream(StreamReader):
         for _, state in sorted(self._blocks.items()):
             fields = state.read()
             if state.call is not None:
+                # Of a stream that broke off, only calls that came to their end count: one with half
+                # of its arguments must not look like one that can run.
                 if not state.is_open and not isinstance(fields.get("input"), str):
                     _, call_id, name = state.call
                     text = Place(self.dialect, fields).written_at("input", "{}")

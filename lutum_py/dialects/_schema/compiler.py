@@ -97,6 +97,9 @@ def _compiled(definition: ToolDef, facts: SchemaFacts, strict: bool) -> Compiled
     source = plain_schema(definition, losses)
     rules = facts.strictness if strict else None
     if rules is None:
+        # A union at the root is merged here, so that arguments need no undoing. In strict mode it
+        # is wrapped instead: the merged object would let alternatives mix, which strict mode is to
+        # prevent.
         schema = object_root(definition.name, source, losses)
         if facts.rewrite is not None:
             schema = facts.rewrite(definition.name, schema, losses)
@@ -106,6 +109,7 @@ def _compiled(definition: ToolDef, facts: SchemaFacts, strict: bool) -> Compiled
     if rules.check is not None:
         rules.check(definition.name, schema)
     decoder: Callable[[Any], Any] = _as_it_is
+    # Else what the model writes is already of the author's form, and is not parsed once more.
     if is_wrapped or rules.optional_is_nullable:
         decoder = decoder_of(author, WRAPPER if is_wrapped else None)
     return CompiledSchema(schema=schema, decoder=decoder, losses=tuple(losses))

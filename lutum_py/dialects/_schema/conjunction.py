@@ -42,16 +42,22 @@ def conjoined(
     return merged
 
 
+# {"minimum": 1, "type": "integer"} and {"minimum": 5} are {"minimum": 5, "type": "integer"}. What
+# cannot be told in one schema, such as two patterns, stays as the first has it and is lost of the
+# second: too wide, never too narrow, because the rest is checked at the call.
 def _both(first: JsonSchema, second: JsonSchema, lost: dict[str, None]) -> JsonSchema:
     second = _without(second, _LEFT, lost)
     for together in _TOGETHER:
         ours, theirs = first.keys() & together, second.keys() & together
         if ours and theirs and not ours == theirs == {"items"}:
             second = _without(second, together, lost)
+    # `additionalProperties` is about what the patterns of its own schema leave over. Beside the
+    # patterns of the other it would refuse, or take, other names than its author meant.
     if (_PATTERNS in first or _PATTERNS in second) and (_REST in first or _REST in second):
         first, second = (_without(each, frozenset({_REST}), lost) for each in (first, second))
     if first.get("const") != second.get("const") or "enum" in first or "enum" in second:
         first, second = _listed(first), _listed(second)
+    # First the properties, while each schema still has its own `additionalProperties`.
     merged, added = _held_against(first, second), _held_against(second, first)
     for key, value in added.items():
         known = merged.get(key, value)
@@ -59,6 +65,7 @@ def _both(first: JsonSchema, second: JsonSchema, lost: dict[str, None]) -> JsonS
         if both is None:
             lost[key] = None
         merged[key] = known if both is None else both
+    # An empty list of types is no schema. An empty enumeration is one, which no value fits.
     return {**merged, "enum": []} if merged.get("type") == [] else merged
 
 
@@ -75,6 +82,8 @@ def _listed(schema: JsonSchema) -> JsonSchema:
 
 def _held_against(schema: JsonSchema, other: JsonSchema) -> JsonSchema:
     """Hold the properties that only one schema names against what the other says of such."""
+    # With {"properties": {"a": ..., "b": ...}} here and a closed object there that has only `a`, no
+    # value may have `b`: its schema becomes False.
     rest = other.get(_REST, True)
     if rest is True or "properties" not in schema:
         return dict(schema)
@@ -97,6 +106,7 @@ def _joined(key: str, one: Any, other: Any) -> Any:
     if key == "type":
         return _types(types_in({key: one}), types_in({key: other}))
     if key == "enum":
+        # By their JSON text: in Python 1 == True, and a list cannot be in a set.
         wanted = {json_key(value) for value in other}
         return [value for value in one if json_key(value) in wanted]
     if key == "required":
@@ -107,6 +117,7 @@ def _joined(key: str, one: Any, other: Any) -> Any:
         return {**one, **{name: _all_of(one.get(name, True), part) for name, part in other.items()}}
     if key in (_REST, "items", "propertyNames"):
         return _all_of(one, other)
+    # Of two bounds the stricter. For `uniqueItems` that is the greater too: True before False.
     if key.startswith(("min", "exclusiveMin", "unique")):
         return max(one, other)
     return min(one, other) if key.startswith(("max", "exclusiveMax")) else None
@@ -122,6 +133,8 @@ def _types(one: Sequence[str], other: Sequence[str]) -> str | list[str]:
 
 def apart(one: JsonSchema, other: JsonSchema) -> bool:
     """Whether it is plain to see that no value fits both schemas."""
+    # Looks at the tag of a union, as in {"kind": {"const": "a"}} and {"kind": {"const": "b"}},
+    # joined to an enumeration of nothing. False only says that it is not plain to see.
     merged = _both(_listed(one), _listed(other), {})
     if merged.get("enum") == []:
         return True

@@ -70,6 +70,8 @@ class _Writer(Writer):
         for key, part in node.items():
             if key == "discriminator":
                 continue  # it repeats what the alternatives say, by references
+            # An unknown keyword is sent all the same, because it is ignored today and may be known
+            # tomorrow. It is a loss only as long as nobody enforces it.
             written[key] = self.part(key, part, path)
             if key not in _ENFORCED and key not in ANNOTATIONS:
                 self.lose(path, key)

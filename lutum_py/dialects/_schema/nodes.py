@@ -109,10 +109,15 @@ class _Copier:
         for key in _DEFINITIONS:
             for name, part in self._source.get(key, {}).items():
                 self._define(reference_to((key, name)), name, part)
+        # Copying a definition may lead to more of them, so `_waiting` grows while it is gone
+        # through. What is under `#/properties/a` becomes a definition too if somebody refers to it.
         plain, defs = self.copy(self._source), dict[str, Any]()
         while len(defs) < len(self._waiting):
             name, part = next(item for item in self._waiting.items() if item[0] not in defs)
             defs[name] = self.copy(part)
+        # Something refers to the root, as in a tree: {"properties": {"children": {"items": {"$ref":
+        # "#"}}}}. A provider's subset knows definitions only, so the root becomes one, named
+        # `Arguments`.
         if "#" in self._names:
             plain = {"$ref": DEFS + self._names["#"]}
         return {**plain, "$defs": defs} if defs else plain
@@ -120,12 +125,15 @@ class _Copier:
     def copy(self, node: Any) -> Any:
         if not is_mapping(node):
             return node
+        # Before the draft of 2019, whatever stood beside a reference was ignored. It must not begin
+        # to count because the schema is told in a newer draft.
         hidden = node.keys() - {"$ref", *ANNOTATIONS} if self._is_old and "$ref" in node else ()
         copied = with_subschemas(
             {key: part for key, part in node.items() if key not in _UNTOLD and key not in hidden},
             self.copy,
         )
         self._modernise(copied)
+        # Everything below reads one union in a node; the second becomes a part of a conjunction.
         if "anyOf" in copied and "oneOf" in copied:
             copied["allOf"] = [*copied.get("allOf", ()), {"oneOf": copied.pop("oneOf")}]
         if "$ref" in node:
@@ -134,8 +142,13 @@ class _Copier:
                 name = "Arguments" if reference == "#" else reference.rpartition("/")[2]
                 self._define(reference, name, follow(reference, self._source))
             copied["$ref"] = DEFS + self._names[reference]
+            # A reference with rules beside it is a conjunction, and is written as one: then only
+            # texts stand beside a `$ref`, and one place, `Writer._conjoined`, knows how to put
+            # rules together.
             if copied.keys() - {"$ref", *ANNOTATIONS}:
                 copied["allOf"] = [{"$ref": copied.pop("$ref")}, *copied.get("allOf", ())]
+        # The other way round: Pydantic once wrote a reference with a description as `allOf` of one,
+        # and a provider that takes references should see it as that.
         elif {*copied} - ANNOTATIONS == {"allOf"} and len(copied["allOf"]) == 1:
             only = copied["allOf"][0]
             if is_mapping(only) and {*only} == {"$ref"}:
@@ -183,6 +196,8 @@ def resolve(node: Node, defs: Mapping[str, Node]) -> JsonSchema:
     A chain of references that only leads back to itself takes any value.
     """
     merged: JsonSchema = {}
+    # {"$ref": "#/$defs/A"} with A = {"$ref": "#/$defs/B"} and B = {"$ref": "#/$defs/A"} is a legal
+    # schema that says nothing, and must not go round for ever.
     seen: set[str] = set()
     current = node
     while True:

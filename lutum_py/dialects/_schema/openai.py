@@ -26,6 +26,8 @@ def check_openai_limits(tool: str, schema: JsonSchema) -> None:
     Raises:
         ToolDefinitionError: It has too many properties, levels, enumerated values or letters.
     """
+    # Counted here and not left to the API: it refuses the whole request, in the middle of a
+    # conversation, and does not say which of its tools is too large.
     properties = values = letters = 0
     waiting: list[Node] = [schema]
     while waiting:

@@ -21,6 +21,9 @@ def cycle_in(
     Returns:
         The names in order, or nothing where no definition leads back to itself.
     """
+    # Definitions that were searched to their ends without meeting a cycle. Without this,
+    # definitions that share others are searched once for each way there, which doubles at each
+    # level.
     finished: set[str] = set()
 
     def search(name: str, way: tuple[str, ...]) -> tuple[str, ...]:
@@ -47,6 +50,7 @@ def _targets(node: Node, required_only: bool) -> Iterator[str]:
     for keyword, property_name, part in subschemas(node):
         if keyword == "$defs":
             continue
+        # A value may end where a property may be left out, so a way through one is no endless one.
         optional = keyword == "properties" and (
             isinstance(node, bool) or property_name not in node.get("required", ())
         )

@@ -27,6 +27,7 @@ _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
+    # In JSON Schema 3.0 is an integer.
     "integer": lambda value: _is_number(value) and value == value // 1,
     "number": _is_number,
 }
@@ -68,6 +69,8 @@ def decoder_of(author: JsonSchema, wrapper: str | None) -> Callable[[Any], Any]:
         except ValueError:
             return arguments
         restored = unwrap(_Reader(defs).restore(author, sent))
+        # The model's own text where nothing changes: it is what the transcript has, with its
+        # numbers as they were written.
         return arguments if restored == sent else compact_json(restored)
 
     def unwrap(value: Any) -> Any:
@@ -124,6 +127,8 @@ class _Reader:
         return self._restore_branch(branches, value) if branches else value
 
     def _restore_branch(self, branches: list[Node], value: Any) -> Any:
+        # The value as it stands goes first: {"a": null} may be of a branch where null means
+        # something, though another branch would take it too, with the null left out.
         for branch in branches:
             if self.fits(branch, value):
                 return value
@@ -206,11 +211,14 @@ def _is_of(kind: str, value: Any) -> bool:
 
 
 def _same(value: Any, other: Any) -> bool:
+    # In Python 1 == True, and in JSON they are two values.
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
 
 def _matches(pattern: str, value: str) -> bool:
     try:
         return re.search(pattern, value) is not None
+    # A pattern of ECMAScript that Python does not read. Whether it fits is for validation to say,
+    # later.
     except re.error:
         return True

@@ -42,6 +42,8 @@ def wrapped_root(
 ) -> tuple[JsonSchema, bool]:
     """Give a schema whose root is an object, and say whether it is one put around a union."""
     defs: Mapping[str, Node] = schema.get("$defs", {})
+    # `resolve` first: the root of a Pydantic union may be a reference to the definition that has
+    # it. The whole schema goes inside, its texts with it.
     root = resolve(schema, defs)
     if not alternatives(root):
         return object_root(tool, schema, losses), False
@@ -88,10 +90,15 @@ def _merged_object(
 
     if either:
         parts.append(_either(path, either, losses))
+    # Texts are joined below: `conjoined` would keep those of the first part, and the model would
+    # read about one alternative only.
     silent = ({k: part for k, part in each.items() if k not in ANNOTATIONS} for each in parts)
     return {**conjoined(plain, silent, lose), **_texts(plain, parts)}
 
 
+# Of a circle with a `radius` and a square with a `side`, told apart by `kind`, it makes
+# {"properties": {"kind": {"enum": ["circle", "square"]}, "radius": ..., "side": ...}, "required":
+# ["kind"]}, and says in the description which of them go together.
 def _either(path: str, parts: list[JsonSchema], losses: list[SchemaLoss]) -> JsonSchema:
     if len(parts) == 1:
         return parts[0]
@@ -133,6 +140,8 @@ def _any_of(nodes: list[Any]) -> Any:
             different.append(node)
     if len(different) == 1:
         return different[0]
+    # Constants become one enumeration, as for the tag of a union: `anyOf` of constants says the
+    # same in many more words.
     values: list[Any] = []
     for node in different:
         if not is_mapping(node) or node.keys() - {"const", "enum", "type", "title"}:

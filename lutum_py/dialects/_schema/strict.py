@@ -98,6 +98,8 @@ def strict_schema(
         )
     writer = _Writer(tool, schema, losses, rules)
     written = writer.whole()
+    # A definition that was put in place everywhere is no longer referred to. Sent all the same, it
+    # would count against the provider's limits.
     used = reachable(written, written.pop("$defs", {}))
     if used:
         written["$defs"] = used
@@ -129,6 +131,8 @@ class _Writer(Writer):
     def plain(self, node: JsonSchema, path: str) -> JsonSchema:
         kept = {key: node[key] for key in node if key in self.rules.kept}
         self.note_losses(node, path)
+        # The order matters: values say more than branches or a type, and what else stands in the
+        # node is used to sort them out (`literal`).
         if "enum" in node or "const" in node:
             return {**self.literal(node, path), **kept}
         if any(key in node for key in UNIONS):
@@ -155,6 +159,8 @@ class _Writer(Writer):
 
     def literal(self, node: JsonSchema, path: str) -> JsonSchema:
         values = node["enum"] if "enum" in node else [node["const"]]
+        # Of {"enum": ["a", "bb"], "minLength": 2} only "bb" is a value, and the shorter list needs
+        # no `minLength`, which most providers do not take.
         values = [value for value in values if fits(node, value, self.defs)]
         for value in values:
             if is_mapping(value) or is_sequence(value):
@@ -186,6 +192,8 @@ class _Writer(Writer):
             )
         required = node.get("required", ())
         written: dict[str, Any] = {}
+        # The properties in their order, then those that are only required. The last of the three
+        # gives the schemas back that the second has put True over.
         for name, part in {**properties, **dict.fromkeys(required, True), **properties}.items():
             place = f"{path}.{name}" if path else name
             if part is False and name not in required:
@@ -196,6 +204,7 @@ class _Writer(Writer):
                 if self.rules.optional_is_nullable and not takes_null(part, self.defs):
                     written[name] = _nullable(written[name], resolve(part, self.defs))
             self.unions += _is_union(written[name])
+        # Where all have to be required, null stands for "left out" (`restore`).
         names = list(written) if self.rules.optional_is_nullable else list(required)
         return {"properties": written, "required": names, "additionalProperties": False}
 
@@ -208,6 +217,7 @@ class _Writer(Writer):
             )
         if "prefixItems" not in node:
             return {"items": self.node(rest, place)}
+        # A tuple[int, str] becomes a list whose items are int or str: strict modes know no places.
         parts: list[JsonSchema] = []
         offered: list[Node] = list(node["prefixItems"])
         if not isinstance(rest, bool):
@@ -274,6 +284,9 @@ def _nullable(written: JsonSchema, author: JsonSchema) -> JsonSchema:
         nullable = {**written, "type": [*types_in(written), "null"], "enum": enum}
     elif "anyOf" in written:
         nullable = {"anyOf": [*written["anyOf"], _NULL]}
+    # A constant with null among its types would still have to be that constant, so null goes beside
+    # it in a union; so it does beside an object. A plain type only gets a second name, as in
+    # ["integer", "null"], which is shorter.
     elif "type" not in written or "const" in written or "properties" in written:
         nullable = {"anyOf": [written, _NULL]}
     else:

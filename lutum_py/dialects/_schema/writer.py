@@ -28,6 +28,8 @@ class Writer(ABC):
         self.defs: Mapping[str, Node] = schema.get("$defs", {})
         self._schema = schema
         self._losses = losses
+        # The definitions that are being put in place, outermost first: one that is met again inside
+        # itself stays a reference, or writing would never end.
         self._way: list[str | None] = []
         self._left = _MOST
 

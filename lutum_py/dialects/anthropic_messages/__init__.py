@@ -84,9 +84,12 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     rendering = draft.render(Rendering, "ttl", found=native, whole=whole)
     limit = request.max_output_tokens
     body: dict[str, Any] = {
+        # `to_send` raises where the conversation is none that the API takes. The user's own
+        # messages replace it below, so then it is not asked.
         "messages": rendering.said if "messages" in request.extra else rendering.to_send(),
         "max_tokens": DEFAULT_MAX_TOKENS if limit is None else limit,
     }
+    # One text stays a string, as people write it; a list is needed only for more, or for a marker.
     if len(rendering.system) == 1:
         body["system"] = rendering.system[0]
     elif rendering.system:
@@ -104,6 +107,8 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     if request.temperature is not None:
         body["temperature"] = request.temperature
     body |= draft.answer()
+    # After all else that makes blocks, because markers are put on the last of them, and before the
+    # user's extras, which may replace whole fields and are nobody's to mark.
     if request.cache is not None:
         mark(body, request.cache, rendering, len(always_offered(request)))
     add_extras(body, request.extra, joined=("output_config",))

@@ -69,6 +69,8 @@ def usage_of(response: Place) -> Usage | None:
         return None
     fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
     cached = count_at(fields, "cache_read_input_tokens")
+    # `input_tokens` is only what no cache had: 12 beside 8,000 read and 500 written is a request of
+    # 8,512, which is what other providers report and what a limit is about.
     written = count_at(fields, "cache_creation_input_tokens")
     parts = (count_at(fields, "input_tokens"), written, cached)
     known = [part for part in parts if part is not None]
@@ -96,6 +98,8 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
         elif kind == "thinking":
             yield ReasoningItem(block.need_text("thinking"))
         elif kind == "redacted_thinking":
+            # Encrypted: there is nothing to show, but views and other models must know that
+            # reasoning stands here. It goes back from the payload.
             yield ReasoningItem("")
         elif kind == "tool_use":
             yield ToolCallItem(_call(block, index, response_id))
@@ -104,6 +108,7 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
             raise block.error("a tool_result is the program's answer to a call, and no model's")
         else:
             yield ServerToolItem(kind, block.object())
+    # A refusal is no block on this wire, only a reason to stop, so its item is made up here.
     if response.text_at("stop_reason") == "refusal":
         details = response.get("stop_details")
         said = None if details is None else details.text_at("explanation")

@@ -64,6 +64,7 @@ class Rendering(BlockRendering):
             nullable = _NULLABLE.get(str(citation.get("type")))
             if nullable is not None:
                 citation.setdefault(nullable, None)
+            # A field of responses alone, for which requests have no place.
             citation.pop("file_id", None)
         if replayed["type"] == "tool_use":
             send_as_object(replayed, "input")

@@ -51,6 +51,10 @@ class StreamDecoder(BlockStream):
 
     dialect = NAME
 
+    # Nearly all events are deltas of a few letters, such as {"type": "content_block_delta",
+    # "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}, so they have a short path of their
+    # own. Whatever is not exactly so is None, and goes the long way through `_take`, which also has
+    # the errors. Exact classes are compared because `isinstance` would let True pass for an index.
     def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
         delta: Any = fields.get("delta")
         index: Any = fields.get("index")
@@ -143,6 +147,8 @@ class StreamDecoder(BlockStream):
             cited.append(copy_json(delta.need("citation").object()))
             state.fields["citations"] = cited
         else:
+            # A kind of delta that came after this was written. Its fields are kept, so that the
+            # block goes back with them; dropping them could void a signature.
             additions = {key: value for key, value in delta.object().items() if key != "type"}
             state.fields.update(copy_json(additions))
         return ()
@@ -152,6 +158,8 @@ class StreamDecoder(BlockStream):
         delta = event.get("delta")
         if delta is not None:
             message.update(copy_json(delta.object()))
+        # Usage comes twice, at the start with the input and here with the output, and null for what
+        # it does not repeat: so it is joined field by field, and nulls change nothing.
         for key, value in event.object().items():
             if key == "usage" and is_mapping(value):
                 known = message.get("usage")

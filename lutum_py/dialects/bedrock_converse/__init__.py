@@ -97,6 +97,8 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         if request.parallel_tool_calls is not None:
             text = f"{NAME} has no field for it: the model decides on parallel calls"
             draft.losses.append(Loss("parallel_tool_calls", text))
+    # No tool is on offer now, but the conversation has calls, and the API wants a `toolConfig` for
+    # these. Their schemas are empty: nobody is to call them.
     elif called := _called(said):
         body["toolConfig"] = {"tools": called}
     limits = {"maxTokens": request.max_output_tokens, "temperature": request.temperature}

@@ -38,6 +38,8 @@ _FREE: Final = FREE | {UNKNOWN_EVENTS}
 def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
     """Copy a response without null fields, without bytes, and without the headers of HTTP."""
     payload: dict[str, Any] = without_nulls(without_bytes(response), _FREE)
+    # boto3 puts the headers of the answer here, which would be saved with every turn. The id of the
+    # request is what support asks for.
     meta = payload.pop(META, None)
     if is_mapping(meta) and "RequestId" in meta:
         payload[META] = {"RequestId": meta["RequestId"]}
@@ -91,6 +93,8 @@ def _items(message: Place, request_id: str | None) -> Iterator[AssistantItem]:
     calls = 0
     for block in message.need("content").items():
         fields = block.object()
+        # A block is told by its only key; with two it would be a matter of their order which one
+        # counts.
         if len(fields) != 1:
             raise block.error(f"expected an object with one key, got {shorten(fields)}")
         (kind,) = fields
@@ -105,6 +109,8 @@ def _items(message: Place, request_id: str | None) -> Iterator[AssistantItem]:
         elif kind == "reasoningContent":
             shown = inner.get("reasoningText")
             yield ReasoningItem("" if shown is None else shown.need_text("text"))
+        # A call with a `type`, as in {"toolUse": {"type": "server_tool_use", ...}}, was run by the
+        # provider.
         elif kind not in ("toolUse", "toolResult") or inner.text_at("type") is not None:
             inner.object()
             yield ServerToolItem(kind, fields)

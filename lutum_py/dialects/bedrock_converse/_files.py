@@ -83,6 +83,7 @@ def block_of(attachment: Attachment) -> dict[str, Any] | None:
     data, kind = data_of(attachment), _KINDS[attachment.media_type]
     mime_type = attachment.mime_type
     form = _BY_TYPE.get((kind, mime_type))
+    # Source code, JSON lines and the like: the API has no name for these, and reads them as text.
     if form is None and kind == "document" and mime_type.startswith("text/"):
         form = "txt"
     if not data or form is None:

@@ -31,6 +31,8 @@ def _answer(block: Mapping[str, Any], position: str, history: History) -> None:
     result = block["toolResult"]
     where = f"{position}.toolResult"
     is_error, content = result.get("status") == "error", result["content"]
+    # A result of one JSON block is the output itself. As text it would be a string that holds JSON,
+    # and a tool that reads it again would get another type.
     if len(content) == 1 and "json" in content[0]:
         history.answer_json(compact_json(content[0]["json"]), where, is_error=is_error)
     else:

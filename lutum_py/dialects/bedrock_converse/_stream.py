@@ -52,6 +52,8 @@ class StreamDecoder(BlockStream):
         fields = event.object()
         for key in _BESIDE & fields.keys():
             self._response[key] = copy_json(fields[key])
+        # As a rule the only key, as in {"contentBlockDelta": {"contentBlockIndex": 0, "delta":
+        # ...}}.
         kind = next((key for key in fields if key not in _BESIDE), "")
         if kind.endswith("Exception") or kind == "error":
             raise event.need(kind).reported()
@@ -81,6 +83,7 @@ class StreamDecoder(BlockStream):
 
     def _index(self, event: Place) -> int:
         index = count_at(event.value, "contentBlockIndex")
+        # Some hosts leave it out: then the event is about the block that began last.
         return max(self._blocks, default=0) if index is None else index
 
     def _start(self, event: Place) -> Iterable[StreamEvent]:
@@ -104,6 +107,8 @@ class StreamDecoder(BlockStream):
         reasoning, call = delta.get("reasoningContent"), delta.get("toolUse")
         state = self._blocks.get(index)
         if state is None:
+            # The way into a block says what is put around its text: () gives {"text": "Hi"}, and
+            # _REASONING {"reasoningContent": {"reasoningText": {"text": "Hi"}}}.
             state = self._blocks[index] = BlockState({}, () if reasoning is None else _REASONING)
         if call is not None:
             return self._write(state, call.text_at("input") or "")
@@ -116,6 +121,7 @@ class StreamDecoder(BlockStream):
         if signature is not None:
             state.add("signature", signature)
         elif reasoning is not None:
+            # Encrypted: `redactedContent` stands one level above where the text of reasoning would.
             state.inside = _REASONING[:1]
             state.fields.update(without_bytes(reasoning.object()))
         else:

@@ -73,6 +73,7 @@ def turn_of(response: Place) -> AssistantTurn:
         raise response.error("the response failed, and the provider does not say why")
     response_id = response.text_at("id") or None
     details = response.get("incomplete_details")
+    # `incomplete` alone does not say whether the answer was cut off or filtered; the reason does.
     finish_reason = (None if details is None else details.text_at("reason")) or status
     items = list(items_of_output(response.need("output").items(), response_id))
     return AssistantTurn(
@@ -129,6 +130,7 @@ def items_of_output(output: Iterable[Place], response_id: str | None) -> Iterato
             yield ReasoningItem(_reasoning(item))
         else:
             if kind in OUTPUTS and not is_run_by_provider(item.object()):
+                # Refused rather than kept: it would go back beside the result that the round makes.
                 raise item.error(f"a {kind} is the program's answer to a call, and no model's")
             yield ServerToolItem(kind, item.object())
 
@@ -160,6 +162,8 @@ def _message(item: Place) -> Iterator[AssistantItem]:
 
 
 def _reasoning(item: Place) -> str:
+    # Open models give their reasoning as such, OpenAI a summary in paragraphs. Where there are
+    # both, the summary says the same again.
     for key, between in (("content", ""), ("summary", "\n\n")):
         shown = between.join(part.text_at("text") or "" for part in item.items_at(key))
         if shown:

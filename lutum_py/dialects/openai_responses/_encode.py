@@ -53,6 +53,8 @@ class Rendering(_Rendering):
 
     def __init__(self, model: ModelNames = None, found: FoundTools | None = None) -> None:
         super().__init__(model, found)
+        # Ids of items, which are not those of calls: {"id": "fc_1", "call_id": "call_1", ...}. Both
+        # have to be unique, each among its own.
         self._ids: set[str] = set()
         self._searches: set[str] = set()
 
@@ -65,6 +67,9 @@ class Rendering(_Rendering):
         """Render the next item."""
         losses, found = self.losses, self.found
         if isinstance(item, ToolResult):
+            # Set when the turn was rendered: {"c1": {"type": "custom_tool_call_output", "call_id":
+            # "x9"}}. A result alone does not know which kind of call it answers, nor the id that
+            # this one went out by.
             form = self._answers.get(item.id)
             if form is None:
                 form = {"type": "function_call_output", "call_id": item.id}
@@ -138,6 +143,7 @@ def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
             text = "".join(map(_words, item.get("content") or ()))
             if text:
                 kept.append({"role": "assistant", "content": text})
+        # The id would lead the API to the reasoning of the other model, which is left out above.
         elif kind in _WITHOUT_ID:
             item.pop("id", None)
             kept.append(item)
@@ -202,6 +208,8 @@ def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
         else:
             continue
         silent = False
+    # The turn said nothing that this wire has a form for. It stays as an empty message, so that
+    # what was said before it and after it stays apart.
     if silent:
         yield {"role": "assistant", "content": ""}
 

@@ -28,6 +28,8 @@ _KEPT = ("previous_response_id", "conversation")
 
 def _is_in_order(given: list[Any], mending: Mending) -> bool:
     """Tell whether the results stand behind their calls in order, and nothing comes twice."""
+    # The quick way for what is in order, in one pass. `calls` grows, and `answered` runs behind it:
+    # results come in the order of the calls, so the next one must answer `calls[answered]`.
     ids: list[str] = []
     calls: list[Item] = []
     answered = 0
@@ -101,6 +103,7 @@ def _led_somewhere(items: list[Item], mending: Mending) -> list[Item]:
     """Leave out reasoning that nothing of the model follows."""
     kept: list[Item] = []
     leads = False
+    # From the end, because reasoning is judged by what follows it.
     for item in reversed(items):
         if item.kind != "reasoning":
             # A result may stand in a wrong place, from which it is moved later on.
@@ -121,6 +124,9 @@ def _led_somewhere(items: list[Item], mending: Mending) -> list[Item]:
 def _answered(items: list[Item], goes_on: bool, mending: Mending) -> list[Item]:
     calls: list[Item] = []
     results: list[Item] = []
+    # There are no messages that hold calls together here. So a group, in which results are looked
+    # for, is what stands between two results: call, call, result, result is group 0, the next call
+    # 1.
     standings: list[Standing] = []
     group = 0
     after_result = False
@@ -182,6 +188,8 @@ def _in_order(
             "Send each result after its call",
             "moved the result behind its call",
         )
+    # Results in the wrong order change places among themselves: those of calls 0, 1, 2 that stand
+    # at 7, 5, 9 are put at 5, 7, 9. So nothing else in the conversation moves.
     slots = sorted(result.index for _, result in rightly)
     instead: dict[int, Item] = {}
     for slot, (_, result) in zip(slots, rightly, strict=True):
@@ -211,6 +219,9 @@ def _with_due(
     A result stands before what is said to the model next, and before the calls of the next round,
     where that does not part it from the results of earlier calls.
     """
+    # A result goes behind its call and the results of earlier calls (`slot`), before the next
+    # result that stands (`end`), and before somebody speaks to the model (`said_from`). The bounds
+    # are worked out once, from the end: trying each place would be quadratic in long inputs.
     at_of = {id(item): at for at, item in enumerate(placed)}
     number_of = {id(call): number for number, call in enumerate(calls)}
     said_from = [len(placed)] * (len(placed) + 1)

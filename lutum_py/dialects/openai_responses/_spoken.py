@@ -52,6 +52,7 @@ class Item:
         if kind:
             kind = kind if kind.__class__ is str else str(kind)
         else:
+            # {"id": "msg_1"} alone is the API's short form of a reference to an item that it keeps.
             refers = fields.get("id") and not fields.keys() & {"role", "content"}
             kind = "item_reference" if refers else "message"
         self.kind: str = kind

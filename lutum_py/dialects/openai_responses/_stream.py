@@ -113,11 +113,16 @@ class StreamDecoder(StreamReader):
         super().__init__()
         self._begun: dict[str, Any] = {}
         self._final: dict[str, Any] | None = None
+        # By `output_index`: `_items` that are done, `_calls` that have begun, `_open` the pieces of
+        # what is still being said. In the end they are one list in the order of the numbers.
         self._items: dict[int, Place] = {}
         self._calls: dict[int, _CallState] = {}
         self._open: dict[int, list[AssistantItem]] = {}
         self._last = 0
 
+    # Most events are {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi", ...},
+    # and none of their other fields matters. What is not exactly so is None, and goes through
+    # `_take`, which has the errors.
     def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
         kind: Any = fields.get("type")
         index: Any = fields.get("output_index")
