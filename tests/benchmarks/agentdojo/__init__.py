@@ -1,0 +1,1 @@
+"""AgentDojo: its suites as toolsets, a policy for each, and a script that obeys what it reads."""
