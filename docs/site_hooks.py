@@ -1,5 +1,7 @@
 """What the site does beyond Markdown: it draws its pictures from the project's own tables.
 
+It also names the search in each page, which the theme leaves out, for those who hear the page.
+
 `mkdocs.yml` names this file. A page asks for a picture with a comment of its own line, such as
 `<!-- drawing: lifecycle -->`; what the pictures show is in `drawings.py`.
 """
@@ -16,6 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from drawings import DRAWINGS
 
 MARK: Final = re.compile(r"^<!-- drawing: (?P<name>[\w-]+) -->$", re.MULTILINE)
+DIALOG: Final = '<div class="md-search" data-md-component="search" role="dialog"'
+"""The search, as the theme makes it."""
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
@@ -28,3 +32,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         return f'<div class="drawing" markdown="0">\n{DRAWINGS[name]()}\n</div>'
 
     return MARK.sub(drawn, markdown)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the search for whoever hears the page."""
+    return output.replace(DIALOG, f'{DIALOG} aria-label="Search"')
