@@ -23,7 +23,7 @@ from .._transcript.assistant import AssistantTurn
 from .._transcript.metadata import ToolMetadata
 from .._transcript.saved import Saved
 from .edits import changed_names
-from .plan_json import calls_in, line_in
+from .plan_json import lines_in
 from .rows import CallRow, row_of_line, rows_of
 from .sorted_calls import SortedCalls, issue_in
 
@@ -150,6 +150,8 @@ def _in_words(step: Step, before: bytes | None) -> Part | None:
     by = f" by {step.by}" if step.by else ""
     detail = step.detail
     if step.kind == "asked":
+        if step.by is None:
+            return Part(step.phase or "", "nobody was to be asked")
         because = f": {step.reason}" if step.reason else ""
         said = step.said or "let it pass"
         return Part(step.phase or "", f"{step.by} {'decided ' if step.said else ''}{said}{because}")
@@ -162,6 +164,8 @@ def _in_words(step: Step, before: bytes | None) -> Part | None:
         return Part("decision", f"{detail.action}{edit}{by}{because}")
     if step.kind == "ended" and step.phase is None:
         return Part("ended", step.said or "")
+    if step.kind == "asks":
+        return Part("asks", f"for {', '.join(step.detail.ids)}")
     if step.kind in _WORDS:
         return Part(step.kind, f"{_WORDS[step.kind]}{by}")
     return None
@@ -182,7 +186,8 @@ class PlanText(NamedTuple):
 
     Attributes:
         turn: What the model said.
-        calls: An entry for each call, in the order of the turn.
+        calls: An entry for each call, in the order of the turn, and behind those of the turn for
+            each that calls asked for.
     """
 
     turn: AssistantTurn
@@ -195,13 +200,14 @@ def read_plan(saved: Saved) -> PlanText:
     Raises:
         PlanError: Something in it is damaged.
     """
-    turn, calls = calls_in(saved)
-    return PlanText(turn, tuple(_saved_entry(*each) for each in calls))
+    turn, calls = lines_in(saved)
+    return PlanText(
+        turn, tuple(_saved_entry(each.metadata, each.line, saved) for each, saved in calls)
+    )
 
 
-def _saved_entry(call: ToolMetadata, saved: Saved) -> Entry:
+def _saved_entry(call: ToolMetadata, line: tuple[Step, ...], saved: Saved) -> Entry:
     """Say how one call stands, and a line for each step that brought it there."""
-    line = line_in(saved, call)
     row, issue = row_of_line(call, line, call.arguments), issue_in(line)
     parts = [Part("", indented_json(call.arguments), "code"), *_final_arguments(call, line)]
     for step in line:

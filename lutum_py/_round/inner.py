@@ -192,10 +192,14 @@ class Ask(NamedTuple):
         """The ids of the calls."""
         return tuple(each.metadata.id for each in self.calls)
 
+    def of(self, calls: Mapping[str, InnerCall]) -> Ask:
+        """Give the same of the calls of another copy of the plan."""
+        return self._replace(calls=tuple(calls[id] for id in self.ids))
+
     @property
     def is_answered(self) -> bool:
         """Whether each of the calls has its result."""
-        return all(_result_of(each) is not None for each in self.calls)
+        return all(state_in(each.line) in _ANSWERED for each in self.calls)
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
@@ -208,10 +212,11 @@ class Ask(NamedTuple):
         Args:
             rounds: All times that it asked, this one last.
         """
-        left = self.left
-        assert left is not None
-        opens = None if left.session is None else partial(self._session, left)
-        return Inner(left.state, tuple(each.results for each in rounds), opens)
+        left, opens = self.left, None
+        if left is not None and left.session is not None:
+            opens = partial(self._session, left)
+        state = None if left is None else left.state
+        return Inner(state, tuple(each.results for each in rounds), opens)
 
     def _session(self, left: Left) -> Any:
         calls = [each.call for each in self.calls if each.call is not None]
@@ -278,6 +283,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
 
 
 _OPEN: Final = ("pending", "in_doubt")
+_ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
 
 
 def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
@@ -337,6 +343,32 @@ def adopted(calls: SortedCalls, call: AnyToolCall) -> AnyToolCall:
     family.moved = calls._moves()
     call._branch = Branch(family, 0)
     return call
+
+
+def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
+    """Take in what calls asked for in another copy of a plan, whose lines were taken in."""
+    state = calls._state
+    known = dict(state._inner)
+    for id, inner in other._state._inner.items():
+        if id not in known:
+            call: Any = None
+            if inner.call is not None:
+                call = adopted(calls, inner.call._alike())
+                call._kept = state._kept
+            known[id] = inner._replace(call=call)
+    state._inner = dict(sorted(known.items(), key=_asked_at))
+    for call in calls._every:  # a line that came from there has the calls of that copy
+        told = call._told
+        if any(step.kind == "asks" for step in told._steps):
+            told._steps = tuple(
+                step._replace(detail=step.detail.of(known)) if step.kind == "asks" else step
+                for step in told._steps
+            )
+
+
+def _asked_at(entry: tuple[str, InnerCall]) -> tuple[float, str]:
+    _, inner = entry
+    return inner.line[0].at or 0.0, inner.asked_by
 
 
 # Deciding.

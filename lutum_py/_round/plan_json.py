@@ -14,7 +14,9 @@ carry a seal, see `seal`. Tools are named by their wire names only. A call that 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from time import time
 from typing import Any, Final
 
@@ -22,7 +24,7 @@ from pydantic import ValidationError
 
 from .._call.call import AnyToolCall
 from .._call.line import ASKED_BY, HOOK_PHASES, Kept, Step, moment, wait_of
-from .._call.outcomes import Asking, RecoverableToolCallIssue
+from .._call.outcomes import Asking
 from .._transcript.assistant import AssistantTurn, dump_turn, load_turn
 from .._transcript.metadata import ToolMetadata
 from .._transcript.place import Place
@@ -30,8 +32,18 @@ from .._transcript.result import ToolResult
 from .._transcript.saved import Saved, dump_saved, open_saved
 from ..errors import InvalidArgumentsError, PlanError, ToolInputError, UnknownToolError
 from .commit import owes_after_hooks
+from .inner import Ask, adopted
+from .inner_json import dump_inner, inner_in
 from .seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
-from .sorted_calls import RoundState, SortedCalls, is_unread, issue_in, state_in, state_of
+from .sorted_calls import (
+    InnerCall,
+    RoundState,
+    SortedCalls,
+    is_unread,
+    issue_in,
+    state_in,
+    state_of,
+)
 from .step_json import check_words, dump_step, load_line
 
 FORMAT = "lutum_py.plan"
@@ -40,7 +52,10 @@ READ = (1, 2, 3)
 """The versions that are read."""
 
 _PLAN_WORDS: Final = frozenset(
-    {"format", "version", "binding", "key_begins", "turn", "calls", "place", "owes_after", "seal"}
+    {
+        *("format", "version", "binding", "key_begins", "turn", "calls", "inner", "place"),
+        *("owes_after", "seal"),
+    }
 )
 _CALL_WORDS: Final = frozenset(
     {"id", "schema_digest", "digest", "mended", "steps", "waits_for", "seal"}
@@ -59,11 +74,6 @@ def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding:
     """
     check_key(key)
     check_binding(binding)
-    if state._inner:
-        raise PlanError(
-            "A plan of which a call asked for others is not saved yet: run it to its end, as with "
-            "`await run(plan, hooks=hooks)`, or give it up with `plan.abort(session, reason)`."
-        )
     try:
         body = dump_saved(_dump(calls, state, binding), PlanError, "The plan")
     except (ToolInputError, ValueError) as error:
@@ -78,8 +88,8 @@ def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding:
 
 def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[str, Any]:
     now, kept = time(), state._kept
-    entries = [_dump_entry(calls, asked, now) for asked in state.turn.tool_calls]
-    if sum(not call._stage.is_end for call in calls._calls) > 1:
+    entries = [_dump_entry(calls, asked, now) for asked in state._calls_of_all()]
+    if sum(not call._stage.is_end for call in calls._every) > 1:
         # For whoever looks at the text without the tools, which alone say what a call touches.
         from .order import Order
 
@@ -95,6 +105,8 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
         "turn": dump_turn(state.turn),
         "calls": entries,
     }
+    if state._inner:
+        data["inner"] = dump_inner(calls)
     if kept.place is not None:
         data["place"] = {"items": kept.place.length, "digest": kept.place.digest}
     if calls._owes_after or owes_after_hooks(calls):
@@ -149,11 +161,26 @@ def open_plan(text: str | bytes) -> Saved:
     return open_saved(text, form=FORMAT, versions=READ, error=PlanError, what="plan")
 
 
-def calls_in(saved: Saved) -> tuple[AssistantTurn, list[tuple[ToolMetadata, Saved]]]:
-    """Give the turn of a plan, whose seal was checked, and each of its calls with its entry.
+def lines_in(
+    saved: Saved,
+    asking: Asking | None = None,
+    toolset: Any = None,
+    make: Callable[[ToolMetadata, Saved, tuple[Step, ...]], AnyToolCall | None] | None = None,
+) -> tuple[AssistantTurn, list[tuple[InnerCall, Saved]]]:
+    """Read a plan whose seal was checked: its turn, and all calls with their lines.
+
+    Args:
+        saved: The plan.
+        asking: The time of asking that the steps of its own hooks are of.
+        toolset: The toolset that it is read with, if any.
+        make: Makes a call of its entry and line, where that can be.
+
+    Returns:
+        The turn; and each of its calls with its entry, those that were asked for behind them.
 
     Raises:
-        PlanError: They are not those of the turn, or something has a word that nobody knows.
+        PlanError: They are not those of the turn, tell what could not have happened, or something
+            has a word that nobody knows.
     """
     if saved.get("version", int) != VERSION:
         from .saved_before import converted
@@ -161,7 +188,9 @@ def calls_in(saved: Saved) -> tuple[AssistantTurn, list[tuple[ToolMetadata, Save
         saved = Saved(converted(saved), saved.path, PlanError)
     check_words(saved, _PLAN_WORDS)
     turn = load_turn(saved.inner("turn"))
-    asked = {call.id for call in turn.tool_calls}
+    inner = inner_in(saved, turn.tool_calls)
+    every = (*turn.tool_calls, *inner.calls)
+    asked = {call.id for call in every}
     entries: dict[str, Saved] = {}
     for entry in saved.each("calls"):
         check_words(entry, _CALL_WORDS)
@@ -169,12 +198,22 @@ def calls_in(saved: Saved) -> tuple[AssistantTurn, list[tuple[ToolMetadata, Save
         if id not in asked or id in entries:
             raise entry.wrong("id", f"{id!r} is no call of the turn, or is there twice")
         entries[id] = entry
-    if len(entries) != len(turn.tool_calls):
+    if len(entries) != len(every):
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
-    return turn, [(call, entries[call.id]) for call in turn.tool_calls]
+    read: dict[str, InnerCall] = {}
+    # Whoever asked stands before what it asked for, and is read behind it.
+    for metadata in (*reversed(inner.calls), *turn.tool_calls):
+        entry, by = entries[metadata.id], inner.asked_by.get(metadata.id)
+        asks = [each.loaded(read, toolset) for each in inner.asks.get(metadata.id, ())]
+        line = _line_in(entry, metadata, asking, by, asks)
+        call = None if make is None or is_unread(line) else make(metadata, entry, line)
+        read[metadata.id] = InnerCall(metadata, by or "", call, line)
+    return turn, [(read[metadata.id], entries[metadata.id]) for metadata in every]
 
 
-def line_in(saved: Saved, metadata: ToolMetadata, asking: Asking | None = None) -> tuple[Step, ...]:
+def _line_in(
+    saved: Saved, metadata: ToolMetadata, asking: Asking | None, by: str | None, asks: list[Ask]
+) -> tuple[Step, ...]:
     """Read the line of one call.
 
     Raises:
@@ -183,7 +222,13 @@ def line_in(saved: Saved, metadata: ToolMetadata, asking: Asking | None = None) 
     entries = list(saved.each("steps"))
     if not entries or entries[0].get("kind", str) != "proposed":
         raise saved.wrong("steps", "a line begins with what was proposed")
-    line = load_line(entries, metadata, asking)
+    if entries[0].any("by") != by:
+        raise entries[0].wrong("by", "it is not the call that asked for this one")
+    line = load_line(entries, metadata, asking, asks=asks)
+    if sum(step.kind == "asks" for step in line) < len(asks):
+        raise saved.wrong("steps", "it asked more often than that")
+    if asks and not line[-1].stage.is_end and asks[-1].left is None:
+        raise saved.wrong("steps", "what was left for it to come back to is missing")
     stage, rest = line[-1].stage, [step.kind for step in line[2:]]
     if not is_unread(line):
         if stage.name == "running":
@@ -216,28 +261,29 @@ def load_plan(
     saved = open_plan(text)
     check_seal(saved, key)
     check_belongs(saved, binding)
-    turn, entries = calls_in(saved)
     at = saved.inner_or_none("place")
     place = None if at is None else Place(at.get("items", int), digest=at.get("digest", str))
     kept = Kept(saved.get("key_begins", str, ""), place)
     owes_after = saved.get("owes_after", bool, False)
     is_older = saved.get("version", int) != VERSION
     asking = Asking()
-    calls: list[AnyToolCall] = []
-    issues: list[RecoverableToolCallIssue] = []
-    unread: dict[str, tuple[Step, ...]] = {}
-    for metadata, entry in entries:
-        line = line_in(entry, metadata, asking)
-        issue = issue_in(line)
-        if is_unread(line):
-            unread[metadata.id] = line
-            issues += [] if issue is None else [issue]
-        else:
-            calls.append(_load_call(toolset, metadata, entry, line, kept, is_older=is_older))
+    turn, read = lines_in(
+        saved, asking, toolset, partial(_load_call, toolset, kept, is_older=is_older)
+    )
+    asked = [each for each, _ in read[: len(turn.tool_calls)]]
+    inner = [each for each, _ in read[len(turn.tool_calls) :]]
+    unread = {each.metadata.id: each.unread for each in asked if each.call is None}
+    issues = tuple(filter(None, map(issue_in, unread.values())))
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn, kept)
     state._unread = unread
-    made = SortedCalls(state, toolset, tuple(calls), tuple(issues))
+    calls = tuple(each.call for each in asked if each.call is not None)
+    made = SortedCalls(state, toolset, calls, issues)
+    if inner:
+        state._inner = {each.metadata.id: each for each in inner}
+        for each in inner:
+            if each.call is not None:
+                adopted(made, each.call)
     made._lists = None
     made._askings = (asking,)
     made._owes_after = owes_after
@@ -247,10 +293,10 @@ def load_plan(
 
 def _load_call(
     toolset: Any,
+    kept: Kept,
     metadata: ToolMetadata,
     saved: Saved,
     line: tuple[Step, ...],
-    kept: Kept,
     *,
     is_older: bool,
 ) -> AnyToolCall:
@@ -265,7 +311,7 @@ def _load_call(
     call.metadata, call.selector = metadata, selector
     call.mended = saved.texts("mended") if "mended" in saved.data else ()
     call._steps, call._branch, call._kept = line, None, kept
-    is_open = state_of(call) in ("pending", "suspended")
+    is_open = state_of(call) in ("pending", "suspended", "asking", "asked")
     digest = selector.definition.digest
     if is_open and saved.get("schema_digest", str) != digest:
         raise PlanError(

@@ -30,6 +30,7 @@ from ..errors import (
     UnresolvedSuspension,
 )
 from .commit import ResultLike, as_results, asking_fault, check_shown, mismatches
+from .inner import ask, take_inner
 from .sorted_calls import SortedCalls, issue_in, state_in, state_of
 
 
@@ -39,8 +40,6 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         suspend(calls, outcome)
         return
     if isinstance(outcome, AskingCall):
-        from .inner import ask
-
         asked = ask(calls, outcome)
         if asked is outcome:
             return
@@ -141,7 +140,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
                 "The plans are of different rounds, so neither can take in the other. Merge copies "
                 "of one plan: those that were loaded from what one `plan.dump_json()` gave."
             )
-        asked = calls._state.turn.tool_calls
+        asked = dict.fromkeys((*calls._state._calls_of_all(), *other._state._calls_of_all()))
         lines = [(each, calls._line_of(each.id), other._line_of(each.id)) for each in asked]
         faults = [
             f"call {each.id!r} of tool `{each.name}` was {mine.kind} at {moment(mine.at)} here, "
@@ -160,10 +159,12 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         for id, line in longer.items():
             call, copy = calls._call(id), other._call(id)
             calls._move(id)
-            if call is None or copy is None:
-                calls._state._unread = {**calls._state._unread, id: line}
-            else:
+            if call is not None and copy is not None:
                 call._become(copy._told)
+            elif id not in other._state._inner:
+                calls._state._unread = {**calls._state._unread, id: line}
+        if other._state._inner:
+            take_inner(calls, other)
         calls.change(
             _askings=(*calls._askings, *(a for a in other._askings if a not in calls._askings)),
             _owes_after=calls._owes_after or other._owes_after,
@@ -182,6 +183,6 @@ def _said(step: Step) -> list[object]:
     """Give what a step says, without what belongs to one process."""
     # Arguments are written down when they are first needed, a result is told by `recorded`, and
     # what asked names its time of asking.
-    is_own = step.kind in ("proposed", "changed", "ended")
+    is_own = step.kind in ("proposed", "changed", "ended", "asks")
     is_own = is_own or (step.kind == "asked" and step.phase != "after")
     return [step.kind, step.at, *step[3:8], None if is_own else step.detail]

@@ -577,12 +577,12 @@ class SortedCalls:
         return found
 
     def _line_of(self, call_id: str) -> tuple[Step, ...]:
-        """Give the line of a call of the turn, also of one that could not be read."""
+        """Give the line of a call, also of one that could not be read; none of an unknown one."""
         call = self._call(call_id)
         if call is not None:
             return call._line
         inner = self._state._inner.get(call_id)
-        return self._state._unread[call_id] if inner is None else inner.unread
+        return self._state._unread.get(call_id, ()) if inner is None else inner.unread
 
     def _waiting(self, call_id: str) -> SuspendedCall | None:
         """Find a call that waits for a decision."""

@@ -9,13 +9,13 @@ have happened. What belongs to the kind stands under one name:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, get_args
 
 from .._call.decision_log import DecisionKind
 from .._call.lifecycle import STAGES, Stage, StepKind
-from .._call.line import BY_TOOL, END_OF, Step, StepPhase, moment, wait_of
+from .._call.line import BY_TOOL, END_OF, AsksStep, Step, StepPhase, moment, wait_of
 from .._call.outcomes import SOURCES, Asking, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .._text.json import compact_json, parse_json, shorten
@@ -42,6 +42,7 @@ _MAY_SAY: Final[Mapping[StepKind, Mapping[str | None, tuple[str | None, ...] | N
     },
     "recorded": {None: _ANY},
     "again": {None: _ANY},
+    "asks": {None: _ANY},
 }
 """By kind, the phases in which a step may be written, and what it may say then."""
 
@@ -94,8 +95,8 @@ def dump_step(step: Step) -> dict[str, Any]:
         data["key"], detail = detail, None
     elif step.phase == "after":
         data["key"], detail = detail
-    elif step.kind == "asked" or (step.kind == "ended" and step.phase is None):
-        detail = None  # the time of asking; a result that `recorded` has
+    elif step.kind in ("asked", "asks") or (step.kind == "ended" and step.phase is None):
+        detail = None  # the time of asking; what stands beside lines; a result `recorded` has
     elif step.kind == "ended" and step.phase in SOURCES and detail is not None:
         _, detail = detail
     if detail is not None:
@@ -146,6 +147,7 @@ def load_line(
     asking: Asking | None = None,
     *,
     behind: tuple[Step, ...] = (),
+    asks: Sequence[Any] = (),
 ) -> tuple[Step, ...]:
     """Replay steps of one call.
 
@@ -154,6 +156,7 @@ def load_line(
         metadata: The call.
         asking: The time of asking that the steps of the plan's own hooks are of.
         behind: The steps that they follow.
+        asks: What each of the steps `asks` holds.
 
     Returns:
         The new steps.
@@ -162,8 +165,9 @@ def load_line(
         PlanError: One of them is damaged, or cannot follow the one before.
     """
     line = [*behind]
+    left = iter(asks)
     for saved in entries:
-        line.append(_load_step(saved, line, metadata, asking))
+        line.append(_load_step(saved, line, metadata, asking, left))
     made = tuple(line[len(behind) :])
     wait = wait_of(tuple(line)) if line else None
     for saved, step in zip(entries, made, strict=True):
@@ -173,7 +177,11 @@ def load_line(
 
 
 def _load_step(
-    saved: Saved, line: list[Step], metadata: ToolMetadata, asking: Asking | None
+    saved: Saved,
+    line: list[Step],
+    metadata: ToolMetadata,
+    asking: Asking | None,
+    asks: Iterator[Any],
 ) -> Step:
     check_words(saved, _WORDS)
     kind: StepKind = saved.member("kind", StepKind)
@@ -188,20 +196,19 @@ def _load_step(
     allowed = _MAY_SAY[kind][phase]
     if allowed is not None and said not in allowed:
         raise saved.wrong("said", f"{shorten(said)} is none of the known values")
-    stage = STAGES["new"] if not line else _next_stage(kind, phase, said, tuple(line))
+    by: str | None = saved.get("by", str, None)
+    first = STAGES["new" if saved.any("by") is None else "asked"]
+    stage = first if not line else _next_stage(kind, phase, said, tuple(line))
     if stage is None:
         raise saved.wrong("kind", f"{kind!r} cannot follow where a call is {line[-1].stage.status}")
-    return Step(
-        kind,
-        stage,
-        _load_time(saved),
-        saved.get("by", str, None),
-        phase,
-        said,
-        saved.get("reason", str, None),
-        saved.get("digest", str, None),
-        _load_detail(saved, kind, phase, said, metadata, asking),
-    )
+    is_asking = kind == "asks"
+    detail: Any = next(asks, None) if is_asking else None
+    if is_asking and detail is None:
+        raise saved.wrong("kind", "what it asked for is missing")
+    detail = detail or _load_detail(saved, kind, phase, said, metadata, asking)
+    reason, digest = saved.get("reason", str, None), saved.get("digest", str, None)
+    make = AsksStep if is_asking else Step
+    return make(kind, stage, _load_time(saved), by, phase, said, reason, digest, detail)
 
 
 def _next_stage(

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, Unpack, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.outcomes import NotEnded, SuspendedCall
+from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
 from .._context.suspension import Decision
 from .._round.commit import ResultLike, as_results, mismatches
 from .._round.events import OnEvent
@@ -321,6 +321,12 @@ class Store:
 
     def _text(self, plan: ToolRoundPlan[Any], id: str) -> str:
         plan._state._check_open()
+        if plan._state._inner:
+            raise PlanError(
+                "A call of this plan asked for others, and a store does not keep such a plan. Run "
+                "it to its end before it is saved, as with `await run(plan, hooks=hooks)`, or keep "
+                "its text, `plan.dump_json()`."
+            )
         return dump_plan(plan, plan._state, self._key, id)
 
     def _next(self, rows: Rows, id: str, version: int | None) -> Head:
@@ -840,6 +846,11 @@ class Store:
         """
         check_claim(claim, "finish")
         asked = claim.call.metadata
+        if isinstance(outcome, AskingCall):
+            raise MisuseError(
+                f"Call {asked.id!r} of tool `{asked.name}` asks for others, which a store does not "
+                "keep. Finish the claim with a result, such as `call.fail(message)`."
+            )
         if isinstance(outcome, SuspendedCall):
             if outcome.call.metadata != asked:
                 raise LifecycleError(
