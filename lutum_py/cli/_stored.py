@@ -58,5 +58,6 @@ def _go_on(plan: Any, row: SavedCall) -> None:
     said: dict[str, Any] = row.said.data
     for entry in plan.data["calls"]:
         if entry["id"] == said["id"]:
-            known = len(entry["steps"]) - said["after"]
-            entry["steps"] += said["steps"][known:]
+            # Rows of older releases have neither.
+            known = len(entry["steps"]) - said.get("after", len(entry["steps"]))
+            entry["steps"] += said.get("steps", [])[known:]
