@@ -65,7 +65,10 @@ def end_round(
         given, results = _matched(calls, answers, unfinished)
     if calls._owes_after or RegisteredHook.any_after:
         check_after_hooks(calls, given)
-    return joined(state.turn, as_told(results, calls._calls, calls.toolset, state._inner))
+    toolset, inner = calls.toolset, state._inner
+    if inner or toolset._caps_results or [1 for call in calls._calls if call._is_rewritten]:
+        results = as_told(results, calls._calls, toolset, inner)
+    return joined(state.turn, results)
 
 
 def as_told(
