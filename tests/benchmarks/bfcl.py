@@ -51,6 +51,21 @@ _TYPES: Final = {
 _WORDS: Final = ("description", "default", "enum", "format", "minimum", "maximum", "pattern")
 
 
+# Questions of several turns name the classes of the functions, which are described in a file each.
+_FILES: Final = {
+    "GorillaFileSystem": "gorilla_file_system",
+    "MathAPI": "math_api",
+    "MemoryAPI": "memory_kv",
+    "MessageAPI": "message_api",
+    "TicketAPI": "ticket_api",
+    "TradingBot": "trading_bot",
+    "TravelAPI": "travel_booking",
+    "TwitterAPI": "posting_api",
+    "VehicleControlAPI": "vehicle_control",
+    "WebSearchAPI": "web_search",
+}
+
+
 def schema_of(said: Any) -> dict[str, Any]:
     """Give the JSON schema of a parameter, or of all of them, as the benchmark writes it."""
     if not isinstance(said, dict):
@@ -72,10 +87,11 @@ def schema_of(said: Any) -> dict[str, Any]:
 def function_sets(folder: Path) -> Iterator[list[ToolDef]]:
     """Give each function set of the benchmark's questions."""
     for path in sorted(folder.glob("BFCL_*.json")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            # One file is no list of questions.
-            asked: Any = json.loads(line) if line.startswith('{"id"') else {}
-            functions: list[dict[str, Any]] = asked.get("function") or []
+        for asked in _objects(path):
+            # One file holds lists of ids, no questions; a few questions come without a function.
+            functions = [*(asked.get("function") or ())] if "id" in asked else []
+            for name in asked.get("involved_classes") or ():
+                functions += _objects(folder / "multi_turn_func_doc" / f"{_FILES[name]}.json")
             if functions:
                 yield [
                     ToolDef.from_json_schema(
@@ -85,6 +101,12 @@ def function_sets(folder: Path) -> Iterator[list[ToolDef]]:
                     )
                     for each in functions
                 ]
+
+
+def _objects(path: Path) -> list[dict[str, Any]]:
+    """Read a file with an object a line."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
 
 @dataclass(slots=True)
