@@ -48,7 +48,12 @@ def _is_field(schema: Any) -> bool:
         return False
     if schema.get("type") == "array":
         items: Any = schema.get("items")
-        return is_object(items) and items.get("type") == "string" and is_array(items.get("enum"))
+        if not is_object(items):
+            return False
+        titled: Any = items.get("anyOf")  # values that have titles, as the protocol has them
+        if is_array(titled):
+            return all(is_object(each) and isinstance(each.get("const"), str) for each in titled)
+        return items.get("type") == "string" and is_array(items.get("enum"))
     return schema.get("type") in _FIELDS
 
 

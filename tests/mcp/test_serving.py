@@ -550,6 +550,7 @@ FORM: dict[str, Any] = {
     "properties": {
         "why": {"type": "string"},
         "colours": {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
+        "sizes": {"type": "array", "items": {"anyOf": [{"const": "s", "title": "Small"}]}},
     },
     "required": ["why"],
 }
@@ -678,6 +679,8 @@ NO_FORMS: list[Any] = [
     {"type": "object", "properties": {"a": {"type": "object"}}},
     {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}}},
     {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}},
+    {"type": "object", "properties": {"a": {"type": "array"}}},
+    {"type": "object", "properties": {"a": {"type": "array", "items": {"anyOf": [{}]}}}},
     {"type": "object", "properties": {"a": True}},
     {"type": "object", "properties": {"a": {"type": ["string", "null"]}}},
     {"type": "object", "properties": [], "x": 1},
