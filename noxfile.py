@@ -296,6 +296,13 @@ def compare(session: nox.Session, desk: str) -> None:
     session.run("python", "docs/comparison/measure.py", desk)
 
 
+@nox.session(default=False)
+def judged(session: nox.Session) -> None:
+    """Run suites that others wrote, fetched for the run, and write docs/judged.md."""
+    install(session, "-e", package(*FIRST, "openai", "otel"), *group("judged"))
+    session.run("python", "-m", "tests.judged", "docs/judged.md")
+
+
 @nox.session(default=False, python=NEWEST)
 def mutants(session: nox.Session) -> None:
     """Change core and dialects in one place at a time; say which changes no test found.
