@@ -161,7 +161,7 @@ class FlowGate(CallGate):
 
 def _given(arguments: Any, paths: tuple[Path, ...]) -> Iterator[tuple[Keys, Any]]:
     for path in paths:
-        for keys, value, _ in values_at(arguments, path):
+        for keys, value, _ in values_at(arguments, path, whole=True):
             yield keys, value
 
 

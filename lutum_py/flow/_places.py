@@ -73,24 +73,35 @@ def _below(schema: dict[str, Any], step: str) -> Iterator[Any]:
 
 
 def values_at(
-    data: Any, path: Path, keys: Keys = (), owners: tuple[Any, ...] = ()
+    data: Any, path: Path, keys: Keys = (), owners: tuple[Any, ...] = (), *, whole: bool = False
 ) -> Iterator[tuple[Keys, Any, tuple[Any, ...]]]:
     """Give each value at a path, or below it where that is no single value.
+
+    Args:
+        data: The data.
+        path: The path.
+        keys: Where the data stands itself.
+        owners: In which objects.
+        whole: Whether to give what stands in the way of the path as well: a text in the place of a
+            list of texts is not to be overlooked.
 
     Returns:
         Where each stands, the value, and the objects that it stands in, the outermost first. A key
         stands where its value does.
     """
     step, rest = (path[0], path[1:]) if path else (None, ())
+    fits = step == ITEMS if is_array(data) else is_object(data) and step != ITEMS
+    if whole and not fits and data is not None:
+        step, rest = None, ()
     if is_object(data):
         for key in data:
             if step == KEYS and not rest:
                 yield (*keys, key), key, (*owners, data)
             elif step in (None, key, KEYS):
-                yield from values_at(data[key], rest, (*keys, key), (*owners, data))
+                yield from values_at(data[key], rest, (*keys, key), (*owners, data), whole=whole)
     elif is_array(data):
         for at, value in enumerate(data if step in (None, ITEMS) else ()):
-            yield from values_at(value, rest, (*keys, at), owners)
+            yield from values_at(value, rest, (*keys, at), owners, whole=whole)
     elif step is None:
         yield keys, data, owners
 

@@ -71,11 +71,17 @@ def _form(word: str) -> str:
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _SPACES: Final = {"n": "\n", "r": "\n", "t": "\n"}
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-_LETTERS: Final = re.compile(r"[^\W_]+")
+# Thai, Lao, Burmese, Khmer, kana and ideographs, between whose words no spaces stand.
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"
+)
+_LETTERS: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
 
 def loose(text: str) -> Words:
     r"""Give the words of a text as somebody might read them: letters and digits alone.
+
+    Where a writing has no spaces, each character is a word.
 
     >>> loose(r"Ca" + chr(0x200B) + r"t\u0020FOOD!")
     ('cat', 'food')
@@ -103,14 +109,14 @@ _FILES: Final = re.compile(
 """Ends of file names that no host name ends in."""
 # Each alternative begins behind what cannot stand in it, so that long texts take no longer.
 _LINK: Final = re.compile(
-    r"(?:(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*:/|(?:data|file|javascript|mailto|vbscript):|//)"
+    r"(?:(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*:/|(?:data|file|javascript|mailto|vbscript):|[/\\]{2})"
     r"[^\s<>\"`]+"
     r"|(?<![^\s<>\"`()\[\],;:@])[^\s<>\"`()\[\],;:@]+@[^\s<>\"`()\[\],;:@]+"
     r"|(?<![\w-])(?:[\w-]+\.){1,10}([^\W\d_]{2,})(?:[:/?#\\][^\s<>\"`]*)?"
     r"|(?<![\w.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:[:/][^\s<>\"`]*)?",
     re.IGNORECASE,
 )
-_MARKS: Final = frozenset("./:@")
+_MARKS: Final = frozenset("./:@\\")
 """One of these is in each link."""
 _DOTS: Final = str.maketrans("\u3002\uff61", "..")
 

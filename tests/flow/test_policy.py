@@ -428,9 +428,36 @@ def test_keys_and_what_is_below_them() -> None:
         ("map.k", "k"),
         ("map.l", "l"),
         ("any.x.a", "deep"),
+        ("any.y", 7),
         ("pair[0]", "p"),
         ("rest.x", "below"),
     ]
+
+
+@over(
+    "given_, places",
+    [
+        ("x", ["any"]),
+        (["x", {"a": {"k": "x"}}], ["any[0]", "any[1].a.k"]),
+        ([{"a": "x"}], ["any[0].a"]),
+        ([{"a": ["x"]}], ["any[0].a[0]"]),
+        ({"k": ["x"]}, ["any.k[0]"]),
+        ([{"a": None}, None, {"b": "x"}], []),
+        (None, []),
+    ],
+)
+def test_what_stands_in_the_way_of_a_place_is_not_overlooked(
+    given_: Any, places: list[str]
+) -> None:
+    """A text in the place of a list, and a list in that of an object, are values of the place."""
+    made = Policy(RAW)
+    made.fill("raw", "any[].a{}")
+    hooks = RAW.HookSet()
+    hooks.gate()(made.gate(Session()))
+    with opened(("c1", "raw", {"any": given_}), toolset=RAW).apply_hooks_sync(hooks) as plan:
+        asked = [each for one in plan.suspended for each in one.ticket.parameters["flow"]]
+        plan.discard()
+    assert [each["argument"] for each in asked] == places
 
 
 def test_what_stands_in_a_secret_is_masked() -> None:
