@@ -116,7 +116,10 @@ class FlowGate(CallGate):
         final = call.final_arguments
         with self._lock:
             self._index.read()
-            faults = list(self._found(rules, final, call.selector.definition.input_schema))
+            # What a call read that asked for this one stands in no transcript yet.
+            is_within = call._line[0].by is not None
+            schema = call.selector.definition.input_schema
+            faults = list(self._found(rules, final, schema, is_within=is_within))
             if is_whole:
                 told = {keys for keys, _, text in faults if text in (NO_EDGE, NO_READER)}
                 values = values_at(final, ())
@@ -134,15 +137,18 @@ class FlowGate(CallGate):
         sources = index.sources("" if value is None else text_of(value))
         return Trace(written(keys), value if is_shown else MASK, sources, text)
 
-    def _found(self, rules: Rules, arguments: Any, schema: dict[str, Any]) -> Iterator[Fault]:
+    def _found(
+        self, rules: Rules, arguments: Any, schema: dict[str, Any], *, is_within: bool
+    ) -> Iterator[Fault]:
         index = self._index
-        if rules.is_clean and index.untrusted:
+        readers: frozenset[str] | None = frozenset() if is_within else index.readers
+        if rules.is_clean and (index.untrusted or is_within):
             yield (), None, UNTRUSTED
-        if rules.sinks is not None and index.readers is not None:
+        if rules.sinks is not None and readers is not None:
             if not rules.sinks:
                 yield (), None, PRIVATE
             for keys, value in _given(arguments, rules.sinks):
-                if value is not None and exact_name(text_of(value)) not in index.readers:
+                if value is not None and exact_name(text_of(value)) not in readers:
                     yield keys, value, NO_READER
         for path, ways in rules.fills.items():
             default = schema.get("properties", {}).get(path[0], {}).get("default", _MISSING)
