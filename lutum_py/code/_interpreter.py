@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, TypeAlias
 import pydantic_monty as monty
 
 from .._text.json import compact_json, cut, short_digest_of
+from .._text.once import ONCE
 from ..errors import MisuseError
 from ._failures import ProgramChanged, ProgramError, ProgramLimit, failure, with_printed
 from ._limits import ProgramLimits
@@ -66,20 +67,20 @@ class _Story:
     """What is kept of a program beside its interpreter.
 
     Attributes:
-        version: That of the interpreter.
         at: When it began.
         asked: A digest of what it asked for, of each time.
         calls: How many calls it made.
         printed: What it printed.
         has_value: Whether it ends with an expression.
+        version: That of the interpreter.
     """
 
-    version: str
     at: str
-    asked: tuple[str, ...] = ()
+    asked: Sequence[str] = ()
     calls: int = 0
     printed: str = ""
     has_value: bool = False
+    version: str = monty.__version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class Program:
         Raises:
             ProgramError: It could not be read, failed, or used more than it may.
         """
-        return self._run_again(_Story(monty.__version__, datetime.now(UTC).isoformat()), ())
+        return self._run(_Story(datetime.now(UTC).isoformat()))
 
     def go_on(self, state: bytes | str, rounds: Sequence[Sequence[Answer]]) -> Asks | Ended:
         """Run it on from where it waits.
@@ -125,21 +126,17 @@ class Program:
             kept = told.decode()
         story = _Story(**json.loads(kept))
         if interpreter and story.version == monty.__version__:
-            return self._run(story, rounds[-1:], lambda run: run.loaded(interpreter))
-        began = _Story(monty.__version__, story.at, tuple(story.asked))
-        return self._run_again(began, rounds)
-
-    def _run_again(self, story: _Story, rounds: Sequence[Sequence[Answer]]) -> Asks | Ended:
-        return self._run(story, rounds, lambda run: run.started())
+            return self._run(story, rounds[-1:], interpreter)
+        return self._run(_Story(story.at, story.asked), rounds)
 
     def _run(
         self,
         story: _Story,
-        rounds: Sequence[Sequence[Answer]],
-        start: Callable[[_Run], monty.SyncSnapshot],
+        rounds: Sequence[Sequence[Answer]] = (),
+        interpreter: bytes | None = None,
     ) -> Asks | Ended:
         with _failing(_Run(self, story)) as run, run.session:
-            snapshot = run.until_it_waits(start(run))
+            snapshot = run.until_it_waits(run.started(interpreter))
             for number, answers in enumerate(rounds, len(story.asked) - len(rounds)):
                 snapshot = run.until_it_waits(run.answered(snapshot, number, answers))
             if isinstance(snapshot, monty.FutureSnapshot):
@@ -190,8 +187,10 @@ class _Run:
         """What the program has printed so far, in all."""
         return self.story.printed + self._output.output
 
-    def started(self) -> monty.SyncSnapshot:
-        """Start at the first line."""
+    def started(self, interpreter: bytes | None) -> monty.SyncSnapshot:
+        """Start at the first line, or where an interpreter waited."""
+        if interpreter is not None:
+            return self.session.load_snapshot(interpreter, print_callback=self._output)
         code = self.program.code
         self._feed(prelude(self.program.tools))
         keeping = keeping_value(code)
@@ -207,10 +206,6 @@ class _Run:
     def _feed(self, code: str) -> Any:
         """Run a line of ours: it calls nothing."""
         return self.session.feed_run(code, print_callback=self._output)
-
-    def loaded(self, interpreter: bytes) -> monty.SyncSnapshot:
-        """Go back to where it waited."""
-        return self.session.load_snapshot(interpreter, print_callback=self._output)
 
     def until_it_waits(self, snapshot: monty.SyncSnapshot) -> _Stop:
         """Run until it waits for calls, or ends."""
@@ -266,7 +261,7 @@ class _Run:
         told = compact_json(
             {name: getattr(story, name) for name in _Story.__slots__}
             if is_kept
-            else {"version": story.version, "at": story.at, "asked": story.asked}
+            else {"at": story.at, "asked": story.asked}
         )
         state = b"%b\n%b" % (told.encode(), snapshot.dump()) if is_kept else told
         return Asks(list(self.made.values()), state)
@@ -324,7 +319,8 @@ def _interpreters() -> monty.Monty:
     Raises:
         MisuseError: It is the fork of one that ran programs: the threads that serve them are gone.
     """
-    process, pool = _pool()
+    with ONCE:
+        process, pool = _pool()
     if process != os.getpid():
         raise MisuseError(
             "This process was forked from one that had run programs, so it cannot run any. Start "
