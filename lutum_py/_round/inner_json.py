@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from .._transcript.assistant import dump_turn, load_turn
 from .._transcript.metadata import ToolMetadata, dump_metadata, load_metadata
 from .._transcript.saved import Saved
+from ..errors import PlanError
 from .inner import Ask, Left
 from .sorted_calls import InnerCall, SortedCalls
 from .step_json import check_words
@@ -48,6 +49,28 @@ def _dump_left(left: Left) -> dict[str, Any]:
     if left.session is not None:
         data["session"] = left.session
     return data
+
+
+def check_bytes(plan: Mapping[str, Any], key: bytes | None) -> None:
+    """Refuse to save, or load, bytes that a tool left where nobody vouches for them.
+
+    A tool may hand its bytes to what trusts them, such as the interpreter of a program.
+
+    Args:
+        plan: The saved plan.
+        key: The key that it is sealed with, if any.
+
+    Raises:
+        PlanError: There are such bytes, and no key.
+    """
+    asks = (plan.get("inner") or {}).get("asks", ())
+    for ask in asks if key is None else ():
+        if "bytes" in ask:
+            raise PlanError(
+                f"Call {ask['call']!r} left bytes to come back to, as a program leaves its "
+                "interpreter, and without a key anybody could put others in their place. Pass "
+                "`key=`, or let the tool leave a text: `program_tool(tools, keep='replay')`."
+            )
 
 
 class SavedAsk(NamedTuple):

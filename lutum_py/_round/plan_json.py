@@ -33,7 +33,7 @@ from .._transcript.saved import Saved, dump_saved, open_saved
 from ..errors import InvalidArgumentsError, PlanError, ToolInputError, UnknownToolError
 from .commit import owes_after_hooks
 from .inner import Ask, adopted
-from .inner_json import dump_inner, inner_in
+from .inner_json import check_bytes, dump_inner, inner_in
 from .seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
 from .sorted_calls import (
     InnerCall,
@@ -69,8 +69,8 @@ def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding:
     """Encode a plan.
 
     Raises:
-        PlanError: An input, ticket, payload or decision is not JSON data, or a call has ended or
-            waits of which the plan was not told.
+        PlanError: An input, ticket, payload or decision is not JSON data, a call has ended or
+            waits of which the plan was not told, or a tool left bytes and there is no key.
     """
     check_key(key)
     check_binding(binding)
@@ -80,6 +80,7 @@ def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding:
         raise PlanError(f"An input of the plan has no JSON form ({error}).") from error
     # Sealed as it will be read again: JSON knows fewer types than Python.
     data: dict[str, Any] = json.loads(body)
+    check_bytes(data, key)
     for entry in data["calls"]:
         entry["seal"] = seal_of(entry, key)
     data["seal"] = {"kind": kind_of(key), "value": seal_of(data, key)}
@@ -270,6 +271,7 @@ def load_plan(
     turn, read = lines_in(
         saved, asking, toolset, partial(_load_call, toolset, kept, is_older=is_older)
     )
+    check_bytes(saved.data, key)
     asked = [each for each, _ in read[: len(turn.tool_calls)]]
     inner = [each for each, _ in read[len(turn.tool_calls) :]]
     unread = {each.metadata.id: each.unread for each in asked if each.call is None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from typing import Any
 
@@ -97,18 +98,21 @@ def canonical_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def sealed(data: dict[str, Any]) -> dict[str, Any]:
-    """The data under a new seal, as an editor without a key could make it."""
+def sealed(data: dict[str, Any], key: bytes | None = None) -> dict[str, Any]:
+    """The data under a new seal, as an editor could make it who has the key, or none."""
 
     def seal(part: dict[str, Any]) -> str:
         rest = {name: value for name, value in part.items() if name != "seal"}
-        return hashlib.sha256(canonical_json(rest).encode()).hexdigest()
+        text = canonical_json(rest).encode()
+        made = hashlib.sha256(text) if key is None else hmac.new(key, text, hashlib.sha256)
+        return made.hexdigest()
 
     calls = data.get("calls")
     for call in calls if isinstance(calls, list) else []:
         if isinstance(call, dict):
             call["seal"] = seal(call)
-    data["seal"] = {"kind": "sha256", "value": seal(data)}
+    kind = "sha256" if key is None else "hmac-sha256"
+    data["seal"] = {"kind": kind, "value": seal(data)}
     return data
 
 

@@ -197,10 +197,11 @@ def keeps(ctx: ToolContext) -> str:
     return f"{session.transcript[0]} {len(session.transcript)}"
 
 
+KEY = b"k" * 32
 KEEPS = Toolset.of("Keeps", keeps, note)
 
 
-def kept(steps: int = 1, **options: Any) -> str:
+def kept(steps: int = 1) -> str:
     """A saved plan of which a call asked so often."""
     plan = opened(("keeps", {}), toolset=KEEPS)
     step(plan)
@@ -208,7 +209,7 @@ def kept(steps: int = 1, **options: Any) -> str:
         plan = plan.apply_hooks_sync(let_pass)
         step(plan)
         step(plan)
-    return plan.dump_json(**options)
+    return plan.dump_json(key=KEY)
 
 
 SAVED = (kept(), kept(2))
@@ -216,18 +217,29 @@ SAVED = (kept(), kept(2))
 
 def test_what_was_left_is_there_in_another_process() -> None:
     """Bytes and sessions come back as they were, under a seal, and go when they are done."""
-    plan = KEEPS.load_plan(kept(key=b"k" * 32), key=b"k" * 32)
+    plan = KEEPS.load_plan(kept(), key=KEY)
     for _ in range(2):
         plan = plan.apply_hooks_sync(let_pass)
         step(plan)
-        plan = KEEPS.load_plan(plan.dump_json())
+        plan = KEEPS.load_plan(plan.dump_json(key=KEY), key=KEY)
         step(plan)
-    text = plan.dump_json()
+    text = plan.dump_json(key=KEY)
     assert "session" not in json.loads(text)["inner"]["asks"][-1]
-    plan = KEEPS.load_plan(text)
+    plan = KEEPS.load_plan(text, key=KEY)
     assert plan.finished[0].output.endswith(" 3")
     plan.discard()
     assert "inner" not in json.loads(opened(("keeps", {}), toolset=KEEPS).dump_json())
+
+
+def test_bytes_need_a_key() -> None:
+    """Without one, bytes that a tool left are neither saved nor loaded, whoever sealed the text."""
+    plan = opened(("keeps", {}), toolset=KEEPS)
+    step(plan)
+    with pytest.raises(PlanError, match="key="):
+        plan.dump_json()
+    plan.discard()
+    with pytest.raises(PlanError, match="key="):
+        KEEPS.load_plan(json.dumps(sealed(json.loads(kept()))))
 
 
 @given(st.data(), st.sampled_from(["x", "c1", None, 7, [], {}, "gone"]))
@@ -241,7 +253,7 @@ def test_no_edit_of_a_saved_plan_breaks_a_loader(data: st.DataObject, change: An
     else:
         holder[path[-1]] = change
     try:
-        plan = KEEPS.load_plan(json.dumps(sealed(edited)))
+        plan = KEEPS.load_plan(json.dumps(sealed(edited, KEY)), key=KEY)
     except (PlanError, TranscriptError):
         return
     with suppress(LutumError):
@@ -280,6 +292,6 @@ def test_what_a_saved_plan_cannot_say_of_calls_within_is_refused(path: Any, valu
     else:
         holder[path[-1]] = value
     with pytest.raises(PlanError):
-        KEEPS.load_plan(json.dumps(sealed(data)))
+        KEEPS.load_plan(json.dumps(sealed(data, KEY)), key=KEY)
     with pytest.raises(PlanError):
-        KEEPS.load_plan(json.dumps(data))
+        KEEPS.load_plan(json.dumps(data), key=KEY)
