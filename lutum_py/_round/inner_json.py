@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from .._transcript.assistant import dump_turn, load_turn
@@ -63,7 +63,8 @@ def check_bytes(plan: Mapping[str, Any], key: bytes | None) -> None:
     Raises:
         PlanError: There are such bytes, and no key.
     """
-    asks = (plan.get("inner") or {}).get("asks", ())
+    inner: Mapping[str, Any] = plan.get("inner") or {}
+    asks: Iterable[Mapping[str, Any]] = inner.get("asks", ())
     for ask in asks if key is None else ():
         if "bytes" in ask:
             raise PlanError(
