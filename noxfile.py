@@ -299,7 +299,7 @@ def compare(session: nox.Session, desk: str) -> None:
 @nox.session(default=False)
 def judged(session: nox.Session) -> None:
     """Run suites that others wrote, fetched for the run, and write docs/judged.md."""
-    install(session, "-e", package(*FIRST, "openai", "otel"), *group("judged"))
+    install(session, "-e", package(*FIRST, "openai", "otel"), *group("judged", "agentdojo"))
     session.run("python", "-m", "tests.judged", "docs/judged.md")
 
 

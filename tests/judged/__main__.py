@@ -13,7 +13,7 @@ import lutum_py
 
 from .verdict import NotHad, Table, Verdict
 
-SUITES: Final = ("json_schema", "mcp_conformance", "bfcl", "semantic_conventions")
+SUITES: Final = ("json_schema", "mcp_conformance", "bfcl", "agentdojo", "semantic_conventions")
 HEAD: Final = """\
 # Judged by others
 
