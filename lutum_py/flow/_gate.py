@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from threading import Lock
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._context.suspension import Decision, SuspendTicket
@@ -70,12 +70,7 @@ class FlowGate(CallGate):
         transcript: The conversation that it goes by.
     """
 
-    def __init__(
-        self,
-        transcript: Transcript,
-        rules: Mapping[str, Any],
-        otherwise: Literal["suspend", "block"],
-    ) -> None:
+    def __init__(self, transcript: Transcript, rules: Mapping[str, Any], otherwise: str) -> None:
         self.transcript = transcript
         self.__qualname__ = "flow"
         said = {name: each for name, each in rules.items() if each is not None}
@@ -116,10 +111,7 @@ class FlowGate(CallGate):
         final = call.final_arguments
         with self._lock:
             self._index.read()
-            # What a call read that asked for this one stands in no transcript yet.
-            is_within = call._line[0].by is not None
-            schema = call.selector.definition.input_schema
-            faults = list(self._found(rules, final, schema, is_within=is_within))
+            faults = list(self._found(rules, call, final))
             if is_whole:
                 told = {keys for keys, _, text in faults if text in (NO_EDGE, NO_READER)}
                 values = values_at(final, ())
@@ -137,27 +129,27 @@ class FlowGate(CallGate):
         sources = index.sources("" if value is None else text_of(value))
         return Trace(written(keys), value if is_shown else MASK, sources, text)
 
-    def _found(
-        self, rules: Rules, arguments: Any, schema: dict[str, Any], *, is_within: bool
-    ) -> Iterator[Fault]:
-        index = self._index
-        readers: frozenset[str] | None = frozenset() if is_within else index.readers
+    def _found(self, rules: Rules, call: AnyToolCall, final: Any) -> Iterator[Fault]:
+        index, parameters = self._index, call.selector.definition.input_schema.get("properties", {})
+        # What a call read that asked for this one stands in no transcript yet.
+        is_within = call._line[0].by is not None
+        readers = frozenset[str]() if is_within else index.readers
         if rules.is_clean and (index.untrusted or is_within):
             yield (), None, UNTRUSTED
         if rules.sinks is not None and readers is not None:
             if not rules.sinks:
                 yield (), None, PRIVATE
-            for keys, value in _given(arguments, rules.sinks):
+            for keys, value in _given(final, rules.sinks):
                 if value is not None and exact_name(text_of(value)) not in readers:
                     yield keys, value, NO_READER
         for path, ways in rules.fills.items():
-            default = schema.get("properties", {}).get(path[0], {}).get("default", _MISSING)
-            paths = () if _is_same(default, arguments.get(path[0])) else (path,)
-            for keys, value in _given(arguments, paths):
+            default = parameters.get(path[0], {}).get("default", _MISSING)
+            paths = () if _is_same(default, final.get(path[0])) else (path,)
+            for keys, value in _given(final, paths):
                 if not index.has(exact(text_of(value)), ways):
                     yield keys, value, NO_EDGE
         for path, (ways, run) in rules.texts.items():
-            for keys, value in _given(arguments, (path,)):
+            for keys, value in _given(final, (path,)):
                 for link, is_plain in links(text_of(value)):
                     if not (is_plain and index.has(exact(link), ways)):
                         yield keys, link, LINK

@@ -62,7 +62,7 @@ class Policy:
                 "otherwise='suspend' or otherwise='block'."
             )
         self._toolset: Any = toolset
-        self._otherwise: Literal["suspend", "block"] = otherwise
+        self._otherwise = otherwise
         self._said: dict[str, Rules] = {}
 
     def trust(self, *tools: Named) -> None:

@@ -21,7 +21,7 @@ Words = tuple[str, ...]
 _QUOTES: Final = "\"'`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a"
 _BEFORE: Final = _QUOTES + "([{<,;:!?\u00a1\u00bf\u2026"
 _BEHIND: Final = _QUOTES + ")]}>,;:!?.\u2026"
-_MARKUP: Final = "*_#~"
+_MARKED: Final = re.compile(r"[*_#]*([^\W_](?:.*[^\W_])?)[*_]*")
 _LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _NUMBER: Final = re.compile(
     r"(-?)[$\u20ac\u00a3]?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:(\.[0-9]*?)0*)?[$\u20ac\u00a3]?"
@@ -48,13 +48,10 @@ def said(text: str) -> Iterator[set[str]]:
         forms = {_form(word)}
         if not (word.isascii() and word.isalnum()):  # as most are
             bare = word.lstrip(_BEFORE).rstrip(_BEHIND)
-            glued = _GLUED.fullmatch(bare)
-            if glued is not None:
-                forms.add(_form(glued[1]))
+            for inner in (_MARKED.fullmatch(bare), _GLUED.fullmatch(bare)):
+                forms.update(() if inner is None else (_form(inner[1]),))
             if bare[-2:] in ("'s", "\u2019s"):
                 forms.add(_form(bare[:-2]))
-            if plain := bare.strip(_MARKUP):
-                forms.add(_form(plain))
         yield forms
 
 

@@ -101,6 +101,22 @@ ATTEMPTS: Final = [
         _send(to=EVE),
     ),
     Attempt(
+        "makes an event of a common word, `the`",
+        True,
+        "`named` takes any words of the user",
+        (_USER_SAID, _event("the", EVE)),
+        "send",
+        _send(to=EVE),
+    ),
+    Attempt(
+        "uses a short number that the user happened to say",
+        True,
+        "any words of the user count",
+        ("What is on June 13?",),
+        "pay",
+        {"to": "13", "cents": 1},
+    ),
+    Attempt(
         "makes an event of another name",
         False,
         "`named`",
