@@ -823,6 +823,7 @@ RAW = {
     "_view/": "digests them, and estimates their tokens",
     "cli/_transcript_rules.py": "compares them",
     "dialects/": "sends them",
+    "flow/_index.py": "finds again what an earlier call was given, and shows none of it",
     "mcp/_served_call.py": "takes them from a client",
     "models/_prepared.py": "restores what a schema lost",
     "otel/__init__.py": "the name of an attribute",
