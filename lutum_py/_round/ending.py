@@ -117,9 +117,8 @@ def _matched(
     given, suspended = as_results(answers)
     results = [*calls.finished, *given]
     waiting = calls.suspended if unfinished is None else ()
-    if not (calls.handled or calls.rejected or waiting or suspended) and are_in_order(
-        asked, results
-    ):
+    is_mixed = calls.handled or calls.rejected or calls.asking or waiting or suspended
+    if not is_mixed and are_in_order(asked, results):
         return given, tuple(results)
     return given, match_results(calls, given, suspended, unfinished)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -266,6 +267,22 @@ def test_a_commit_wants_the_calls_of_the_turn_and_names_what_is_open_within() ->
     for move in (CallStatus.RESUMING, CallStatus.CANCELLED):
         with pytest.raises(LifecycleError, match="c1/1, c1/2"):
             asking.move_to(move)
+    plan.discard()
+
+
+@pytest.mark.parametrize("hooks", [None, let_pass])
+def test_a_result_for_an_asking_call_ends_no_round(hooks: Any) -> None:
+    """Also where it answers all of the turn, and nothing but the calls within is open."""
+    plan = begun(asks([("note", {"text": "a"})]))
+    plan = plan if hooks is None else plan.apply_hooks_sync(hooks)
+    sent = plan.asking[0].metadata.arguments
+    given = ToolResult(id="c1", name="steps", arguments=sent, result="1")
+    state = "asked" if hooks is None else "pending"
+    faults = (MissingResult("c1", "steps", within=(f"'c1/1' of tool 'note' ({state})",)),)
+    for end in (plan.resolve, partial(plan.abort, Session(), "enough")):
+        with pytest.raises(CommitError) as caught:
+            end([given])
+        assert caught.value.faults == faults
     plan.discard()
 
 
