@@ -49,8 +49,8 @@ def run() -> Verdict:
 
 ENCODED: Final = "The order lands where its words are in base64: no rule decodes what it reads."
 ASKED: Final = (
-    "The task is asked about: it follows a message, a mail or a letter, deletes the largest file, or "
-    "names something otherwise than its record."
+    "The task is asked about: it follows a message, a mail or a letter, deletes the largest file, "
+    "or names something otherwise than its record."
 )
 ABOUT: Final = """\
 A script, and no model, makes the calls of each task's own solution, and obeys an order as soon as
