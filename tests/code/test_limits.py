@@ -148,7 +148,7 @@ REACHES = [
     "(lambda: 1).__code__",
     "add.__globals__",
     "[].__reduce__",
-    "__tool__('[\"add\", [1], {}]')",
+    "await __tool__('[\"add\", [1], {}]')",
     "exec(\"__tool__('')\")",
     "ctx",
     "code",

@@ -122,8 +122,15 @@ def test_what_grows_as_it_is_written_out_is_over_the_limit() -> None:
     assert failed(f"{TREE}x")[0] == "program_limit"
 
 
+def test_a_value_has_at_most_200_levels() -> None:
+    """What is nested deeper is no value of a call, or of a program."""
+    nested = "x = []\nfor _ in range({}): x = [x]\n".format
+    assert str(output_of(f"{nested(190)}await echo(x)")).count("[") == 191
+    assert "TypeError" in failed(f"{nested(300)}await echo(x)")[1]
+    assert "recursion" in failed(f"{nested(300)}x")[1]
+
+
 def test_a_value_of_more_than_ten_million_characters_does_not_cross() -> None:
     """So much is neither given to a tool nor told to a model."""
     assert "TypeError" in failed("await echo('x' * 10_000_001)")[1]
     assert failed("'x' * 10_000_001")[0] == "program_error"
-    assert "nested too deeply" in failed("x = []\nfor _ in range(500): x = [x]\nx")[1]
