@@ -112,6 +112,8 @@ class _Comparison:
         if branches is not None and others is not None and len(branches) == len(others):
             labels = [type_words(branch, self._new, 0) for branch in others]
             for before, after, label in zip(branches, others, labels, strict=True):
+                # In `Circle | None` a change is at `shape.radius`; only between `Circle | Square`
+                # does the path have to say which, as in `shape(Circle).radius`.
                 is_alone = sum(_is_nested(branch, self._new) for branch in others) < 2
                 yield from self.at(before, after, path if is_alone else f"{path}({label})", seen)
             return True

@@ -49,6 +49,7 @@ class Fitting:
             Whether it is; None where that cannot be told.
         """
         try:
+            # The first fault is enough, so the rest is not looked for.
             return next(self._faults(value, schema), None) is None if self.is_valid else None
         except Exception:  # noqa: BLE001 - whatever the schema makes the validator raise
             return None
@@ -66,6 +67,8 @@ def _multiple_of(_: Any, step: Any, value: Any, __: Any) -> Iterator[Any]:
     from jsonschema.exceptions import ValidationError
 
     if isinstance(value, int | float) and not isinstance(value, bool):
+        # Whether 0.3 is a multiple of 0.1 depends on the validator. Raising makes the answer
+        # "cannot be told", which is right for each of them.
         if not (isinstance(value, int) and isinstance(step, int)):
             raise ArithmeticError(value, step)
         if value % step:

@@ -76,6 +76,7 @@ class Proof:
         if key in trail or self._left < 0:
             return self._give_up(path, "$ref")
         trail = {**trail, key: path}
+        # No value fits the old parts, so each of them fits anything.
         if NEVER in old or not types_of(old):
             return True
         for part in old:
@@ -84,6 +85,8 @@ class Proof:
                 fitting = (self._fitting.fits(value, new) is True for value in values)
                 return all(fitting) or self._give_up(path, "enum")
         goals = [part for part in parts_of(new, self._new) if not _is_among(part, old)]
+        # `{"anyOf": [A, B]}` implies the new schema if A does and B does. Before the keywords are
+        # gone through, because no single branch of the new one may take both.
         cases = self._cases(old, goals)
         if cases is not None:
             return all(self._implies(case, new, path, trail) for case in cases)
@@ -130,6 +133,8 @@ class Proof:
         if keyword == "properties":
             return all(of_property(name, schema) for name, schema in operand.items())
         if keyword == "additionalProperties" and "patternProperties" not in goal:
+            # A property that only the old schema names falls under the rest of the new one; None
+            # stands for the names that neither has.
             known = {name for part in old for name in part.get("properties", ())}
             others = sorted(known - {*goal.get("properties", ())})
             return all(of_property(name, operand) for name in [*others, None])

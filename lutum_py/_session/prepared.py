@@ -66,6 +66,8 @@ class Prepared:
         outcome: Any = open_turn(self.toolset, turn, self.offered, self.redact, self.answer)
         session = self.session
         items: Any = self.request.items
+        # A round is not in the transcript before its commit, so a request that is made meanwhile
+        # does not have calls without results.
         if outcome.__class__ is NeedsTools:
             length: int = items.base_length
             # The round remembers where it was opened, and is committed nowhere else.

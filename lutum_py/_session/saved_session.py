@@ -35,6 +35,7 @@ def dump_session(
     saved: Any = None
     if plan is not None:
         _check_plan(toolset, plan)
+        # The plan keeps its own seal: it is read by what reads a plan alone, with the same checks.
         saved = json.loads(dump_plan(plan, plan._state, key, binding))
     data: dict[str, Any] = {
         "format": FORMAT,

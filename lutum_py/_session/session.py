@@ -99,6 +99,8 @@ class Session:
 
     def _push_ephemeral(self, role: Role, text: str, attachments: Iterable[Attachment]) -> None:
         message = Message(role, text, attachments_of("Message", attachments))
+        # Such as ((4, Message("system", "Be brief.")),): said before item 4. A tuple, which
+        # requests and branches share without copying.
         self._ephemeral = (*self._ephemeral, (len(self.transcript), message))
 
     def text_turn(self, model: AnyModel) -> Turn:

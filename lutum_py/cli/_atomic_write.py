@@ -75,6 +75,7 @@ def _write_named(target: Path, data: bytes) -> Path:
 def _fill(file: BinaryIO, target: Path, data: bytes) -> None:
     file.write(data)
     file.flush()
+    # A temporary file is for its owner alone, and would stay so under its new name.
     os.fchmod(file.fileno(), target.stat().st_mode & 0o7777 if target.exists() else _usual_mode())
     os.fsync(file.fileno())
 
@@ -85,6 +86,7 @@ def _remove(written: Path) -> None:
 
 
 def _usual_mode() -> int:
+    # The mask can only be read by setting it.
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

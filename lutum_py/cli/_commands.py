@@ -86,6 +86,7 @@ def run(arguments: Sequence[str] | None) -> int:
         complain(text(f"lutum: {failure}"))
     except RecursionError:
         complain(text("lutum: the input is nested too deeply."))
+    # Typer ends every command so, also one that did its work, and gives 2 for wrong options.
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2 if end.code else 0
     except Exception as error:  # noqa: BLE001 - 1 is taken: it says that something was found
@@ -241,6 +242,7 @@ def repair(
     written = None
     if target is None or target == "-":
         write_bytes(data)
+    # A file that needs no repair is not touched: not even its time changes.
     elif changes or not in_place:
         write_file(Path(target), data)
         written = target

@@ -112,11 +112,14 @@ class Conversation:
                 mended, changes = repair_transcript(self.value)
             else:
                 mended, changes = self._by_dialect("repair", self.value)
+            # The very bytes where nothing changed: `lutum repair` in a script then gives the file
+            # as it was.
             data = exact_text(mended, self.style).encode() if changes else self.data
             return data, changes, self._violations(mended)
 
     def _violations(self, value: Any) -> list[Violation]:
         if self.is_saved:
+            # As a transcript first: what does not load cannot be encoded for a dialect.
             found = check_transcript(value)
             if found or self.dialect is None:
                 return found
@@ -188,6 +191,8 @@ def session_of(name: str, saved: Saved, dialect: str | None) -> Conversation:
     Raises:
         PlanError: There is none in it.
     """
+    # Written and read once more, because `read_exact` keeps numbers as text, as all that follows
+    # expects them.
     inner = json.dumps(saved.inner("transcript").data).encode()
     value, style = read_exact(inner, name)
     return Conversation(name, inner, value, style, True, dialect, is_session=True)

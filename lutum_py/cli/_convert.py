@@ -42,6 +42,8 @@ def encoded_for(dialect: str, items: Sequence[TranscriptItem]) -> EncodedRequest
     encode = dialect_module(dialect).encode_request
     try:
         body: EncodedRequest = encode(TurnRequest(items=items))
+    # Tried first without: only the encoder of a dialect knows whether its provider lets the model
+    # begin.
     except InvalidValueError:
         told = (at for at, item in enumerate(items) if not _is_instruction(item))
         first = next(told, len(items))

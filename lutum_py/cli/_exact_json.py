@@ -93,6 +93,8 @@ def _is_lines(words: str) -> bool:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # JSON readers keep the last of two equal keys. A repair that did so would drop the other,
+    # silently.
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
@@ -101,6 +103,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+# By the first thing of each kind that is found: a file of mixed styles comes out in one of them,
+# which only its white space shows.
 def _style_of(words: str) -> Style:
     indented = _INDENTED.search(words)
     return Style(
@@ -122,5 +126,6 @@ def exact_text(value: Any, style: Style) -> str:
         separators=("," + style.after_comma * (style.indent is None), ":" + style.after_colon),
     )
     if not style.is_ascii:
+        # Half of a surrogate pair has no form in UTF-8, and came as an escape.
         text = _LONE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return text.replace("\n", style.line) + style.end

@@ -197,6 +197,7 @@ def _check_digest(waiting: Waiting, wish: Wish) -> None:
     """Make sure that somebody decides on what they were shown."""
     given = _given_digits(wish)
     if given is None:
+        # What is cancelled does not run, whatever its arguments are by now.
         if wish.action == "cancel":
             return
         raise Failure(

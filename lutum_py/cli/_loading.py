@@ -130,6 +130,7 @@ def _import(place: str, with_traceback: bool) -> ModuleType:
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     try:
+        # A module that prints while it is imported would break what a program reads from `--json`.
         with redirect_stdout(sys.stderr):
             module = importlib.import_module(module_name)
     except KeyboardInterrupt:
@@ -156,6 +157,8 @@ def _module_of_file(file: Path) -> tuple[Path, str]:
         raise Failure(f"There is no file `{file}`. {_FORM}.")
     full = file.resolve()
     names, folder = [full.stem], full.parent
+    # A file in a package is imported as `package.module`, from the folder above the package. By its
+    # bare name its relative imports would fail.
     while (folder / "__init__.py").is_file():
         names.insert(0, folder.name)
         folder = folder.parent
@@ -168,6 +171,9 @@ def _is_same_file(module: ModuleType, file: Path) -> bool:
 
 
 def _is_itself(error: ModuleNotFoundError, name: str) -> bool:
+    # `app.tools` is missing if the error names `app` or `app.tools`. If it names another module,
+    # then one was found that imports something that is not installed, which is a failure of its
+    # own.
     return error.name is not None and (name == error.name or name.startswith(f"{error.name}."))
 
 
@@ -176,6 +182,7 @@ def _failure_of(error: BaseException, doing: str, with_traceback: bool) -> Impor
         write_traceback(error)
     frames = [
         frame
+        # The last line of the user's own code: below it stand the import system and this library.
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(("<frozen", _PACKAGE))
     ]

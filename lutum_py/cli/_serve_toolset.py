@@ -25,6 +25,7 @@ def serve_toolset(
             or the toolset cannot be served.
         MissingExtraError: The SDK is not installed.
     """
+    # Both, or neither.
     if stdio is (port is not None):
         raise Failure("Name one transport: `--stdio`, or `--http PORT`.")
     if host not in _LOOPBACK:
@@ -44,6 +45,8 @@ def serve_toolset(
         ) from error
     except DeveloperError as error:
         raise Failure(str(error)) from error
+    # The socket is opened here and not by uvicorn, which would end the process with a log line of
+    # its own where the port is taken, and does not say which port 0 became.
     serving = (
         _serve_stdio(server) if port is None else _serve_http(server, _listening(host, port), host)
     )

@@ -180,6 +180,8 @@ def _of_conversation(conversation: Conversation) -> Shown:
     key = facts_of(conversation.dialect or "").key
     listed = conversation.value if is_array(conversation.value) else body.get(key, [])
     rest = {name: value for name, value in body.items() if name != key}
+    # A request that breaks no rule is shown as this library reads it, with calls beside their
+    # results. Any other is shown as it is written: reading would stop at what is to be seen.
     items: list[TranscriptItem] | None = None
     if not violations:
         try:
@@ -354,6 +356,7 @@ def _part_lines(part: Part) -> Iterator[Text]:
         lines = [f"{part.label}: {lines[0]}"]
     elif part.label:
         lines = [f"{part.label}:", *lines]
+    # A long text is cut on the terminal only; the page folds it, and has all of it.
     if seen != part.text:
         lines.append(f"… {left_out(part.text, len(seen))}")
     for each in lines:

@@ -58,6 +58,7 @@ def _go_on(plan: Any, row: SavedCall) -> None:
     said: dict[str, Any] = row.said.data
     for entry in plan.data["calls"]:
         if entry["id"] == said["id"]:
-            # Rows of older releases have neither.
+            # As in `store._calls.go_on`, on the JSON: without the toolset there are no calls to
+            # bring up. Rows of older releases have neither.
             known = len(entry["steps"]) - said.get("after", len(entry["steps"]))
             entry["steps"] += said.get("steps", [])[known:]

@@ -38,6 +38,7 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
     Returns:
         Plain JSON data; its keys are documented in the page on the command line.
     """
+    # Paths begin at the toolset that was named: of `app:Desk.mail`, the tool `mail.send` is `send`.
     start = len(toolset._path)
     tools = [_tool(selector, start) for selector in toolset]
     return {

@@ -101,6 +101,7 @@ class _Events:
         return self
 
     async def __anext__(self) -> dict[str, Any]:
+        # With a default: a StopIteration cannot be raised into a future, and would never arrive.
         event = await to_thread(next, self, None)
         if event is None:
             raise StopAsyncIteration

@@ -41,6 +41,8 @@ class CreateModel(SdkModel):
         rest: dict[str, Any] = {}
         for key, value in prepared.body.items():
             is_extra = key in prepared.extra
+            # What the user replaced, such as `messages`, is given twice: `create` cannot be called
+            # without it, and `extra_body` then puts the user's in its place.
             if key in self._required or (not is_extra and (self._takes_any or key in self._known)):
                 arguments[key] = value
             if is_extra or key not in arguments:
@@ -57,6 +59,8 @@ class CreateModel(SdkModel):
 
 def _is_async(client: Any, method: Callable[..., Any]) -> bool:
     """Tell whether a client is an async one, also where a tracer has wrapped its method."""
+    # The SDK's own `create` of an async client; below, a stand-in or a wrapper that is not one by
+    # name.
     if inspect.iscoroutinefunction(inspect.unwrap(method)):
         return True
     return hasattr(client, "__aenter__") and not hasattr(client, "__enter__")

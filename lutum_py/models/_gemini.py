@@ -77,6 +77,8 @@ class Gemini(SdkModel):
         prepared = super()._prepare(request)
         config = prepared.body.get("toolConfig", {}).get("functionCallingConfig", {})
         if self.strict and config.get("mode") == "AUTO" and "toolConfig" not in request.extra:
+            # AUTO lets the model write what it likes. VALIDATED leaves it the choice between text
+            # and calls, and holds the calls to their schemas.
             config["mode"] = "VALIDATED"
         return prepared
 

@@ -56,6 +56,8 @@ class LossReport:
 
 def _level_of_the_user() -> int:
     """Count the frames from whoever asks to the line outside of this package that led here."""
+    # A fixed `stacklevel` would name a line in here: how many frames lie between depends on whether
+    # the turn was collected, streamed, or run by a session.
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{_PACKAGE}."):
         frame, level = frame.f_back, level + 1

@@ -106,6 +106,8 @@ def prepare(
         {
             name: dialect.compile(each, strict=True).decoder
             for each in request.tools
+            # The call comes back under the name that went out, which the dialect may or may not
+            # have turned back by then.
             for name in (stand_in(each.name), each.name)
         }
         if strict

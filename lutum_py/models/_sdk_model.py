@@ -179,6 +179,8 @@ class SdkModel(ABC):
     def _taken(self, prepared: PreparedBody, turn: AssistantTurn) -> AssistantTurn:
         """Give a turn in the author's form, and remember the name by which it came."""
         if turn.model is not None and turn.model not in self._names:
+            # A new tuple, because requests that are under way hold the old one, and a rendering is
+            # kept under it as its key.
             self._names = (*self._names, turn.model)
         return prepared.turn(turn)
 
@@ -242,6 +244,8 @@ class SdkModel(ABC):
 
 def _unread(error: ValueError) -> JSONDecodeError | ValidationError:
     """Find what an SDK could not read; an error of another kind goes on as it is."""
+    # By type and not as any ValueError: a wrong argument of the user is one, too, and is not the
+    # provider's fault.
     for each in (error, error.__cause__):  # google-genai puts an error of its own in front
         if isinstance(each, (JSONDecodeError, ValidationError)):
             return each
@@ -255,6 +259,7 @@ def _close(resource: Any) -> None:
 
 
 async def _aclose(resource: Any) -> None:
+    # An async stream of openai has a `close` that is awaited, an async generator `aclose`.
     close = getattr(resource, "aclose", None) or getattr(resource, "close", None)
     if close is not None:
         await close()

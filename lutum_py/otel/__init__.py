@@ -199,6 +199,8 @@ class CallSpan:
         self._tracer = tracer
         self._context = context
         self._links = links
+        # A span is made current for the time of the block, by a context manager of the SDK; the
+        # stack is empty where no SDK is there, so that leaving is the same in both cases.
         self._open = ExitStack()
         self._outcome: object = None
 
@@ -220,6 +222,8 @@ class CallSpan:
                     context=self._context,
                     attributes=call_attributes(self.call),
                     links=self._links,
+                    # OpenTelemetry would put the text of an exception into the span, content or
+                    # not.
                     record_exception=False,
                     set_status_on_exception=False,
                 )

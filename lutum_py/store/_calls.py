@@ -84,6 +84,8 @@ def _row(
 ) -> SavedCall:
     state = _state_of(call)
     body = _body(call, waiting, turns)
+    # The old row stays, and with it the token: whoever has claimed this call goes on, while
+    # somebody saves the plan because of another one.
     if old is not None and old.state == state and _says(old.said.data) == _says(json.loads(body)):
         return old
     token = 0 if old is None else old.token + 1  # whoever has it by now, has another call
@@ -96,6 +98,7 @@ def _row(
 
 def _says(said: dict[str, Any]) -> dict[str, Any]:
     """Give what a row says of its call beside what was done since."""
+    # These three grow with what is done, though the call is the same.
     return {name: value for name, value in said.items() if name not in ("after", "steps", "line")}
 
 
@@ -148,6 +151,9 @@ def go_on(
     entries = list(saved.each("steps", optional=True))
     if "after" not in saved.data:  # rows of before said how far a call is, and no more
         entries = [Saved(each, saved.path, PlanError) for each in _done_before(row, saved)]
+    # The row says how long the line was when the plan was saved, and what was done since: "after":
+    # 2, "steps": [begun, ended, recorded]. A plan that has been brought up before knows the first
+    # of these steps already, so only those behind them are put in.
     since = saved.get("after", int, len(call._line))
     known = [step for step in call._line[since:] if step.kind != "left"]
     fresh = entries[len(known) :]
@@ -196,6 +202,8 @@ def bring_up(plan: P, rows: list[SavedCall]) -> P:
 def _bring_up(plan: ToolRoundPlan[Any], rows: list[SavedCall]) -> None:
     places = _places(plan)
     calls = {places[call.id]: call for call, _ in _open_calls(plan)}
+    # Each seal holds for one row, so a row that was taken out, or put back from yesterday, has a
+    # good one. Only against the plan does that show.
     if calls.keys() != {row.place for row in rows}:
         raise PlanError(
             f"The rows of the calls {sorted(row.place for row in rows)} are not those of the "

@@ -112,6 +112,8 @@ class Database:
             try:
                 connection = self._begun(begin)
                 yield Rows(connection, self._dialect)
+                # From here on a failure may come after the database has done its part: a COMMIT
+                # whose answer was lost may have taken effect.
                 ends = True
                 connection.execute("COMMIT")
             except self._dialect.error as error:
@@ -136,6 +138,9 @@ class Database:
             try:
                 self._connection.execute(begin)
             except self._dialect.error:
+                # Of PostgreSQL a connection knows only when it is used that the server has hung up.
+                # Nothing of the transaction was done yet, so beginning it on another one repeats
+                # nothing. A connection of SQLite is never lost, and has no such attribute.
                 if not getattr(self._connection, "closed", False):
                     raise
                 self._drop()
@@ -169,6 +174,7 @@ class Database:
         rest = (
             "It was to end a transaction, so it is not known whether that took effect: load the "
             "conversation to see."
+            # The connection is gone too, so that nobody can ask it how the COMMIT went.
             if at_the_end and self._connection is None
             else "Nothing was changed."
         )
@@ -187,6 +193,8 @@ class Database:
 
 SQLITE = SqlDialect(
     mark="?",
+    # 2440587.5 is the Julian day of 1970-01-01. `unixepoch('subsec')` would be plainer, but SQLite
+    # knows it from 3.42 on only, and Python brings older ones.
     now="CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     lock="",
     first=("PRAGMA synchronous = FULL",),

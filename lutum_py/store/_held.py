@@ -162,6 +162,8 @@ class Held(Generic[T_co]):
                 "Run that one and commit it first, `await desk.run()` and `desk.commit()`, or give "
                 "it up: `desk.plan.abort(desk.session)`."
             )
+        # An open round that was only looked at is not written again: a worker may be at one of its
+        # calls.
         stays = plan is None and self._is_open and not is_over
         version = self._store._save(
             *(self.id, plan, self.note, self.session, self._version, self._may),
@@ -170,6 +172,8 @@ class Held(Generic[T_co]):
         )
         if not stays:
             self._plan, self._is_open = None, plan is not None
+        # If the round stays, `version` is one more than whatever the store has now. It is that of
+        # the plan that was read here only if nobody came between.
         if not stays or self._version == version - 1:
             self._version = version
 
@@ -225,6 +229,8 @@ class Held(Generic[T_co]):
             self._version = stored.version
             if plan is None or plan.is_settled:
                 break
+            # Nothing can be claimed: what is left waits for people. Else somebody else is at a
+            # call, or one is in doubt and its lease has run out, which is ended here.
             if await in_thread(self._store._is_held_up, self.id):
                 if waiting := await in_thread(self._store.waiting, self.id):
                     return waiting
@@ -281,6 +287,8 @@ def pauses() -> Iterator[float]:
 
 async def in_thread(function: Callable[..., R], *arguments: Any) -> R:
     """Do what waits for a database in a thread, and to its end where the task is cancelled."""
+    # A thread cannot be cancelled. If the task just left, the transaction would take effect with
+    # nobody there who knows of the claim that it made.
     doing = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
     try:
         return await asyncio.shield(doing)

@@ -54,6 +54,9 @@ def held_by_nobody(id: str, owner: str) -> May:
     @contextmanager
     def may(rows: Rows) -> Generator[None]:
         token = uuid4().hex
+        # A lease of 0 runs out at once. What keeps others out is the row itself, which is locked
+        # until this transaction ends; where the program is killed in it, nothing is left that
+        # anybody would wait for.
         if not _taken(rows, id, token, owner, 0):
             raise StaleError(
                 f"Conversation {id!r} is held by {_owner_of(rows, id)}, so nobody else saves it. "
@@ -131,6 +134,8 @@ class Hold(Generic[T_co]):
 
     def _take(self) -> Held[T_co] | None:
         """Take it, if it is free."""
+        # A look first: whoever waits asks many times a second, and a transaction that writes would
+        # hold up all other conversations of a SQLite store each time.
         with self._database.read() as rows:
             found = holder(rows, self._id)
         if found is not None and found.is_live:
@@ -192,6 +197,7 @@ class Hold(Generic[T_co]):
         return held
 
     def _keep(self) -> None:
+        # A third of it: one attempt may fail, and a second is still in time.
         while not self._is_left.wait(self._lease / 3):
             with suppress(LutumError):  # it may work again before somebody takes it
                 if not self._renew():
@@ -228,6 +234,9 @@ class Hold(Generic[T_co]):
     ) -> None:
         is_cancelled = self._renewing.done()  # by whom it was lost
         self._renewing.cancel()
+        # The cancellation that came from `_keep_async` is taken back, or an `asyncio.timeout`
+        # around the block would take it for its own. Where the count is still higher than at the
+        # beginning, somebody else has cancelled too, and that has to go on.
         is_ours = is_cancelled and self._task.uncancel() <= self._cancelled_before
         await in_thread(self._leave)
         if self._lost is not None and (

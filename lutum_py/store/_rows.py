@@ -111,6 +111,8 @@ def _digest(text: str | None) -> str:
 # read, before it is compared, counted on or sealed.
 
 
+# By `type`: True would be an integer to `isinstance`, and a cell of another type than was written
+# means that somebody else wrote it.
 def _is_text(cell: object) -> bool:
     return type(cell) is str
 
@@ -247,6 +249,8 @@ class Head(NamedTuple):
 
     def write_texts(self, rows: Rows, note: str, plan: str | None, key: bytes | None) -> None:
         """Put it there with these texts."""
+        # The row is sealed with the digests of the texts, and not with the texts: a step of a call
+        # writes a new seal without reading a transcript that may be megabytes.
         self._replace(note_digest=_digest(note), plan_digest=_digest(plan)).write(rows, key)
         rows.run(
             "UPDATE lutum_conversation SET note = ?, plan = ? WHERE id = ?", note, plan, self.id
@@ -385,6 +389,8 @@ def now(rows: Rows) -> int:
 
 def replace_rows(rows: Rows, id: str, kept: Sequence[SavedCall], key: bytes | None) -> None:
     """Let a conversation have these rows and no others."""
+    # All anew, and not row by row: a plan has few open calls, and what is left over of an older
+    # round would be claimed.
     rows.run("DELETE FROM lutum_call WHERE conversation = ?", id)
     marks = ", ".join("?" * len(SavedCall._fields))
     for row in kept:

@@ -85,6 +85,8 @@ class Worker:
             ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
             CancelledError: The task was cancelled; what was begun is finished.
         """
+        # A task of its own, so that being cancelled stops the tools in an orderly way, and not the
+        # code between them that puts their outcomes on record.
         working = asyncio.ensure_future(self._run())
         try:
             await asyncio.shield(working)
@@ -141,6 +143,8 @@ class Worker:
                     await _off_loop(self.store.release, claim)
                 return
             with suppress(StaleError):
+                # The database does not know of doubts yet that this process has just met: a tool
+                # that was stopped may still write the file that the next call reads.
                 if claim._is_in_order and (doubtful := self._doubt_before(run.call)) is not None:
                     await self._finish(claim, run.call, after_doubt(run.call, doubtful))
                     return
@@ -152,6 +156,8 @@ class Worker:
 
     def _prepared(self, claim: Claim) -> Run:
         """Check all that can be wrong with a run before it is on record that it begins."""
+        # A copy, because the call of the claim has to stay as it is: `store.finish` compares with
+        # it.
         call = claim.call.again() if claim.in_doubt else copy(claim.call)
         call._let_go(claim._key_begins)
         # Always with a context, so that there is a token by which a lost lease stops the tool.

@@ -59,6 +59,8 @@ class Said(NamedTuple):
 
     def text(self) -> str:
         """Give the JSON."""
+        # Either "a note", or {"note": "", "id": "s1", "transcript": "{...}", "decided": ["d1"]}.
+        # The short form is that of the first release, which kept nothing else.
         if self.session is None and not self.decided:
             return json.dumps(self.note)
         data: dict[str, Any] = {"note": self.note}

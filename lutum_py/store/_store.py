@@ -200,6 +200,8 @@ class Store:
         Where `stays` is true, the open round is left as it is, at whichever version.
         """
         Turns().but(*turns)  # before anything is done, so that it is refused
+        # Encoding comes before the transaction, which others wait for, and in which nothing may
+        # fail that is not of the database.
         text = None if plan is None else self._text(plan, id)
         spoken = None if session is None else spoken_of(session)
         with self._database.write() as rows, may(rows):
@@ -232,6 +234,8 @@ class Store:
             return
         old: list[SavedCall] = []
         if plan is None or not self._goes_on(plan, head):
+            # The round that was stored is over. Its decisions are remembered from its plan, or one
+            # that comes again late would count for the next round.
             said = said.after(before)
             head = head._replace(round=head.round + (plan is not None))
         else:
@@ -311,6 +315,7 @@ class Store:
                 f"This plan is of conversation {stored.id!r}, and a store keeps it there: saved as "
                 f"{head.id!r} too, its calls could be run twice. Save it where it came from."
             )
+        # `head` is already at the version that is being made.
         if stored[1:] != (head.round, head.version - 1, head.plan_digest):
             raise StaleError(
                 f"This plan was loaded at version {stored.version} of conversation {head.id!r}, "
@@ -513,6 +518,8 @@ class Store:
         claim: Claim | None = None,
     ) -> HookOutcome | None:
         """Change what a stored plan says of one call; anew, where it was changed meanwhile."""
+        # Hooks may take minutes, so the plan is read, changed without a lock, and put back if it is
+        # still what was read. Else all is done anew with what is there now, hooks included.
         while True:
             with self._database.read() as rows:
                 before, note, text = self._read(rows, id)
@@ -547,6 +554,8 @@ class Store:
         ids = [call.id for call in plan._state.turn.tool_calls]
         with self._database.write() as rows:
             head = self._locked(rows, before.id)
+            # The version does not matter here: it grows whenever another call of the round is begun
+            # or finished, and the plan stays the same text.
             if head._replace(version=0, seal="") != before._replace(version=0, seal=""):
                 return False
             old, clock = SavedCall.at(rows, head.id, ids.index(call_id))
@@ -622,6 +631,8 @@ class Store:
         clock = now(rows)
         self._unfit = {row: until for row, until in self._unfit.items() if until > clock}
         left_out = busy.union(self._unfit)
+        # One more than are left out: of so many at least one is none of these, if there is one at
+        # all.
         found = SavedCall.claimable(rows, id, len(left_out) + 1)
         return next((row for row in found if row not in left_out), None)
 
@@ -641,6 +652,7 @@ class Store:
         with self._database.read() as rows:
             found, clock = SavedCall.of(rows, id), now(rows)
         due = [(row.until, row) for row in found if row.until is not None and row.until <= clock]
+        # Those that have been free for longest come first, as in `claim`.
         for _, row in sorted(due):
             row.check(self._key)
             is_over = False
@@ -779,6 +791,9 @@ class Store:
                         f"Call {call.id!r} of tool `{call.name}` was begun by this claim already. "
                         "Use the call that `store.begin` gave."
                     )
+                # While the row is locked: a second thread with the same claim comes after this, and
+                # is refused. It is taken back below where the transaction fails, for then `begin`
+                # may be tried again.
                 claim._is_begun = is_mine = True
                 until = clock + round(1000 * claim.lease)
                 if row.begun != row.token:  # else it is on record, and only the answer was lost
@@ -827,6 +842,7 @@ class Store:
                     "so it cannot be given back. Finish it: where nobody knows what it did, with "
                     "`call.indeterminate(reason)`."
                 )
+            # Another token, so that this claim cannot begin the call after all.
             back = row._replace(token=row.token + 1, owner=None, until=clock)
             back.write(rows, self._key)
 

@@ -91,6 +91,7 @@ def settle(rows: Rows, id: str, key: bytes | None) -> None:
     """
     found = [(row, *_looked_at(row, key)) for row in SavedCall.of(rows, id) if row.state != "done"]
     clock = now(rows)
+    # For read a, write a, read b it gives [[], [0], []]: the earlier calls that each call meets.
     waits = waits_for(touches for _, _, touches in found)
     for (row, turns, _), before in zip(found, waits, strict=True):
         if row.state != "ready" or not turns.in_order or (row.until or 0) > clock:
@@ -115,6 +116,9 @@ def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str], key: bytes | Non
 
     Claims of such rows are taken one after the other.
     """
+    # Two claims that meet could each look before the other is written. One row that all of them
+    # lock makes them wait for each other; the row of the conversation does not, for there are
+    # several.
     rows.one("SELECT one FROM lutum_store WHERE one = 1 {lock}")
     touched = _touched(row)
     for other in [each for each in SavedCall.under_lease(rows) if each[:2] != row[:2]]:

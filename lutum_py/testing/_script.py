@@ -97,6 +97,7 @@ class Script:
     def assert_exhausted(self) -> None:
         """Fail if there are entries left; a function is never at its end, nor short of it."""
         __tracebackhide__ = True
+        # Listed to be counted, and put back: a test may ask, and then go on.
         left = list(self._entries)
         self._entries = chain(left)
         if left:

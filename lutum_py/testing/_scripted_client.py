@@ -209,6 +209,8 @@ class ScriptedClient:
         return self._streamed(answer).events if is_stream else answer
 
     def _answer(self, body: dict[str, Any]) -> ScriptedResponse:
+        # Copied, because a loop sends the same list of messages every time, longer each time: a
+        # test that looks at request 1 must not see what was said after it.
         body = copy_json(body)
         self.requests.append(body)
         if self._check:

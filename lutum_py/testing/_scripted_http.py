@@ -69,6 +69,8 @@ def http_client(dialect: str, form: WireForm, answer: Answers, *, is_async: bool
             f"An HTTP client of the SDK for {dialect} needs that SDK: `python -m pip install "
             f"'lutum-py[{extra}]'`."
         ) from error
+    # The SDKs subclass a client of `httpx`, or of a package that has its interface and its name in
+    # its own. The base classes say which one this SDK has.
     names = (each.__module__.partition(".")[0] for each in taken.__mro__)
     package: Any = import_module(next(name for name in names if name.startswith("httpx")))
 

@@ -168,6 +168,8 @@ class ScriptedModel:
         if isinstance(items, TranscriptView):
             # Each request that was taken ended with no call open: what is new stands by itself.
             start, end = self._taken_of(items), items.base_count
+            # Only what is new is checked, or a loop of 1,000 turns would check 500,000 of them.
+            # Only where that fails is all of it looked at, to say what is wrong.
             if not _is_whole(item for _, item in items.numbered(start, end)):
                 fault = _first_fault([item for _, item in items.numbered(0, end)])
             fault = fault or _misplaced_in(items)

@@ -95,6 +95,8 @@ def compare_tools(
             changes = tuple(_changes(locked[name], current[name]))
             if changes:
                 old, new = locked[name].input_schema, current[name].input_schema
+                # The schemas are compared, and not tools: the old tool is gone, and its schema is
+                # all that is left of what calls looked like.
                 verdict = _tried(toolset, name, judge(old, new))
                 found.append(ToolChange(reference, name, "changed", changes, verdict))
     return found
@@ -123,6 +125,7 @@ def _said(flag: bool) -> str:
 
 def _within(area: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[FieldChange]:
     for change in changes_between(old, new):
+        # `input.city`, but `input[0]` and `input(Circle)`.
         joint = "" if not change.path or change.path.startswith(("[", "(")) else "."
         yield FieldChange(f"{area}{joint}{change.path}", change.kind, change.text)
 

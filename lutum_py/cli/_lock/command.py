@@ -46,6 +46,7 @@ def write_lock(
         if reference not in current and reference not in dropped
     }
     whole = {**kept, **current}
+    # An unchanged lock is not written again, so that a build that goes by file times does nothing.
     is_written = bool(changes) or not locked or whole.keys() != locked.keys()
     if is_written:
         write_file(file, lock_text(whole).encode())

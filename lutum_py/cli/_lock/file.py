@@ -177,6 +177,8 @@ def _read_tools(saved: Saved) -> Iterable[tuple[str, LockedTool]]:
             strict=entry.get("strict", bool),
             deferred=entry.get("deferred", bool, False),
         )
+        # A merge that took half of each side leaves a schema that no tool ever had. Compared with
+        # it, `lutum lock --check` would report changes that nobody made.
         if tool.digest != _digest(name, tool.input_schema):
             raise entry.wrong("digest", "the input schema was edited, for it has another digest")
         yield name, tool

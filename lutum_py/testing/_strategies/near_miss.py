@@ -137,6 +137,8 @@ def _wrong_for(kinds: frozenset[str]) -> Iterator[Any]:
 
 
 def _among(wrong: Any, others: Sequence[Any]) -> bool:
+    # By type alone: of a union of `int | str`, an array is wrong for both, and 0.5 for one of them
+    # only.
     return any(type(wrong) is type(other) for other in others)
 
 

@@ -123,6 +123,7 @@ class SchemaValues:
             min_size=low,
             max_size=int(min(high, low + _MORE)),
         )
+        # Named properties last, so that they win over one that was made up by the same name.
         return st.tuples(named, others).map(lambda both: {**both[1], **both[0]})
 
     def _further(
@@ -175,6 +176,8 @@ def _whole_bounds(node: JsonSchema) -> tuple[int | None, int | None]:
 
 def _multiples(step: Any, low: Any, high: Any) -> st.SearchStrategy[Any]:
     """Multiples of a number from a bound to a bound; none where there is no such multiple."""
+    # `-(-low // step)` rounds up where `//` rounds down: from 7 on, the first multiple of 3 is 3
+    # times 3.
     least = None if low is None else int(-(-low // step))
     most = None if high is None else int(high // step)
     if least is not None and most is not None and least > most:
