@@ -154,6 +154,8 @@ class Toolset(metaclass=ToolsetMeta):
             InvalidArgumentsError: The arguments do not fit; the error names every failing field.
         """
         try:
+            # Tried rather than asked: nearly every name is a tool's, and a name that goes out as
+            # another is looked for only where that fails.
             selector = cls._by_name[metadata.name]
         except KeyError:
             name = own_name(metadata.name, cls._by_name)

@@ -187,6 +187,8 @@ class ThrottledSink:
         self._step = step
         self._clock = clock
         self._lock = Lock()
+        # By call, when a report passed last and what it said. A call that is asked about moves to
+        # the end, so the first is the one that was silent longest.
         self._passed: dict[str, tuple[float, Mapping[str, Any]]] = {}
 
     def __call__(self, event: ToolEvent) -> None:
@@ -427,6 +429,7 @@ class RichProgressSink(_Closing):
         Args:
             call: The call that is begun.
         """
+        # A list, because the function below assigns it; "failed" stays where the run raises.
         ended = ["failed"]
 
         def take(outcome: Outcome) -> None:

@@ -89,6 +89,8 @@ def _arguments(
             strict=strict,
         )
 
+    # Plain types, such as str and list[int], are told and decoded without a pydantic model, which
+    # is then made only where somebody asks for `Input`.
     schema = plain_schema(parameters)
     if schema is not None:
         fields = {parameter.name: parameter.name for parameter in parameters}

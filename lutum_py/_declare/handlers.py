@@ -141,6 +141,7 @@ class Handlers(Generic[T]):
                         f"`{function_name(self._invocations[member].function)}` already. Keep one "
                         "of the handlers."
                     )
+            # One for all: the members stand for one tool on several paths.
             made = _invocation(function, members[0])
             self._invocations.update(dict.fromkeys(members, made))
             return function

@@ -213,6 +213,8 @@ def _check_deferred(what: str, off: bool, deferred: bool) -> None:
 
 def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
     found: Any = declared
+    # Told by class, one kind after another: most members are decorated functions, and what knows
+    # input models and schemas is loaded only where there is one.
     if isinstance(declared, DecoratedFn):
         return spec_of(found)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
@@ -308,6 +310,8 @@ def toolset(
             "`tool()`."
         )
     _check_deferred("toolset", off, deferred)
+    # A condition on a group is added to what its tools say, and never takes away. A False is only a
+    # default, for tools that say nothing: so the two go separate ways.
     around: tuple[Condition, ...] = ()
     if needs_approval is not UNSAID and needs_approval is not False:
         around = (needs_approval,)

@@ -248,6 +248,8 @@ class Offer(Immutable):
         for each in _listed(named):
             for selector in self._toolset._find_all(each):
                 chosen[selector.name] = selector
+        # In the order of declaration, whatever order they were named in: a list of tools that
+        # changes its order from turn to turn would lose the provider's cache each time.
         selectors = sorted(each for each in chosen.values() if not each.is_deferred)
         return OfferedTools((*selectors, *(e for e in chosen.values() if e.is_deferred)))
 
@@ -270,6 +272,8 @@ class Offer(Immutable):
                 raise ToolConstraintError(
                     f"The turn requires a tool that is not there: {error}"
                 ) from error
+            # A member of a toolset that is nested twice is two tools here, of which a turn may
+            # offer one.
             on_offer = [member for member in members if member.name in offered.by_name]
             if len(on_offer) != 1:
                 what = "is not among the tools of this turn" if not on_offer else "is there twice"

@@ -132,6 +132,8 @@ class DecoratedFn(Generic[Params, Returned_co]):
                 f"Tool function `{qualname_of(self)}` does not take an instance first: its first "
                 "parameter is filled in by the model. Leave `self` without an annotation."
             )
+        # Another specification for each instance: the origin and what is run differ, and what the
+        # model is told is the same object.
         made = type(own)(
             definition=own.definition,
             origin=method,

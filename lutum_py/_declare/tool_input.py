@@ -211,6 +211,8 @@ def tool_input(
             raise ToolDefinitionError(
                 f"`{model.__qualname__}` already is a tool. Remove one `@tool_input`."
             )
+        # An annotation may name a class that comes later in the module. Then the tool is made when
+        # it is first used, and whatever is still missing then is an error.
         with contextlib.suppress(NameError):
             _declare(model, output, options)
         # Kept from a decoration that failed, the mark would make a tool of the class.

@@ -70,6 +70,7 @@ class ToolsetMeta(type):
         if not bases:
             root: ToolsetMeta = super().__new__(mcs, name, bases, body)
             mcs._root = root
+            # `type.__setattr__` throughout: the metaclass's own refuses every assignment.
             type.__setattr__(root, "Selector", AnySelector)
             type.__setattr__(root, "_whole", PLAIN)
             _settle(root, {}, (), None)
@@ -134,6 +135,8 @@ class ToolsetMeta(type):
         if named in cls:
             mine: Any = named
             return (mine,)
+        # `Data.find` is no member of `App`, but stands for `App.users.find` and `App.orders.find`,
+        # where `Data` is nested twice.
         found = tuple(own for own in cls._selectors if own._leads_to(named))
         if not found:
             raise cls._no_member(named)
@@ -174,6 +177,8 @@ class ToolsetMeta(type):
             if name.startswith("_"):  # as others ask for, and nobody reads
                 raise AttributeError(name)
             known = {key: key for key in dir(cls) if not key.startswith("_")}
+            # Members, what every class has, and the tools of nested toolsets by their last name:
+            # who writes `App.find` is shown `App.data.find`.
             known |= {key: key for key in cls._members}
             for selector in cls._selectors:
                 known.setdefault(selector.path[-1], ".".join(selector.path))
@@ -363,6 +368,7 @@ def _settle(
 ) -> None:
     by_name: dict[str, Selector[Any, Any]] = {}
     for selector in selectors:
+        # Over all paths, since the wire has one list of names.
         other = by_name.setdefault(selector.name, selector)
         if other is not selector:
             raise ToolDefinitionError(

@@ -196,6 +196,8 @@ def dry_run_in(
     """
 
     def done(call: AnyToolCall) -> bool:
+        # As JSON in one order of keys, so that {"a": 1, "b": 2} was tried where {"b": 2, "a": 1}
+        # was.
         wanted = canonical_json({**_arguments(call), dry_run_argument: True})
         return any(
             canonical_json(tried) == wanted

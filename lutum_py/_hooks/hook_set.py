@@ -341,6 +341,8 @@ class HookSet(HookPlaces[T]):
                 f"The hook set of {self._toolset.__qualname__} can only be extended by another one "
                 f"of the same toolset, not by {shorten(other)}."
             )
+        # By place and hook: nested sets that both have appear on each path to them, and a hook
+        # would be added once for each.
         found: dict[tuple[int, int], tuple[PhaseHooks, Phase, RegisteredHook]] = {}
         for mine, theirs in self._paired(other):
             for phase, hook in theirs.all():

@@ -281,6 +281,8 @@ def _ask_gates(
         asking.note(call, gate.name, "gate", kind, reason)
         if kind == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
+        # All gates are asked, also behind a Block: each has its say on the line of the call, and
+        # none can be kept from a look by who was registered before it.
         rank = _RANK[of]
         if best is None or rank < best[0]:
             best = (rank, gate, answer)
@@ -337,6 +339,7 @@ def after(
         if not again and was_asked_after(call, key):
             continue
         answer = yield from ask(hook.name, hook.function, call, call, result)
+        # A hook writes a new result, as to shorten it, and would drop its labels by that.
         if isinstance(answer, ToolResult):
             answer = with_labels(answer, result.labels)
         said.append((call, hook.name, key, answer))

@@ -149,6 +149,7 @@ def _notice(stop: int, start: int, handle: str | None, total: int | None = None)
 
 def _joined(begin: str, end: str, total: int, handle: str | None, size: int) -> str:
     """Put a notice between what fits of the beginning of a text and what fits of its end."""
+    # By the notice with the longest numbers: what the true ones say depends on how much fits.
     room = size - len(_notice(total, total, handle))
     head = head_of(begin, room - room // 2)
     tail = tail_of(end, room // 2)
@@ -178,6 +179,7 @@ def _handle_of(text: str) -> str:
 
 
 def _fits(text: str, size: int) -> bool:
+    # The cheap questions first: characters are never more than bytes, and ASCII text has as many.
     return len(text) <= size and (text.isascii() or len(text.encode()) <= size)
 
 

@@ -90,6 +90,8 @@ class TranscriptView(Sequence[TranscriptItem]):
         known = len(front.items)
         if start < known:
             yield from zip(front.positions[start:stop], front.items[start:stop], strict=True)
+        # Behind the front every index is off by the same: if items 2 to 5 went out as one, index 3
+        # is position 6, so `moved` is 3.
         moved = front.end - known
         for position in range(max(start, known) + moved, stop + moved):
             yield position, items[position]
@@ -121,6 +123,7 @@ class TranscriptView(Sequence[TranscriptItem]):
         position = index + length if index < 0 else index
         if not 0 <= position < length:
             raise IndexError(f"item {index} of {length}")
+        # Each ephemeral message moves what is behind it by one. There are few, so they are counted.
         for number, (place, message) in enumerate(self.ephemeral):
             at = self.index_of(place) + number
             if position == at:

@@ -93,6 +93,7 @@ class Facts:
         """Say what a limit on tokens cut off of a turn; None where it was none that ended it."""
         if reason not in self.truncated:
             return None
+        # Only the last call can be cut off: those before it were written to their end.
         calls = [
             item.metadata.arguments.strip() for item in items if isinstance(item, ToolCallItem)
         ]

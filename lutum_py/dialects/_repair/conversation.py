@@ -60,6 +60,9 @@ class Form:
         if not is_plainly_sendable(request):
             return False
         body: Mapping[str, Any] = request if is_mapping(request) else {}
+        # Nearly every request is sound, and is checked before each call of a model. So it is read
+        # once without a copy, and the first breach ends that by an exception; only then is it
+        # copied and gone through whole.
         look = Mending(self.facts, body, is_look=True)
         try:
             for holder, key, position in declared_names(self.facts, body):
@@ -82,6 +85,8 @@ class Form:
             )
             return request, mending
         try:
+            # First of all: what is noted below quotes the request, and the notes have to be
+            # sendable too.
             request = _sendable(request, self.facts.key, mending)
             return self._of(request, mending), mending
         except RecursionError:

@@ -42,6 +42,8 @@ class Mending:
         self.body = body
         self.facts = facts
         self._is_look = is_look
+        # The names that were looked at: the same few come again in every turn, and a pattern is
+        # slower.
         self._taken: set[str] = set()
         self._violations: list[Violation] = []
         self._changes: list[Change] = []
@@ -61,6 +63,8 @@ class Mending:
         Raises:
             Breach: It ends the first look.
         """
+        # The order of the lines matters everywhere: note, then mend. On the first look the item is
+        # the caller's own, and nothing of it may have changed when this raises.
         if self._is_look:
             raise Breach
         self._violations.append(Violation(position, rule, problem, remedy))
@@ -212,4 +216,5 @@ def text_of(value: Any) -> str:
 
 def _order(note: Violation | Change) -> tuple[str, list[int]]:
     field = _FIELD.match(note.position)
+    # By numbers, as in ("messages", [10, 0]): as text, messages[10] would come before messages[9].
     return field[0] if field else "", [int(step) for step in _STEPS.findall(note.position)]

@@ -135,6 +135,8 @@ class FreshIds:
     def of(self, call_id: str) -> str:
         """Make an id that no call has yet."""
         count = self._counts.get(call_id, 1)
+        # An id like "a_2" may be taken by chance; the count goes on from where it was, and not from
+        # 2.
         made: str | None = None
         while made is None or made in self._taken:
             count += 1

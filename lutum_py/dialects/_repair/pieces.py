@@ -131,6 +131,8 @@ def note_places(
                 f"Send the {word}s at the head of what follows the calls",
                 f"moved the {word} to the turn after {call.position}",
             )
+    # Where they stand, sorted, is where they should stand in the order of the calls: each that
+    # differs is noted, and the others are not, though all are written anew.
     for result, right in zip(near, sorted(near, key=lambda piece: piece.number), strict=True):
         if result is not right:
             noted = True

@@ -70,6 +70,9 @@ class WireIds:
         made = given
         if not fits or (given in self._taken and not (again and self._taken[given])):
             made, number = given, self._made.get(given, 0)
+            # Made of the id and of how many had it before, and not of a counter of all calls: what
+            # is cut or added elsewhere then changes no id, and the beginning of the request stays
+            # in the cache.
             while made == given or made in self._taken:
                 made = made_id(facts, given, number)
                 number += 1

@@ -33,6 +33,8 @@ def plan_of(value: Any) -> Plan:
         >>> plan_of({"role": "user", "content": [{"type": "text", "text": "Hi"}]})
         Plan(way=('content', 0), parts=())
     """
+    # Most values hold one object in another, as a message its list of one block. A way of keys says
+    # that without a plan inside a plan for each step.
     way: list[str | int] = []
     while True:
         found = _held(value)

@@ -24,6 +24,7 @@ def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, st
         What holds a name, where it holds it, and where that is in the body.
     """
     for way in facts.names_at:
+        # "tools[].function.name" is the steps tools, [], function, name.
         yield from _along(_STEP.findall(way), body, "")
 
 

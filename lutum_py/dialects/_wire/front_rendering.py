@@ -45,11 +45,14 @@ class FrontRendering(Rendering):
 
     def _begin(self, start: int) -> None:
         super()._begin(start)
+        # What was left out at the beginning counts as said: an instruction behind it has moved.
         self._begun = start > 0
 
     def _fork(self) -> Self:
         made = super()._fork()
         made.system = self.system.copy()
+        # Copied as well: what waits for the next turn is finished for this request, and goes on
+        # waiting in the rendering that is kept.
         made._results = self._results.copy()
         made._of_user = self._of_user.copy()
         return made
@@ -85,6 +88,8 @@ class FrontRendering(Rendering):
             if self.lasting_system is None:
                 self.lasting_system = len(self.system)
         elif self.lasting is None:
+            # The message will be the next that is written, and in it this block comes behind what
+            # waits: (4, 2) is block 2 of message 4.
             self.lasting = (len(self.said), len(self._results) + len(self._of_user))
         self.take(message, position)
 

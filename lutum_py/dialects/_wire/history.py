@@ -74,6 +74,9 @@ class History:
         self._listed: Any = self.body.get(facts.key) if is_mapping(request) else request
         self._is_rejoined = is_rejoined
         self._items: list[Message | _Round] = []
+        # The calls whose results are still to come, in order. A request was checked before it is
+        # read, so its results stand in the order of the calls, and each belongs to the first that
+        # is open.
         self._open: deque[tuple[_Round, ToolMetadata]] = deque()
         self._losses: list[Loss] = []
 
@@ -195,6 +198,8 @@ class History:
     ) -> None:
         """Take the result of the next call, whose output is known as JSON text."""
         made, call = self._open.popleft()
+        # Wires know success and error at most. What this library wrote for the model says more, and
+        # is read back, so that a rejected call is not an error in the transcript.
         status = _status_said(result, "error" if is_error else "success")
         if is_error is False and status != "success":
             self.lose(position, "it says that the call failed, so that it comes back as an error")
@@ -207,6 +212,7 @@ class History:
             attachments=attachments,
         )
         made.results.append(answer)
+        # Something was said between the call and this result, which then moves before it.
         if self._items[-1] is not made:
             self.lose(position, "it comes back right behind the turn that made the call")
 
@@ -251,6 +257,8 @@ def _json_of_text(text: str) -> str:
         >>> _json_of_text('{"sum": 3}'), _json_of_text("It is 3.")
         ('{"sum": 3}', '"It is 3."')
     """
+    # Text that looks like a JSON string is taken as text, quotes included: a tool whose output is a
+    # text sends it without them.
     if not text.startswith('"'):
         try:
             parse_json(text)
@@ -300,6 +308,7 @@ def _mime_type_of(url: str, media_type: MediaType | None) -> str:
         named = url[5:].partition(",")[0].partition(";")[0]
         return named or "text/plain"
     guessed, _ = mimetypes.guess_type(url.partition("?")[0])
+    # A picture at an address that ends in `.pdf` is one all the same: the message says what it is.
     if guessed is not None and media_type in (None, "file", media_type_of(guessed)):
         return guessed
     return _BY_DEFAULT.get(media_type, "application/octet-stream")

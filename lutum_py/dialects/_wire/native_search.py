@@ -70,5 +70,7 @@ def native_tools(
     offered = {each.name: each for each in request.tools}
     for each in request.deferred.definitions:
         if each.name in native.names:
+            # Loaded, but no result in this request says so: the search was cut by a view. Sent as
+            # deferred, the provider would not show it to the model.
             is_lost = each.name in offered and each.name not in named
             yield offered.get(each.name, each), not is_lost

@@ -181,6 +181,7 @@ def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iter
     """Read a file that goes with its name, as data or by its address."""
     url = fields.get("file_data") or fields.get("file_url")
     for file in history.file(where, url=url, media_type="file", name=fields.get("filename")):
+        # What was made up for a file without a name must not come back as its name.
         is_named = file.name is not None and file.name != _unnamed(file.mime_type)
         yield file if is_named else replace(file, name=None)
     known = ("type", "file_data", "file_url", "filename", "file_id")

@@ -98,14 +98,21 @@ class Rendering(ABC):
     def _of_view(self, items: TranscriptView, start: int) -> Self:
         """Go on with what is kept of the transcript, and keep it for the next request."""
         kept = items.transcript.kept.renderings
+        # All that decides how an item is rendered. One that differs begins anew, which is right and
+        # slow.
         key = (type(self), items.front, self.model, self.found, start, self.whole)
         count = items.base_count
         ephemeral = [(items.index_of(place), said) for place, said in items.ephemeral]
         until = max(ephemeral[0][0] if ephemeral else count, start)
         known: Self | None = kept.take(key)
+        # It has gone further than this request: another branch of the same transcript, or an
+        # ephemeral message that stands before what was rendered. What is written down cannot be
+        # taken back.
         if known is None or known._taken > until:
             known = self
         known._take_all(items, until)
+        # What is kept stops before the first ephemeral message; a fork goes on with that and the
+        # rest.
         rendering, own = known._fork(), known._copies()
         kept.put(key, known)
         for number, (index, message) in enumerate(ephemeral):

@@ -44,6 +44,9 @@ class _Matching:
     def __init__(self, calls: list[Part], results: list[Part]) -> None:
         self.result_of: dict[Part, Part] = {}
         self.dropped: dict[Part, str] = {}
+        # Three rounds, the surest first: by id; then calls without an id by the name of their tool,
+        # and with responses of any id; last what is left on both sides. In one round by name, a
+        # response could take the call of another that names it by id.
         named = [call for call in calls if call.id is not None]
         ids = {call.id for call in named}
         with_id = [result for result in results if result.id in ids]

@@ -67,6 +67,9 @@ class StreamDecoder(StreamReader):
         # Plain text that is still to be joined to the parts of the first candidate.
         self._text: list[str] = []
 
+    # Nearly every chunk is one piece of plain text, as {"candidates": [{"content": {"role":
+    # "model", "parts": [{"text": "Hi"}]}, "index": 0}], "usageMetadata": {...}}. Only if all of it
+    # is of the usual class and nothing else stands in it is it taken here; `_take` reads the rest.
     def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
         candidates: Any = fields.get("candidates")
         if candidates.__class__ is not list or len(candidates) != 1 or not fields.keys() <= _CHUNK:
@@ -192,6 +195,8 @@ class StreamDecoder(StreamReader):
         made: list[ToolMetadata] = []
         for response_id, call in self._calls:
             # The id of a call may be made of that of the response, and of a name that can be sent.
+            # The id came late, or something was mended: then the calls are read anew with the
+            # whole, where the events told them otherwise.
             if response_id != self._response_id or place.value is not payload:
                 break
             made.append(call)

@@ -103,6 +103,7 @@ def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     fields = message.object()
+    # Asked first, in one look: most hosts send none of the three fields.
     if not _REASONING.isdisjoint(fields):
         yield from _reasoning(fields)
     content = fields.get("content")
@@ -112,6 +113,7 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     elif content is not None:
         yield from _content(message.need("content"))
     audio = message.get("audio")
+    # The text of an audio answer stands beside it. Hosts that send it as content too mean it once.
     if audio is not None and not content:
         transcript = audio.text_at("transcript")
         if transcript:
@@ -120,6 +122,8 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     if refusal:
         yield RefusalItem(refusal)
     index = 0
+    # `index` is how many there were, so that a call of the old form is numbered behind them. Some
+    # hosts send both forms, of one call or of two: what stands there counts.
     for index, call in enumerate(message.items_at("tool_calls"), 1):
         yield ToolCallItem(_call(call, index - 1, response_id))
     function = function_of(fields)
@@ -161,6 +165,7 @@ def _content(content: Place) -> Iterator[AssistantItem]:
 
 
 def _reasoning(fields: Mapping[str, Any]) -> Iterator[AssistantItem]:
+    # The same text under up to three names, of which the first that says something counts.
     for key in ("reasoning_content", "reasoning"):
         if isinstance(fields.get(key), str) and fields[key]:
             yield ReasoningItem(fields[key])

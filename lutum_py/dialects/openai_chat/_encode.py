@@ -39,6 +39,8 @@ class Rendering(_Rendering):
         """Render the next item."""
         losses = self.losses
         if isinstance(item, ToolResult):
+            # Such as {"c1": {"role": "tool", "tool_call_id": "call_7"}}, noted with the turn: the
+            # result of a call of the old form has another role, and goes by a name.
             form = self._answers.get(item.id)
             answer = {"role": "tool", "tool_call_id": item.id} if form is None else dict(form)
             answer["content"] = named_text(item, item.attachments)
@@ -162,6 +164,8 @@ def _answers(turn: AssistantTurn, message: Mapping[str, Any]) -> dict[str, dict[
     wire = message.get("tool_calls", ())
     answers: dict[str, dict[str, Any]] = {}
     for index, call in enumerate(turn.tool_calls):
+        # Calls of the turn are in the order of `_items` in `_decode`: those of the list first, then
+        # the one of the old form.
         if index < len(wire):
             sent = wire[index]
             same = {"tool_call_id": sent["id"]} if "id" in sent else {}

@@ -53,6 +53,8 @@ class _Call:
 
 def _is_in_order(messages: list[Any], mending: Mending) -> bool:
     """Tell whether each call has its result at once, in order, and no other result is there."""
+    # The quick way, which most conversations take: results come right behind their turn in the
+    # order of its calls, so `answered` says which call the next one has to be of.
     due: list[_Call] = []
     answered = 0
     for index, given in enumerate(messages):
@@ -147,6 +149,7 @@ def _take_by_name(
     Returns:
         The results that are left without a call.
     """
+    # Only what is left over by now: where a call and a result share an id, no name is looked at.
     open_calls = [number for number in range(len(calls)) if number not in pairing.result_of]
     by_name = [n for n in pairing.orphans if results[n][1]["role"] == "function"]
     waiting = [calls[n] for n in open_calls]
@@ -217,6 +220,8 @@ def _places(due: Mapping[int, list[int]], kept: list[Any], mending: Mending) -> 
         end = turn + 1
         while end < len(kept) and (kept[end] is None or kept[end]["role"] in RESULTS):
             end += 1
+        # With calls in message 2 and results in 4, 3 and 9, 4 and 3 are near: they come at once,
+        # but in the wrong order, and 9 is elsewhere.
         near = [index for index in indexes if turn < index < end]
         for index in sorted(set(indexes) - set(near)):
             mending.note(

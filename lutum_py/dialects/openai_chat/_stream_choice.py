@@ -92,6 +92,8 @@ class ChoiceState:
         self._calls: list[_CallState] = []
         self._old: _CallState | None = None
         self._newest: _CallState | None = None
+        # The calls by the host's index, and by id and index: `_call_of` says how a piece finds its
+        # call.
         self._at: dict[str, _CallState] = {}
         self._of_id: dict[tuple[str, str], _CallState] = {}
         self.finish_reason: str | None = None
@@ -208,6 +210,8 @@ class ChoiceState:
     def _delta(self, delta: Place, response_id: str | None, events: list[StreamEvent]) -> None:
         fields = delta.object()
         content = fields.get("content")
+        # True at the end of the loop where nothing but text came, which is nearly always: then the
+        # looks below are left out.
         is_text = content is None or content.__class__ is str
         for key, value in fields.items():
             if value is None:
@@ -262,6 +266,8 @@ class ChoiceState:
     def _detail(self, detail: dict[str, Any]) -> None:
         last = self._details[-1] if self._details else {}
         same = ("type", "index")
+        # Details come in pieces, as {"type": "reasoning.text", "index": 0, "text": "Let"}: those of
+        # one type and index are one, whose texts go on.
         if "type" not in detail or any(last.get(key) != detail.get(key) for key in same):
             self._details.append(dict(detail))
             return

@@ -189,6 +189,8 @@ def _search(
             return True
         return False
 
+    # Explaining runs the loop many times more, to comment on the source of a test; the report says
+    # more.
     phases = [phase for phase in chosen.phases if phase is not Phase.explain]
     try:
         fails(find(scripted, fails, settings=Settings(chosen, phases=phases)))

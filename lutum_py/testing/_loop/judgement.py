@@ -74,6 +74,7 @@ def judge(
             return
 
 
+# Stands where a part was found. The list keeps its length, so that places and `cursor` stay right.
 _TAKEN = Said("")
 
 
