@@ -11,7 +11,7 @@ What it does otherwise than the dialects do in common:
   them together; it compiles their schemas into one grammar, and refuses one that is too large.
 
 Source of the format: the Anthropic API reference, "Messages" and "Streaming messages", and the
-guides to tool use and extended thinking.
+guides to tool use, extended thinking and prompt caching.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from typing import Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
+from ..._transcript.cache import Cache
 from ..._transcript.tool_choice import ToolChoice
+from .._blocks.rendering import mark_messages
+from .._blocks.rules import rules_of
 from .._dialect import Dialect, Draft
 from .._wire.body import add_extras
 from .._wire.native_search import always_offered, native_search_of, native_tools
-from ._cache import mark
 from ._decode import tidy, turn_of
 from ._encode import Rendering, is_manual
 from ._facts import FACTS, NAME
+from ._form import BLOCKS
 from ._history import read_history as _read_history
-from ._rules import FORM
 from ._stream import StreamDecoder
 
 __all__ = [
@@ -110,9 +112,30 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     # After all else that makes blocks, because markers are put on the last of them, and before the
     # user's extras, which may replace whole fields and are nobody's to mark.
     if request.cache is not None:
-        mark(body, request.cache, rendering, len(always_offered(request)))
+        _mark(body, request.cache, rendering, len(always_offered(request)))
     add_extras(body, request.extra, joined=("output_config",))
     return body
+
+
+# A marker says: keep the beginning up to here. A later request finds the entry where its own
+# marker, or one of the twenty blocks before it, ends the same beginning. So the ends of the last
+# two user messages are marked: that of this request, and that of the one before. Nothing is marked
+# from an ephemeral message on: no later request begins so. (Anthropic guide: "Prompt caching".)
+def _mark(body: dict[str, Any], cache: Cache, rendering: Rendering, always: int) -> None:
+    """Put the markers of the prompt cache into a body whose first tools are `always` on offer."""
+    marker: dict[str, Any] = {"type": "ephemeral"}
+    if cache.ttl is not None:
+        marker["ttl"] = cache.ttl
+
+    def put(blocks: list[dict[str, Any]], end: int) -> None:
+        blocks[end - 1]["cache_control"] = dict(marker)
+
+    if cache.tools and always:
+        put(body["tools"], always)
+    if cache.system and (end := rendering.system_end):
+        body["system"] = [{"type": "text", "text": text} for text in rendering.system]
+        put(body["system"], end)
+    mark_messages(body["messages"], cache.turns, rendering.lasting, put)
 
 
 DIALECT: Final = Dialect(
@@ -124,7 +147,7 @@ DIALECT: Final = Dialect(
     turn=turn_of,
     rendering=Rendering,
     body=_body,
-    form=FORM,
+    form=rules_of(BLOCKS),
     history=_read_history,
 )
 

@@ -25,19 +25,20 @@ from typing import Any, Final
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._text.json import compact_json
+from ..._transcript.cache import Cache
 from ..._transcript.tool_choice import ToolChoice
+from .._blocks.rendering import mark_messages
+from .._blocks.rules import rules_of
 from .._dialect import Dialect, Draft
 from .._wire.body import add_extras
 from .._wire.losses import Loss
 from .._wire.native_search import always_offered
 from ._binary import with_bytes
-from ._cache import mark
 from ._decode import tidy, turn_of
 from ._encode import Rendering
 from ._facts import FACTS, NAME
 from ._form import BLOCKS
 from ._history import read_history as _read_history
-from ._rules import FORM
 from ._stream import StreamDecoder
 
 __all__ = [
@@ -107,7 +108,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         body["inferenceConfig"] = config
     body |= draft.answer()
     if request.cache is not None:
-        mark(body, request.cache, rendering, len(always_offered(request)))
+        _mark(body, request.cache, rendering, len(always_offered(request)))
     add_extras(body, request.extra, joined=_JOINED)
     return body
 
@@ -120,6 +121,23 @@ def _called(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"toolSpec": {"name": name, "inputSchema": {"json": dict(empty)}}} for name in names]
 
 
+# A cache point is a block of its own behind what is to be kept. The points stand where the markers
+# of the Messages API do, and for the same reasons. (Amazon Bedrock user guide: "Prompt caching".)
+def _mark(body: dict[str, Any], cache: Cache, rendering: Rendering, always: int) -> None:
+    """Put cache points into a body whose first tools are `always` on offer."""
+    point = {"type": "default", **({} if cache.ttl is None else {"ttl": cache.ttl})}
+
+    # Messages are marked from the last to the first, so no place is moved by what is put in.
+    def put(blocks: list[dict[str, Any]], end: int) -> None:
+        blocks.insert(end, {"cachePoint": dict(point)})
+
+    if cache.tools and always:
+        put(body["toolConfig"]["tools"], always)
+    if cache.system and (end := rendering.system_end):
+        put(body["system"], end)
+    mark_messages(body["messages"], cache.turns, rendering.lasting, put)
+
+
 DIALECT: Final = Dialect(
     facts=FACTS,
     tool=_tool,
@@ -129,7 +147,7 @@ DIALECT: Final = Dialect(
     turn=turn_of,
     rendering=Rendering,
     body=_body,
-    form=FORM,
+    form=rules_of(BLOCKS),
     history=_read_history,
 )
 
