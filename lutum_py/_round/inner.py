@@ -414,15 +414,15 @@ def decide_asked(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = No
 
 
 def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> Steps[Any]:
-    """Show after-hooks the result of a call within another, those that have not seen it.
+    """Show after-hooks what a call within another came to, those that have not seen it.
 
     Returns:
-        The result as they left it.
+        The same, as they left it.
     """
     said: list[AfterSaid] = []
     hook_set: Any = hooks
     shown = result
-    if isinstance(hooks, HookPlaces):  # else there are none
+    if isinstance(hooks, HookPlaces) and isinstance(result, ToolResult):  # else there is nothing
         shown = yield from after(call, result, hook_set, said)
     for _, name, key, answer in said:
         put = None if answer is None else "replaced"
@@ -432,6 +432,9 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> Steps[Any]:
 
 def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -> Steps[None]:
     """Decide about what was asked for, and let after-hooks see what people answered within."""
+    hook_set: Any = hooks
+    if calls._owes_after and isinstance(hooks, HookPlaces):  # those of the plan that was saved
+        calls.change(_owes_after=False, _hook_sets=(*calls._hook_sets, hook_set))
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)
     for inner in calls._state._inner.values():

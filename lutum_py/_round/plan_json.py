@@ -65,8 +65,22 @@ _CALL_WORDS: Final = frozenset(
 # Writing.
 
 
-def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding: str | None) -> str:
+def dump_plan(
+    calls: SortedCalls,
+    state: RoundState,
+    key: bytes | None,
+    binding: str | None,
+    *,
+    is_keyed: bool = False,
+) -> str:
     """Encode a plan.
+
+    Args:
+        calls: The plan.
+        state: Its round.
+        key: The key to seal it with, if any.
+        binding: What it belongs to, if that is to be said.
+        is_keyed: Whether somebody else seals the text with a key.
 
     Raises:
         PlanError: An input, ticket, payload or decision is not JSON data, a call has ended or
@@ -80,7 +94,8 @@ def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding:
         raise PlanError(f"An input of the plan has no JSON form ({error}).") from error
     # Sealed as it will be read again: JSON knows fewer types than Python.
     data: dict[str, Any] = json.loads(body)
-    check_bytes(data, key)
+    if not is_keyed:
+        check_bytes(data, key)
     for entry in data["calls"]:
         entry["seal"] = seal_of(entry, key)
     data["seal"] = {"kind": kind_of(key), "value": seal_of(data, key)}
@@ -242,7 +257,12 @@ def _line_in(
 
 
 def load_plan(
-    toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
+    toolset: Any,
+    text: str | bytes,
+    key: bytes | None,
+    binding: str | None,
+    *,
+    is_keyed: bool = False,
 ) -> SortedCalls:
     """Read what `dump_plan` gave, and open it as a round again.
 
@@ -251,6 +271,7 @@ def load_plan(
         text: What was saved.
         key: The key that it was sealed with, if any.
         binding: What it was said to belong to, if anything.
+        is_keyed: Whether somebody else made sure of the text, by a key.
 
     Raises:
         PlanError: The text is no plan, of an unknown version, edited, sealed with another key,
@@ -271,7 +292,8 @@ def load_plan(
     turn, read = lines_in(
         saved, asking, toolset, partial(_load_call, toolset, kept, is_older=is_older)
     )
-    check_bytes(saved.data, key)
+    if not is_keyed:
+        check_bytes(saved.data, key)
     asked = [each for each, _ in read[: len(turn.tool_calls)]]
     inner = [each for each, _ in read[len(turn.tool_calls) :]]
     unread = {each.metadata.id: each.unread for each in asked if each.call is None}

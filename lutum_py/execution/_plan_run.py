@@ -23,7 +23,6 @@ from .._round.rows import row_of_call
 from .._round.sorted_calls import CallRowState, outer_of
 from .._schema.touch import meet
 from .._text.json import shorten
-from .._transcript.result import ToolResult
 from ..errors import MisuseError
 from ._outcome import Outcome, after_doubt, is_in_doubt
 
@@ -102,8 +101,7 @@ class PlanRun:
 
     def shown(self, call: AnyToolCall, outcome: Outcome) -> Steps[Outcome]:
         """Show the result of a call within another to after-hooks, before that one sees it."""
-        is_within = call.id in self.plan._state._inner and isinstance(outcome, ToolResult)
-        if is_within and self.hooks is not None:
+        if self.hooks is not None and call.id in self.plan._state._inner:
             outcome = yield from show_to(call, outcome, self.hooks)
         return outcome
 

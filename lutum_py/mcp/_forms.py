@@ -23,8 +23,13 @@ def question_of(waiting: SuspendedCall) -> str:
     return ticket.message or f"{ticket.action}: {waiting.call.name}"
 
 
-def form_for(waiting: SuspendedCall) -> ElicitRequest | None:
-    """Make the form by which a client's user is asked; None where the protocol has none for it."""
+def form_for(waiting: SuspendedCall, question: str) -> ElicitRequest | None:
+    """Make the form by which a client's user is asked; None where the protocol has none for it.
+
+    Args:
+        waiting: The call that waits.
+        question: What the user is asked.
+    """
     ticket = waiting.ticket
     schema = ticket.response_schema
     if schema is None and ticket.resume_mode is ResumeMode.USE_DECISION_AS_TOOL_RESULT:
@@ -32,7 +37,7 @@ def form_for(waiting: SuspendedCall) -> ElicitRequest | None:
     if schema is not None and not _is_flat(schema):
         return None
     form: JsonSchema = {**_EMPTY, **copy_json(schema or {})}
-    params = ElicitRequestFormParams(message=question_of(waiting), requested_schema=form)
+    params = ElicitRequestFormParams(message=question, requested_schema=form)
     return ElicitRequest(params=params)
 
 

@@ -33,11 +33,14 @@ from pydantic import ValidationError
 
 from .._call.call import AnyToolCall, Hooks
 from .._call.outcomes import SuspendedCall
+from .._call.steps import drive
 from .._context.context import ToolContext
 from .._context.progress import Sink
 from .._declare.offer import OfferedTools
 from .._hooks.places import HookPlaces
-from .._round.plan import ToolRoundPlan
+from .._round.inner import settle_within, show_to
+from .._round.plan import ToolRoundPlan, closed
+from .._round.plan_json import dump_plan, load_plan
 from .._text.escaping import LINES, visible
 from .._text.json import compact_json
 from .._toolset import Toolset
@@ -125,7 +128,8 @@ class Serving:
     async def _resumed(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
         """Load the plan that the client was given, and take in its answer."""
         try:
-            plan = self.toolset.load_plan(params.request_state or "")
+            text = params.request_state or ""
+            plan = closed(load_plan(self.toolset, text, None, None, is_keyed=True))
         except PlanError as error:
             LOGGER.warning("the state of a call of %s is refused: %s", params.name, error)
             _refuse_state()
@@ -168,13 +172,22 @@ class _Answering:
         self._plan = plan
         self._raised: list[Exception] = []
         self._outcome: Outcome | None = None
+        self._hooks: Hooks = _let_pass if serving.hooks is None else serving.hooks
 
     async def answer(self) -> CallToolResult | InputRequiredResult:
         while True:
             plan = self._plan
-            for call in plan.pending:
-                self._outcome = await self._run(call)
-                plan.record(self._outcome)
+            await drive(settle_within(plan, self._hooks))
+            pending = plan.pending
+            for call in pending:
+                self._raised.clear()
+                outcome = await self._run(call)
+                if call.id in plan._state._inner:
+                    outcome = await drive(show_to(call, outcome, self._hooks))
+                plan.record(outcome)
+                self._outcome = outcome
+            if pending:  # what these asked for is next
+                continue
             if not plan.suspended:
                 break
             asked = await self._ask(plan.suspended[0])
@@ -184,19 +197,20 @@ class _Answering:
         if isinstance(self._serving.hooks, HookPlaces):  # others have none
             await plan.apply_after_hooks(hooks)
         # Looked at before the plan ends, which caps results: no after-hook has put in another one.
-        is_as_raised = bool(self._raised) and plan.finished == (self._outcome,)
+        is_as_raised = bool(self._raised) and plan.finished[:1] == (self._outcome,)
         (result,) = plan.resolve().results
         return self._failure(result) if is_as_raised else self._answer_of(result)
 
     async def _ask(self, waiting: SuspendedCall) -> CallToolResult | InputRequiredResult | None:
         """Ask the client; give an answer to its request, or None where it has decided."""
-        form = form_for(waiting)
+        form = form_for(waiting, self._question(waiting))
         if form is None or not can_be_asked(self._request):
             return self._unasked(waiting)
         if is_modern(self._request.protocol_version):
             # The whole plan goes to the client, sealed by the SDK, and comes back with the answer:
             # this process may be gone by then, and another one of the same keys goes on.
-            state = self._plan.dump_json()
+            state = dump_plan(self._plan, self._plan._state, None, None, is_keyed=True)
+            self._plan._state._close("dumped")
             return InputRequiredResult(input_requests={_DECISION: form}, request_state=state)
         try:
             answer = await self._request.session.elicit_form(
@@ -209,11 +223,19 @@ class _Answering:
         self._plan = await self._serving.decided(self._plan, answer)
         return None
 
+    def _question(self, waiting: SuspendedCall) -> str:
+        """Put into words what is asked, and within what where another call asked for this one."""
+        within, question = self._plan.within(waiting.call.id), question_of(waiting)
+        if not within:
+            return question
+        tools = " > ".join((*(each.tool for each in within), waiting.call.name))
+        return f"{tools} (call {waiting.call.id}): {question}"
+
     def _unasked(self, waiting: SuspendedCall) -> CallToolResult:
         again = " again" if waiting.was_started else ""
         return _said(
             f"Tool {waiting.call.name!r} needs an answer first, which this client cannot give: "
-            f"{question_of(waiting)} The tool was not run{again}.",
+            f"{self._question(waiting)} The tool was not run{again}.",
             is_error=True,
         )
 

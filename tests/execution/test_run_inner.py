@@ -114,6 +114,9 @@ def test_after_hooks_are_asked_by_a_run_before_the_asking_call_goes_on(is_sync: 
     plan.resume(plan.suspended[0].approve())
     with pytest.raises(MisuseError, match="After-hook"):
         ran(plan, is_sync=is_sync)
+    plan = Asking.load_plan(plan.dump_json())  # where nobody knows the hooks
+    with pytest.raises(MisuseError, match="hook set that decided"):
+        ran(plan, is_sync=is_sync)
     ran(plan, is_sync=is_sync, hooks=hooks)
     assert seen == ["c1/1", "c1/2"]
     results = plan.apply_after_hooks_sync(hooks)

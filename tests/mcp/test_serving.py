@@ -591,6 +591,48 @@ async def test_a_gate_asks_the_user_of_the_client(kind: str) -> None:
         assert bool(RAN) is not is_error
 
 
+@tool_fn(idempotent=True)
+async def adds(each: list[int], ctx: ToolContext) -> list[str]:
+    """Add one to each, by calls of another tool."""
+    if ctx.inner is None:
+        ctx.ask([("add", {"a": number}) for number in each], state=b"began")
+    assert ctx.inner.state == b"began"
+    return [result.model_text for result in ctx.inner.results]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_call_that_asks_for_others_is_one_request(kind: str) -> None:
+    """Each call within is decided about and shown to after-hooks, and a question names the path."""
+    both = Toolset.of("Both", add, adds)
+    seen: list[str] = []
+
+    def ask(metadata: ToolMetadata, input: Any) -> Suspend:
+        return Suspend(ASK)
+
+    def show(call: AnyToolCall, result: ToolResult) -> None:
+        seen.append(call.name)
+
+    for hooks in (both.HookSet(), None):
+        if hooks is not None:
+            hooks.gate(both["add"])(ask)
+            hooks.after()(show)
+        person = Person(yes(), ElicitResult(action="decline"))
+        server = create_server(both, hooks=hooks, show_errors=True)
+        async with connected(server, kind, elicitation_callback=person) as client:
+            result = await client.call_tool("adds", {"each": [1, 2]})
+        asked = [message.partition(" (call mcp_") for message, _ in person.asked]
+        if hooks is None:
+            assert (text_of(result), asked) == ('["2","3"]', [])
+            continue
+        assert text_of(result) == '["2","Cancelled: the user declined."]'
+        assert [tools for tools, _, _ in asked] == ["adds > add"] * 2
+        assert [path.rpartition("/")[2] for _, _, path in asked] == [
+            "1): Add them?",
+            "2): Add them?",
+        ]
+    assert seen == ["add", "adds"]
+
+
 @tool_fn
 async def order(item: str, ctx: ToolContext) -> str:
     """Order, once somebody said why."""
