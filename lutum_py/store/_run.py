@@ -9,10 +9,9 @@ record before the cancellation goes on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import AskingCall, SuspendedCall
@@ -35,8 +34,6 @@ from ..execution._outcome import (
 from ..execution._run import Run
 from ..execution._settings import Settings
 from ._values import Claim
-
-R = TypeVar("R")
 
 
 class Records(Protocol):
@@ -121,7 +118,9 @@ class Worker:
         if self.is_stopping or running == self.settings.limit:
             return None
         try:
-            return await _off_loop(self.store._claim_ready, self.id, self.toolset, self.lease)
+            return await asyncio.to_thread(
+                self.store._claim_ready, self.id, self.toolset, self.lease
+            )
         except Exception as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             return None
@@ -140,7 +139,7 @@ class Worker:
         try:
             if run is None:
                 with suppress(StaleError):
-                    await _off_loop(self.store.release, claim)
+                    await asyncio.to_thread(self.store.release, claim)
                 return
             with suppress(StaleError):
                 # The database does not know of doubts yet that this process has just met: a tool
@@ -149,7 +148,7 @@ class Worker:
                     await self._finish(claim, run.call, after_doubt(run.call, doubtful))
                     return
                 asked = asyncio.get_running_loop().time()
-                await _off_loop(self.store.begin, claim)
+                await asyncio.to_thread(self.store.begin, claim)
                 await self._run_begun(claim, run, asked)
         except Exception as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
@@ -194,7 +193,7 @@ class Worker:
 
     async def _finish(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
-        await _off_loop(self.store.finish, claim, outcome)
+        await asyncio.to_thread(self.store.finish, claim, outcome)
         self._tell("ended", call, outcome)
 
     async def _outcome(self, run: Run) -> Outcome:
@@ -239,7 +238,7 @@ class Worker:
             asked = loop.time()
             try:
                 async with asyncio.timeout_at(end):
-                    await _off_loop(self.store.renew, claim)
+                    await asyncio.to_thread(self.store.renew, claim)
             except (StaleError, TimeoutError):
                 break
             except Exception:  # noqa: BLE001 - it may work again before the lease is over
@@ -256,11 +255,6 @@ class Worker:
             tell_row(self.on_event, kind, row_of_call(call))
         else:
             tell_row(self.on_event, kind, row_of_call(call, "finished", outcome))
-
-
-async def _off_loop(function: Callable[..., R], *arguments: Any) -> R:
-    """Do what waits for a database in a thread."""
-    return await asyncio.to_thread(function, *arguments)
 
 
 async def to_its_end(task: asyncio.Future[Any]) -> None:
