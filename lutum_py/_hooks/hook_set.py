@@ -277,8 +277,6 @@ class HookSet(HookPlaces[T]):
             )
 
     def _generated(self, verb: str, member: str, phase: Phase) -> Any:
-        """Make the method of a generated name."""
-
         def register(function: Any, /) -> None:
             self._add(self._tools[member], phase, RegisteredHook(function, phase))
 

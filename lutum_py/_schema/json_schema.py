@@ -118,7 +118,6 @@ def json_schema_of(
 
 
 def _refers(schema: Any, reference: str) -> bool:
-    """Whether a reference stands anywhere in a schema."""
     return is_object(schema) and (
         schema.get("$ref") == reference
         or any(_refers(part, reference) for _, _, part in subschemas(schema))

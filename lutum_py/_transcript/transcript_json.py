@@ -44,7 +44,6 @@ def load_transcript(text: str | bytes) -> list[TranscriptItem]:
 
 
 def _dump_item(item: TranscriptItem) -> dict[str, Any]:
-    """Give an item as plain data."""
     if isinstance(item, Message):
         return dump_message(item)
     return dump_result(item) if isinstance(item, ToolResult) else dump_turn(item)

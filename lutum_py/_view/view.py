@@ -336,7 +336,6 @@ def _placed(
 
 
 def _names_of(keep: Any) -> tuple[str, ...]:
-    """Give the wire names of tools."""
     listed = [keep] if isinstance(keep, str | AnySelector) else keep
     try:
         return tuple(sorted({each if isinstance(each, str) else each.name for each in listed}))

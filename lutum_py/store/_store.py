@@ -405,7 +405,6 @@ class Store:
         return Stored(id, said.note, plan, head.version, session)
 
     def _read(self, rows: Rows, id: str) -> tuple[Head, str, str | None]:
-        """Read a conversation whole."""
         head = Head.at(rows, id)
         if head is None:
             raise self._unknown(id)

@@ -88,7 +88,6 @@ class BlockRendering(FrontRendering):
     def _sent_back(
         self, turn: AssistantTurn, content: Iterable[Mapping[str, Any]], position: str
     ) -> list[Mapping[str, Any]]:
-        """Give the blocks of a turn that go back."""
         text_in = self.form.text_in
         said = [block for block in content if (text := text_in(block)) is None or text.strip()]
         is_of_other = told_apart(turn, self.model)

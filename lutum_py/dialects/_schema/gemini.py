@@ -63,8 +63,6 @@ def gemini_schema(tool: str, schema: JsonSchema, losses: list[SchemaLoss]) -> Js
 
 
 class _Writer(Writer):
-    """Rewrite the nodes of one schema."""
-
     def plain(self, node: JsonSchema, path: str) -> Any:
         written: JsonSchema = {}
         for key, part in node.items():

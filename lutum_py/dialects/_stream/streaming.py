@@ -175,7 +175,6 @@ class StreamReader(ABC):
     def _neutral(
         self, items: Iterable[AssistantItem], model: object, request_id: object
     ) -> AssistantTurn:
-        """Make the neutral turn of what was read."""
         return AssistantTurn(
             items=items,
             model=text_or_none(model),
@@ -184,7 +183,6 @@ class StreamReader(ABC):
         )
 
     def _keep(self, event: Place) -> None:
-        """Keep an event of a type that is unknown."""
         self._unknown.append(with_nulls(event.value))
 
     def _payload(self, response: dict[str, Any]) -> dict[str, Any]:

@@ -201,7 +201,6 @@ class JudgedClient(ScriptedClient):
         self._referee = referee
 
     def _answer(self, body: dict[str, Any]) -> ScriptedResponse:
-        """Answer a request, or stop the loop."""
         referee = self._referee
         where = referee.asked.capitalize()
         if self._key not in body:
