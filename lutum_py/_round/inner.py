@@ -433,7 +433,8 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> Steps[Any]:
 def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -> Steps[None]:
     """Decide about what was asked for, and let after-hooks see what people answered within."""
     hook_set: Any = hooks
-    if calls._owes_after and isinstance(hooks, HookPlaces):  # those of the plan that was saved
+    is_set = isinstance(hooks, HookPlaces)
+    if calls._owes_after and is_set:  # it is that of the plan that was saved
         calls.change(_owes_after=False, _hook_sets=(*calls._hook_sets, hook_set))
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)
