@@ -201,6 +201,7 @@ class AskingCall:
     state: bytes | str | None = field(default=None, repr=False)
     _session: str | None = field(default=None, repr=False)
     _known: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, hash=False)
+    _before: int = field(default=0, repr=False)  # how often the call had asked
 
     # What a result has as well, so that an outcome is asked without looking at its class first.
 

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from .._call.call import AnyToolCall, Hooks
 from .._call.lifecycle import STAGES
-from .._call.line import Branch, Family, Step, end_of, new_step
+from .._call.line import Branch, Family, Step, end_of, new_step, said_of
 from .._call.outcomes import Asking, AskingCall, RecoverableToolCallIssue, rejected_call
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
@@ -112,7 +112,7 @@ def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
             f"Tool `{call.name}` (call {call.id!r}) leaves {shorten(state)} as its state. Leave "
             "bytes, a text or a Session."
         )
-    return AskingCall(call, turn, state, session, known)
+    return AskingCall(call, turn, state, session, known, _times_asked(call))
 
 
 def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
@@ -254,7 +254,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
         still to be recorded.
 
     Raises:
-        LifecycleError: The call is not pending in this plan.
+        LifecycleError: The call is not pending in this plan, or has asked for this before.
     """
     given, state = asking.call, calls._state
     with ONCE:
@@ -263,6 +263,12 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` cannot ask for others: it is not "
                 f"pending in this plan. Pending: {[each.id for each in calls.pending]}."
+            )
+        if asking._before != (asked := _times_asked(call)):
+            raise LifecycleError(
+                f"Call {given.id!r} of tool `{given.name}` has asked {asked} times in this plan, "
+                f"and this is of when it had asked {asking._before} times: what it asks for would "
+                "be done twice. Run the call that is pending here."
             )
         call._check_newest("asks")
         fault = _too_much(calls, call, len(asking.turn.tool_calls))
@@ -280,6 +286,10 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
         for each in made:
             calls._move(each.metadata.id)
     return asking
+
+
+def _times_asked(call: AnyToolCall) -> int:
+    return sum(1 for _ in said_of(call._line, "asks"))
 
 
 _OPEN: Final = ("pending", "in_doubt")

@@ -518,6 +518,22 @@ def test_only_a_pending_call_of_the_plan_asks() -> None:
     other.discard()
 
 
+def test_what_was_asked_once_is_not_asked_again() -> None:
+    """An outcome that is delivered a second time is refused, also once the call is back."""
+    plan = opened(asks([("note", {"text": "a"})], [("note", {"text": "b"})]))
+    first = asyncio.run(execute(plan.pending[0]))
+    plan.record(first)
+    plan = plan.apply_hooks_sync(let_pass)
+    step(plan)
+    elsewhere = asyncio.run(execute(Desk.parse_tool_call(plan.pending[0].metadata)))
+    for late in (first, elsewhere):
+        with pytest.raises(LifecycleError, match=r"asked 1 times in this plan.*asked 0 times"):
+            plan.record(late)
+        assert states(plan) == {"c1": "pending", "c1/1": "finished"}
+    assert len(run_to_its_end(plan).finished) == 3
+    plan.discard()
+
+
 def test_leaving_a_tool_by_hand_is_an_exception() -> None:
     """`call.call()` lets it out, as it does a suspension, with what was asked and left."""
     plan = opened(asks([("note", {"text": "a"})]))
