@@ -273,6 +273,9 @@ class AsyncSink(_Closing, Generic[E]):
         """
         if limit is not None and limit < 1:
             raise InvalidValueError(f"`limit` is {limit}. Give at least 1, or None for no bound.")
+        # A deque under a lock and not an `asyncio.Queue`: events come from any thread, also before
+        # there is a loop. The waiter is a future of the consumer's loop, which `finish_from_afar`
+        # ends there.
         self.dropped: int = 0
         self._limit = limit
         self._lock = Lock()

@@ -79,6 +79,9 @@ class _Calls:
                 try:
                     return handler(value)
                 except ValidationError as error:
+                    # The first step of a place is the tool, as in ("web_search", "input", "query").
+                    # Pydantic's error quotes what came, which may be a secret if one of these tools
+                    # has any.
                     named = {str(each["loc"][0]) for each in error.errors() if each["loc"]}
                     tools = [each for each in toolset if each.name in named] or toolset
                     if not any(each.spec.has_secrets for each in tools):

@@ -26,6 +26,8 @@ def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Ou
     """
     told = options.checked(place)
 
+    # Functions, because a schema takes longer to make than the rest of a declaration, and in many
+    # programs only some of the tools are ever on offer. What is checked below is made at once.
     def input_schema() -> JsonSchema:
         return object_schema(place, arguments.json_schema())
 

@@ -45,6 +45,8 @@ def toolset_from_definitions(
                 f"There are definitions of {names_for_message(known)}."
             )
     key = digest_of([name, [each.to_dict() for each in definitions]])
+    # Two functions that do the same cannot be told from two that do not, so what has functions is
+    # never shared.
     if functions is None and (found := _made.get(key)) is not None:
         return found
     given = functions or {}

@@ -41,6 +41,8 @@ class SchemaArguments(Arguments):
         def validate_json(text: str) -> Any:
             return self._checked(parse(text))
 
+        # Of the instance, as pydantic's own is for other inputs: the decoder of calls holds the
+        # bound function, and asks no class.
         self.validate_json = validate_json
 
     def check(self, value: Any, *, by_name: bool = False) -> Any:
@@ -48,6 +50,8 @@ class SchemaArguments(Arguments):
         return self._checked(super().check(value, by_name=by_name))
 
     def _checked(self, value: Any) -> Any:
+        # As pydantic's error, which is what the rest of the library reads, masks and tells the
+        # model.
         details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
         if details:
             raise ValidationError.from_exception_data(self._name, details, "json")
@@ -116,6 +120,8 @@ def _types_wanted(error: Any) -> list[str]:
         return [wanted] if isinstance(wanted, str) else list(wanted)
     if error.validator not in ("anyOf", "oneOf"):
         return []
+    # Of `anyOf` [string, object], a fault with a path lies within a branch: that branch took the
+    # type. Only if every branch refused the type itself is it the type that is wrong.
     branches = [[] if one.relative_path else _types_wanted(one) for one in error.context]
     return [kind for kinds in branches for kind in kinds] if all(branches) else []
 

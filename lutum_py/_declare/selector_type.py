@@ -82,6 +82,8 @@ class _ToolsetSelector(Selector[Any, Any]):
         def refuse(_: Any) -> Any:
             raise PydanticCustomError("no_tools", "this toolset has no tools to choose from")
 
+        # A literal and no plain text, so that the JSON schema of the field lists the names, for a
+        # model that is to choose a tool. It cannot be empty, hence the other branch.
         literal = (
             core_schema.literal_schema(names)
             if names

@@ -71,6 +71,7 @@ def _is_count(value: object) -> bool:
 
 def _index_of(offer: Offer) -> Bm25:
     """Give the index of what a toolset defers, made with the first search."""
+    # Not under a lock: two threads make the same index at worst.
     index: Bm25 | None = offer.index
     if index is None:
         index = Bm25(_parts_of(each.definition) for each in offer.deferred)
@@ -79,6 +80,7 @@ def _index_of(offer: Offer) -> Bm25:
 
 
 def _parts_of(definition: ToolDef) -> Iterator[str]:
+    # BM25 weighs a word by how often it stands there, so a name counts more by being said more.
     for _ in range(_NAME_COUNTS):
         yield definition.name
     yield definition.description

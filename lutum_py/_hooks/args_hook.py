@@ -33,6 +33,8 @@ class ArgsHook:
             )
         self.function = function
         self.spec = selector.spec
+        # The pipeline, and what it writes down, names a hook by its function: the user's, and not
+        # this class.
         self.__qualname__ = function_name(function)
         self._check(selector)
 
@@ -68,6 +70,8 @@ class ArgsHook:
         call = self.spec.call_type(metadata, input)
         positional, keywords = invocation.bind(call, input, {})
         answer: Any = self.function(*positional, **keywords)
+        # Awaited only where there is something to await, so that a plain function can be asked from
+        # sync code.
         if hasattr(answer, "__await__"):
             return self._awaited(answer, metadata, input)
         return self._decision(answer, metadata, input)

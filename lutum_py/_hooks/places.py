@@ -58,6 +58,8 @@ class HookPlaces(Generic[T]):
         self._tools: dict[str, PhaseHooks] = {}
         self._groups: dict[str, HookPlaces[Any]] = {}
         self._everywhere = PhaseHooks()
+        # Of `App.data.find` the places are those of all of `App`, of all of `App.data`, and of
+        # `find`: for each call the same, so they are looked for once.
         self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
         self._deciding: dict[AnySelector, tuple[object, _Deciding]] = {}
         hook_set: Any = type(self)
@@ -115,6 +117,7 @@ class HookPlaces(Generic[T]):
         for key, place in self._tools.items():
             yield place, other._tools[key]
         for key, inner in self._groups.items():
+            # A nested set that both share has its hooks in both already.
             if other is self or other._groups[key] is not inner:
                 yield from inner._paired(other._groups[key])
 
@@ -123,6 +126,8 @@ class HookPlaces(Generic[T]):
         return self._copied({})
 
     def _copied(self, memo: dict[int, HookPlaces[Any]]) -> Self:
+        # By identity: a set that is nested twice stays one set in the copy, so that what is
+        # registered in it holds on both paths.
         made: Any = memo.get(id(self))
         if made is None:
             made = memo[id(self)] = object.__new__(type(self))
@@ -205,6 +210,7 @@ class HookPlaces(Generic[T]):
     def _find_deciding(self, selector: AnySelector) -> _Deciding:
         places = self._places_for(selector)
         filled = [each for each in places if each.execution or each.gates or each.before]
+        # The list itself, and no copy: nearly every tool has its hooks in one place.
         if len(filled) < 2:
             only = filled[0] if filled else _NOWHERE
             return only.execution, only.gates, only.before

@@ -71,6 +71,7 @@ class RegisteredHook:
             RegisteredHook.any_after = True
         self.function: Any = function
         self.name: str = function_name(function)
+        # `next` of a counter is one step in C, which two threads cannot do half of each.
         self.order = next(_order)
         self.takes_decision = (
             phase == "gates" and signature is not None and _takes_decision(signature)

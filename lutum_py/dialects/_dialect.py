@@ -139,6 +139,8 @@ class Dialect(Generic[C]):
 
     def tool_of(self, definition: ToolDef, strict: bool) -> dict[str, Any]:
         """Describe one tool."""
+        # Copied: what was compiled is kept for the next request, and this one is the caller's to
+        # change.
         schema = copy_json(compiled(definition, self.facts, strict).schema)
         return self.tool(as_sent(definition, self.facts), schema, strict)
 
@@ -274,6 +276,8 @@ class Dialect(Generic[C]):
             >>> transcript[1].text, losses
             ('Yes?', [])
         """
+        # First, because the readers rely on it: they take the next result for that of the next
+        # call, and look for nothing.
         violations = self.check(request)
         # That nobody has said anything yet, a transcript may hold.
         if any(violation.rule != NOTHING_SAID for violation in violations):

@@ -84,6 +84,8 @@ class EventSplitter:
             if not text:
                 return
             self._begun = True
+            # A page of a proxy or a login, which comes with status 200 and would else be lines
+            # without events.
             if text[0] == "<":
                 raise self._error(f"expected events, got a page: {shorten(text)}")
             if text[0] in "{[":

@@ -133,6 +133,8 @@ def _data_of(
         key: request.model_dump(mode="json", by_alias=True, exclude_none=True)
         for key, request in requests.items()
     }
+    # Before anything is made of it: all of it goes into the ticket, and with that into each saved
+    # plan.
     size = len(compact_json(data))
     if size > limits.schema or len(state or "") > limits.result:
         raise UnfitQuestion(

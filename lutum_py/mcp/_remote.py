@@ -225,6 +225,7 @@ class _Sorting:
         self._note_missing({tool.name for tool in tools})
 
     def _refuse(self, name: str, reason: str) -> None:
+        # Both hold words of the server, which are shown to people in a terminal.
         self.refused.append(RefusedTool(visible(cut(name, _LONGEST_NAME)), one_line(reason)))
 
     def _has_name(self, tool: Tool) -> bool:
@@ -264,6 +265,8 @@ class _Sorting:
     def _spec(self, tool: Tool, wire: str) -> ToolSpec[Any, Any]:
         rules, limits, hints = self._rules, self._rules.limits, tool.annotations
         self._check_size(tool)
+        # Words are made legible, and what is no word has to be so by itself: a property or a value
+        # with characters that nobody sees could not be mended without changing what it means.
         schema = legible_schema(tool.input_schema)
         if hides(without_words(schema)) or hides(without_words(tool.output_schema)):
             raise ToolDefinitionError(

@@ -113,6 +113,8 @@ class Serving:
     async def _opened(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
         if params.request_state is not None:
             return await self._resumed(params)
+        # Back to text, so that the arguments are decoded, mended and refused as those of a model
+        # are.
         arguments = compact_json(params.arguments or {})
         call = ToolMetadata(id=f"mcp_{uuid4().hex}", name=params.name, arguments=arguments)
         outcome: Any = self.toolset.read_turn(AssistantTurn(tool_calls=[call]), self.offered)

@@ -46,6 +46,7 @@ class Rendering(FrontRendering):
         self._of_user += parts
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+        # Two contents: one of function responses may hold nothing else.
         for parts in (results, of_user):
             if parts:
                 self.said.append({"role": "user", "parts": parts})
@@ -94,6 +95,7 @@ class Rendering(FrontRendering):
         ]
         for number, (call, value) in enumerate(self._called_with(turn, position)):
             part: dict[str, Any] = {"functionCall": {"name": call.name, "args": value}}
+            # Only the first call of a turn is signed, also by the API itself.
             if not number:
                 part["thoughtSignature"] = FOREIGN_SIGNATURE
             parts.append(part)
@@ -102,6 +104,8 @@ class Rendering(FrontRendering):
 
 def _forget_thoughts(content: dict[str, Any]) -> bool:
     """Leave thoughts and signatures out, and tell whether there were any."""
+    # In this order, since a part that is kept may be empty once its signature is gone: first it is
+    # asked whether anything is lost, then thoughts go, then signatures, then what is empty by now.
     parts: list[dict[str, Any]] = content["parts"]
     lost = any(part.get("thought") or "thoughtSignature" in part for part in parts)
     kept = [part for part in parts if not part.get("thought")]
