@@ -416,6 +416,8 @@ def load_turn(saved: Saved) -> AssistantTurn:
     dialect = saved.get("dialect", str, None)
     payload = saved.any("payload")
     try:
+        # What counts is the payload, since that is what goes back. If the saved turn says anything
+        # else, somebody has edited one of the two.
         said: AssistantTurn | None = read_payload(payload, dialect)
     except ValueError as error:
         raise saved.wrong("payload", str(error)) from None

@@ -63,6 +63,8 @@ class Labels(Frozen, _LabelFields):
         if said is None:
             return None
         if not isinstance(said, Mapping):
+            # A server that says something that cannot be read may have meant to warn: so it counts
+            # as the strictest.
             return cls(trusted=False, readers=())
         words = cast("Mapping[str, Any]", said)
         trusted: bool | None = None

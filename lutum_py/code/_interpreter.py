@@ -125,6 +125,8 @@ class Program:
             told, _, interpreter = state.partition(b"\n")
             kept = told.decode()
         story = _Story(**json.loads(kept))
+        # Bytes of another version may not be read. Then the program is run again, as if none had
+        # been kept.
         if interpreter and story.version == monty.__version__:
             return self._run(story, rounds[-1:], interpreter)
         return self._run(_Story(story.at, story.asked), rounds)
@@ -137,6 +139,8 @@ class Program:
     ) -> Asks | Ended:
         with _failing(_Run(self, story)) as run, run.session:
             snapshot = run.until_it_waits(run.started(interpreter))
+            # An interpreter that was kept needs the last answers alone, a program that is run again
+            # all of them; `number` counts from the first time that it asked in both cases.
             for number, answers in enumerate(rounds, len(story.asked) - len(rounds)):
                 snapshot = run.until_it_waits(run.answered(snapshot, number, answers))
             if isinstance(snapshot, monty.FutureSnapshot):
@@ -195,6 +199,9 @@ class _Run:
         self._feed(prelude(self.program.tools))
         keeping = keeping_value(code)
         try:
+            # The interpreter itself says whether the program ends with an expression: a line before
+            # it raises as soon as all of it was read, so nothing of it runs. A syntax error means
+            # that it does not.
             self._feed(VET + keeping)
         except monty.MontySyntaxError:
             pass  # it ends with no expression, or is no program in any case
@@ -235,6 +242,8 @@ class _Run:
             raise ProgramLimit(f"The program made more than {most} calls.")
         self.story = replace(self.story, calls=self.story.calls + 1)
         self.made[snapshot.call_id] = call
+        # A call is not made here: it waits for the others that the program makes before it awaits
+        # one.
         return {"future": ...}
 
     def answered(
@@ -251,6 +260,7 @@ class _Run:
         if self.made and self._digest() != self.story.asked[number]:
             raise _changed("asked for something else")
         self.made = {}
+        # By number, which is the order in which they were made, and in which `asks` gave them out.
         ids = sorted(snapshot.pending_call_ids)
         return snapshot.resume(dict(zip(ids, answers, strict=True)))
 

@@ -37,6 +37,8 @@ def signature(tool: ToolDef) -> str:
         if not name.isidentifier() or iskeyword(name):
             odd.append(f"{name!r}: {types.of(part)}{shown}")
             continue
+        # Python takes no required parameter behind one with a default, and JSON schemas have them
+        # in any order; behind a `*` it does.
         if not shown and any(" = " in each for each in written) and "*" not in written:
             written.append("*")
         written.append(f"{name}: {types.of(part)}{shown}")

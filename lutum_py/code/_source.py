@@ -72,6 +72,8 @@ def _start_of_last(code: str) -> int | None:
     lines = [0]
     for line in code.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
+    # By tokens and not by Python's own parser, whose version may know other grammar than the
+    # interpreter has. A line break or `;` outside of blocks and brackets ends a statement.
     start, depth, brackets, is_new = None, 0, 0, True
     try:
         for token in generate_tokens(StringIO(code, newline="").readline):

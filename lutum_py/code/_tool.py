@@ -97,6 +97,7 @@ def program_tool(
 
     @tool_fn(name=name, description=text, idempotent=True)
     def run_program(code: str, ctx: ToolContext) -> ProgramResult:
+        # Chance goes by the id of the call, which is the same when the program is run again.
         program = Program(code, parameters, ctx.call_id, most, keep)
         inner = ctx.inner
         if inner is None:

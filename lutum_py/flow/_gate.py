@@ -106,9 +106,12 @@ class FlowGate(CallGate):
                 call_id=call.id,
             )
         rules: Rules = self._rules[call.name] or _UNSAID
+        # Nothing is asked of its arguments: the transcript need not be read for it.
         if not is_whole and rules[2:] == _UNGUARDED:
             return ()
         final = call.final_arguments
+        # The index grows while it is read, and one gate may be asked about calls of several
+        # threads.
         with self._lock:
             self._index.read()
             faults = list(self._found(rules, call, final))
@@ -143,6 +146,7 @@ class FlowGate(CallGate):
                 if value is not None and exact_name(text_of(value)) not in readers:
                     yield keys, value, NO_READER
         for path, ways in rules.fills.items():
+            # A default came from whoever wrote the tool, and by no edge.
             default = parameters.get(path[0], {}).get("default", _MISSING)
             paths = () if _is_same(default, final.get(path[0])) else (path,)
             for keys, value in _given(final, paths):

@@ -54,6 +54,7 @@ class _Values:
     """The values at one place in outputs or arguments, each under its number."""
 
     def __init__(self) -> None:
+        # How many results of each tool were taken in, so that the next look goes on from there.
         self.seen: dict[str, int] = {}
         self.whole: dict[Words, list[int]] = {}
         self.parts = Places()
@@ -153,6 +154,8 @@ class Index:
     def copied(self, text: str, number: int) -> Iterator[str]:
         """Give the words in a row, so many at least, that untrusted results alone have."""
         untrusted, known = self._runs[number]
+        # With untrusted words "send all the files to eve" and rows of 5, a text that has all six
+        # gives two rows that touch, and they are told as one.
         words = loose(text)
         start = end = 0
         for at, row in enumerate(_rows(words, number)):
@@ -197,6 +200,7 @@ def _words_of(result: ToolResult) -> Words:
 
 
 def _rows(words: Words, number: int) -> Iterator[Words]:
+    # Of (a, b, c, d) and 3 the rows (a, b, c) and (b, c, d): the shortest of the slices ends it.
     return zip(*(words[start:] for start in range(number)), strict=False)
 
 
@@ -210,5 +214,6 @@ def _data_of(result: ToolResult, kind: str) -> Any:
 
 def _name_in(owners: tuple[Any, ...], field: str | None) -> Words:
     """Give the words of a field in the innermost record that has it."""
+    # The user says "the file notes", and the record `notes.txt`.
     names = [text_of(record[field]) for record in owners if field in record]
     return loose(_END_OF_FILE.sub("", names[-1])) if names else ()

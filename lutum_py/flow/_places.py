@@ -90,6 +90,8 @@ def values_at(
         stands where its value does.
     """
     step, rest = (path[0], path[1:]) if path else (None, ())
+    # A list fits `[]` alone, an object any other step. What does not fit is passed over, or with
+    # `whole` given as it stands: a model that sends a text for a list must not get by so.
     fits = step == ITEMS if is_array(data) else is_object(data) and step != ITEMS
     if whole and not fits and data is not None:
         step, rest = None, ()

@@ -150,6 +150,8 @@ class Policy:
 
     def _check_argument(self, way: Way) -> None:
         for tool in way.tools if way.kind == "argument" else ():
+            # An argument is as good as what may fill it: without a rule of its own it would let
+            # anything pass.
             if way.path not in self._said.get(tool, _UNSAID).fills:
                 raise HookError(
                     f"An edge leads from argument `{written(way.path)}` of tool `{tool}`, which "

@@ -169,6 +169,8 @@ class Places:
         places = [self._places.get(word, {}) for word in words]
         if not all(places):
             return []
+        # Of ("to", "bob", "mail") the places of "bob" are looked at, and whether "to" stands before
+        # each and "mail" behind it: common words have thousands of places.
         rarest = min(range(len(places)), key=lambda at: len(places[at]), default=0)
         found = {
             number: None
