@@ -112,6 +112,7 @@ class ArgsRule:
             self._check_hint(names[0], hint_of(self.function, names[0]), spec.arguments.type)
 
     def _check_hint(self, name: str, hint: Any, wanted: Any) -> None:
+        # Compared as they are written: whether one type holds another is for a checker to say.
         if hint is not REQUIRED and hint not in (object, Any) and hint != plain_hint(wanted):
             raise ToolDefinitionError(
                 f"{self._place} takes `{name}: {type_name(hint)}`, and the tool has "
@@ -121,6 +122,8 @@ class ArgsRule:
     def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
         """Ask it about one call, as an execution hook is asked."""
         shown: Any = call._lend()
+        # Asked twice: first the function, which may be async, then what is made of its answer. Both
+        # may raise, and both are then errors of this rule, under its name.
         said: Any = yield from ask(self.name, self._answer, call, call, shown)
         said = yield from ask(self.name, self._decision, call, call, shown, said)
         is_changed = not call.spec.arguments.is_fixed and call._changed_text() is not None
@@ -137,6 +140,7 @@ class ArgsRule:
         if self._contexts:
             from .._context.context import ToolContext
 
+            # Nobody runs the tool yet, so there is nobody to report to.
             values |= dict.fromkeys(self._contexts, ToolContext.noop(call))
         by_place = [values[name] for name in self._positional]
         return self.function(*by_place, **{name: values[name] for name in self._keywords})

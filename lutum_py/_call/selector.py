@@ -204,6 +204,8 @@ class AnySelector(Immutable):
                 "validator.",
                 tool=self.name,
             ) from (None if redact else error)
+        # Filled here and not by an `__init__`: this is done for every call of every turn, and what
+        # an `__init__` would check was just made.
         call: AnyToolCall = _new(spec.call_type)
         mine: Any = self
         call.metadata = metadata
@@ -244,6 +246,8 @@ class AnySelector(Immutable):
     def _reaches(self, toolset: type[Any]) -> Selector[Any, Any] | None:
         """Return what this selector is as a member of another toolset that it leads through."""
         selector: Any = self
+        # `App.data.find` was made of `Data.find`, which is its `inner`: the way goes from the
+        # outermost toolset in.
         while selector is not None and selector.toolset is not toolset:
             selector = selector.inner
         reached: Selector[Any, Any] | None = selector

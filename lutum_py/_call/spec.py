@@ -87,6 +87,8 @@ class ToolSpec(Immutable, Generic[In, Out]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            # Asked only where the slot is empty, so once for each: after that the attribute is
+            # found without this.
             if name == "validate_json":
                 self._put(validate_json=self.arguments.validate_json)
             elif name in ("call_type", "handled_type", "free_selector"):

@@ -28,6 +28,8 @@ async def drive(steps: Steps[R], first: Waits | None = None) -> R:
         first: What they have handed out already, where they were begun.
     """
     try:
+        # A whole round goes through hooks without a single await, as a rule. So a caller may run
+        # the steps up to the first that waits, and only then come here with it.
         _, awaitable = first or next(steps)
         while True:
             try:
@@ -56,6 +58,7 @@ def drive_sync(steps: Steps[R], twin: str = "the async twin of this method") -> 
     except StopIteration as end:
         result: R = end.value
         return result
+    # Else Python warns that it was never awaited, beside the error that says what to do.
     if inspect.iscoroutine(awaitable):
         awaitable.close()
     steps.close()

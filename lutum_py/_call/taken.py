@@ -40,6 +40,8 @@ def taken(
     kind: Any = decision.__class__
     if kind is RunNormally:
         is_left = decision.input is shown
+        # The same input may have been changed in place, and another object may be equal: only what
+        # is another input in the end makes a new branch of the call.
         if is_left or call._differs(decision.input):
             return rewrite(hook, call, decision.input, asking, left=is_left)
         call._put_back()

@@ -242,6 +242,7 @@ class ToolContext(Immutable, _ContextFields):
         >>> ToolContext.for_call(SimpleNamespace(id="c1", name="search")).tool_name
         'search'
         """
+        # By `getattr`, because a call of your own need only have an id and a name.
         made = cls(
             call.id,
             call.name,
@@ -455,6 +456,8 @@ class ToolContext(Immutable, _ContextFields):
         try:
             sink(event)
         except Exception:
+            # Once for a context: a sink that fails at each of a thousand reports would fill the
+            # log.
             if not self._sink_failed:
                 self._put(_sink_failed=True)
                 from logging import getLogger
