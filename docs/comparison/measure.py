@@ -8,11 +8,16 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import multiprocessing
 import sqlite3
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
+from functools import partial
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +31,10 @@ from tests.examples.support_kills import STEPS, run  # noqa: E402
 DONE = "resolved=True summary='Both orders were refunded.'"
 AGAIN, SECONDS = 4, 4.0
 """So often, and so long, a desk that was killed is started anew before it is given up."""
+
+
+AT_ONCE = 6
+"""So many desks are killed at once: they wait more than they work."""
 
 
 def attempt(folder: Path, arguments: tuple[str, ...], kill_at: int, program: Path) -> str:
@@ -70,6 +79,34 @@ def imported(program: Path) -> list[tuple[str, str]]:
     ]
 
 
+def killed(
+    program: Path, steps: Sequence[tuple[str, ...]], refunds: Counter[str], line: int
+) -> Counter[str] | None:
+    """Kill the last of these steps at a line, go on, and count what came of it.
+
+    Gives None where the step came to its end before the line. `refunds` are those of a run that
+    nothing killed.
+    """
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for arguments in steps[:-1]:
+            attempt(folder, arguments, 0, program)
+        if attempt(folder, steps[-1], line, program):
+            return None
+        ended, _ = to_the_end(folder, program)
+        paid, sent = shop(folder) if (folder / "shop.db").exists() else (refunds, Counter[str]())
+    found = Counter(
+        kills=1,
+        stuck=not ended,
+        twice=any(many > 1 for many in paid.values()),
+        mailed_twice=any(many > 1 for many in sent.values()),
+        lost=bool(refunds - paid),
+    )
+    where = f"step {len(steps)} line {line}"
+    print(program.stem, where, *(+found - Counter(kills=1)), file=sys.stderr, flush=True)
+    return found
+
+
 def measure(program: Path) -> dict[str, Any]:
     """Run a desk well, and then with a kill at each line of a function that a step comes to."""
     for name, _ in imported(program):  # so that a fork need not import it again
@@ -80,27 +117,16 @@ def measure(program: Path) -> dict[str, Any]:
     well = {"ended": ended, "refunds": refunds, "mails": mails}
     figures: dict[str, Any] = Counter(kills=0, twice=0, mailed_twice=0, lost=0, stuck=0)
     steps = [STEPS[at % 2] for at in range(len(printed))]
-    for step, last in enumerate(steps):
-        line = 0
-        while True:
-            line += 1
-            with TemporaryDirectory() as name:
-                folder = Path(name)
-                for arguments in steps[:step]:
-                    attempt(folder, arguments, 0, program)
-                if attempt(folder, last, line, program):
-                    break  # it came to its end: the step has fewer lines
-                figures["kills"] += 1
-                print(program.stem, step, line, file=sys.stderr, flush=True)
-                ended, _ = to_the_end(folder, program)
-                if not (folder / "shop.db").exists():
-                    figures["stuck"] += 1
-                    continue
-                paid, sent = shop(folder)
-            figures["stuck"] += not ended
-            figures["twice"] += any(many > 1 for many in paid.values())
-            figures["mailed_twice"] += any(many > 1 for many in sent.values())
-            figures["lost"] += bool(refunds - paid)
+    forks = multiprocessing.get_context("fork")  # which have what was imported
+    with ProcessPoolExecutor(AT_ONCE, mp_context=forks) as pool:
+        for step in range(len(steps)):
+            kill = partial(killed, program, steps[: step + 1], refunds)
+            for first in count(1, AT_ONCE):
+                outcomes = list(pool.map(kill, range(first, first + AT_ONCE)))
+                for found in filter(None, outcomes):
+                    figures.update(found)
+                if None in outcomes:
+                    break  # the step has fewer lines
     lines = program.read_text().splitlines()
     return {
         "desk": program.stem,
