@@ -154,7 +154,7 @@ def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
     if isinstance(meant, ToolAsks):
         try:
             return asking_call(call, meant, Toolset)
-        except LutumError as refused:
+        except Exception as refused:  # noqa: BLE001 - what it asks with may raise anything
             error = meant = refused  # as if it had said so where it asked
     on_error(error)
     unknown = unknown_in(meant)

@@ -375,7 +375,15 @@ def test_a_turn_or_round_of_a_model_may_be_asked_for() -> None:
     assert told.startswith('[The arguments of call c1/1 were edited: item = "milk"]\n')
 
 
+class Raising(dict[str, Any]):
+    """Arguments that cannot be read."""
+
+    def items(self) -> Any:
+        raise RuntimeError("no items today")
+
+
 UNFIT: list[tuple[Any, str]] = [
+    ([("note", Raising(text="a"))], "no items today"),
     ([], "asks for no calls"),
     ({"note": 1}, "Pass pairs"),
     (["x"], "Pass pairs"),
