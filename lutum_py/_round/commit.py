@@ -10,6 +10,7 @@ from .._call.call import AnyToolCall
 from .._call.line import end_of
 from .._call.outcomes import AskingCall, HandledCall, NotEnded, RejectedCall, SuspendedCall
 from .._hooks.pipeline import was_asked_after
+from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.json import shorten
 from .._text.unicode import sendable
@@ -195,15 +196,20 @@ def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None
             "This plan was saved while after-hooks of its hook set had still to be asked, and they "
             f"were not asked since. {remedy}"
         )
-    for hook, call in _not_asked(calls, answered):
+    for _, hook, call in _not_asked(calls, answered):
         raise MisuseError(
             f"After-hook `{hook.name}` was not asked about the result of call {call.id!r} of tool "
             f"`{call.name}`. {remedy}"
         )
 
 
-def check_shown(calls: SortedCalls, call_id: str) -> None:
+def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
     """Make sure that after-hooks were asked about a call before the one that asked for it goes on.
+
+    Args:
+        calls: The plan.
+        call_id: The id of the call.
+        hooks: Will be asked yet.
 
     Raises:
         MisuseError: One was not; nothing has changed.
@@ -211,7 +217,10 @@ def check_shown(calls: SortedCalls, call_id: str) -> None:
     call = None if call_id not in calls._state._inner else calls._call(call_id)
     if call is None or not (calls._owes_after or RegisteredHook.any_after):
         return
-    owed = [hook for hook, of in _not_asked(calls, {call_id: call}) if of is call]
+    own = hooks._hooks_for(call.selector, "after") if isinstance(hooks, HookPlaces) else ()
+    later = dict(keyed(own))
+    not_asked = _not_asked(calls, {call_id: call})
+    owed = [hook for key, hook, of in not_asked if of is call and key not in later]
     if owed or calls._owes_after:
         asked = f"`{owed[0].name}` was" if owed else "of the hook set that decided were"
         raise MisuseError(
@@ -231,14 +240,14 @@ def owes_after_hooks(calls: SortedCalls) -> bool:
 
 def _not_asked(
     calls: SortedCalls, open_calls: dict[str, AnyToolCall]
-) -> Iterator[tuple[RegisteredHook, AnyToolCall]]:
-    """Find the after-hooks that were not asked about these calls, nor those that are answered."""
+) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
+    """Find after-hooks, by key, that were not asked about these calls, nor those answered."""
     answered = {c.id: c for c in calls._every if state_of(c) in ("finished", "handled")}
     for hooks in dict.fromkeys((*calls._hook_sets, *calls._state._hook_sets)):
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
                 if not was_asked_after(call, key):
-                    yield hook, call
+                    yield key, hook, call
 
 
 def unfinished(call: AnyToolCall, was_started: bool, reason: str, more: str = "") -> ToolResult:

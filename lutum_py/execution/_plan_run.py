@@ -85,9 +85,6 @@ class PlanRun:
             ready, self.waits = Order.of(self.plan).free()
         else:
             ready = [call for call in self.plan.pending if call._stage.may_begin]
-        if self.hooks is None and self.plan._state._inner:
-            for call in ready:
-                check_shown(self.plan, call.id)  # before it is run, and its result lost
         return ready
 
     def settle(self) -> Steps[None]:
@@ -96,6 +93,8 @@ class PlanRun:
             if self.hooks is not None:
                 yield from settle_within(self.plan, self.hooks, self.on_event)
             self.ready = self._ready()
+            for call in self.ready:
+                check_shown(self.plan, call.id, self.hooks)  # before it is run, and its result lost
         else:
             self.ready = []
 

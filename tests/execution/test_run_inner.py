@@ -124,6 +124,28 @@ def test_after_hooks_are_asked_by_a_run_before_the_asking_call_goes_on(is_sync: 
     assert plan.commit(Session(), results).results[0].output == [["c1/1 error", "c1/2 success"]]
 
 
+@over("is_sync", [False, True])
+def test_no_call_within_is_run_whose_result_could_not_be_shown(is_sync: bool) -> None:
+    """Hooks that lack an after-hook of those that decided are refused before a tool is begun."""
+    deciding, others = Desk.HookSet(), Desk.HookSet()
+
+    @deciding.after()
+    def shown(call: AnyToolCall, result: ToolResult) -> None:
+        return None
+
+    plan = opened(asks([("note", {"text": "a"})]))
+    step(plan)
+    plan = plan.apply_hooks_sync(deciding)
+    for hooks in (None, let_pass, others):
+        with pytest.raises(MisuseError, match="shown` was not asked"):
+            ran(plan, is_sync=is_sync, hooks=hooks)
+        assert plan.pending[0].status == "new"
+    others.after()(shown)  # by its name, as in another process
+    ran(plan, is_sync=is_sync, hooks=others)
+    assert states(plan) == {"c1": "finished", "c1/1": "finished"}
+    plan.discard()
+
+
 def test_an_async_hook_is_named_by_a_run_in_sync_code() -> None:
     """What has to be awaited is refused with what to write instead, and nothing is decided."""
 
