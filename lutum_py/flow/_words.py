@@ -7,10 +7,12 @@ words are alike wherever a reader might take them for the same.
 
 from __future__ import annotations
 
+import html
 import re
 import string
 import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from .._text.escaping import without_unseen
@@ -22,6 +24,8 @@ _QUOTES: Final = "\"'`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u20
 _BEFORE: Final = _QUOTES + "([{<,;:!?\u00a1\u00bf\u2026"
 _BEHIND: Final = _QUOTES + ")]}>,;:!?.\u2026"
 _MARKED: Final = re.compile(r"[*_#]*([^\W_](?:.*[^\W_])?)[*_]*")
+# What separates words; to Python, four characters that nobody sees are spaces as well.
+_WORD: Final = re.compile(r"[\S\x1c-\x1f]+")
 _LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _NUMBER: Final = re.compile(
     r"(-?)[$\u20ac\u00a3]?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:(\.[0-9]*?)0*)?[$\u20ac\u00a3]?"
@@ -35,7 +39,7 @@ def exact(text: str) -> Words:
     >>> exact('Send "1,200.00" to Bob@A.com.')
     ('send', '1200', 'to', 'bob@a.com')
     """
-    return tuple(map(_form, text.split()))
+    return tuple(map(_form, _WORD.findall(text)))
 
 
 def said(text: str) -> Iterator[set[str]]:
@@ -44,10 +48,11 @@ def said(text: str) -> Iterator[set[str]]:
     >>> [sorted(forms) for forms in said("Bob's site.com.They")]
     [['bob', "bob's"], ['site.com', 'site.com.they']]
     """
-    for word in text.split():
+    for word in _WORD.findall(text):
         forms = {_form(word)}
         if not (word.isascii() and word.isalnum()):  # as most are
             bare = word.lstrip(_BEFORE).rstrip(_BEHIND)
+            forms.add(_form(bare or word))
             for inner in (_MARKED.fullmatch(bare), _GLUED.fullmatch(bare)):
                 forms.update(() if inner is None else (_form(inner[1]),))
             if bare[-2:] in ("'s", "\u2019s"):
@@ -58,14 +63,22 @@ def said(text: str) -> Iterator[set[str]]:
 def _form(word: str) -> str:
     if word.isascii() and word.isalpha():
         return word.lower()
-    bare = (word.lstrip(_BEFORE).rstrip(_BEHIND) or word).translate(_LOWER)
+    bare = (_bare(word) or word).translate(_LOWER)
     number = _NUMBER.fullmatch(bare)
     if number is None:
         return bare
     return f"{number[1]}{number[2].replace(',', '')}{(number[3] or '').rstrip('.')}"
 
 
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+def _bare(word: str) -> str:
+    """Take quotes and punctuation from a word; dots behind a slash stay, for they name a folder."""
+    bare = word.lstrip(_BEFORE).rstrip(_BEHIND)
+    if bare.endswith(("/", "\\")):
+        return word.lstrip(_BEFORE).rstrip(_BEHIND.replace(".", ""))
+    return bare
+
+
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))|&#?\w{1,31};", re.DOTALL)
 _SPACES: Final = {"n": "\n", "r": "\n", "t": "\n"}
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 # Thai, Lao, Burmese, Khmer, kana and ideographs, between whose words no spaces stand.
@@ -83,9 +96,7 @@ def loose(text: str) -> Words:
     >>> loose(r"Ca" + chr(0x200B) + r"t\u0020FOOD!")
     ('cat', 'food')
     """
-    if "\\" in text:
-        text = sendable(_ESCAPE.sub(_unescaped, text))
-    text = _CONTROLS.sub("", text)
+    text = _CONTROLS.sub("", _decoded(text))
     if text.isascii():
         return tuple(_LETTERS.findall(text.lower()))
     text = unicodedata.normalize("NFKC", without_unseen(text)).casefold()
@@ -93,8 +104,15 @@ def loose(text: str) -> Words:
     return tuple(_LETTERS.findall(without_unseen(bare)))
 
 
+def _decoded(text: str) -> str:
+    """Read the escapes of JSON, Markdown and HTML."""
+    return sendable(_ESCAPE.sub(_unescaped, text)) if "\\" in text or "&" in text else text
+
+
 def _unescaped(found: re.Match[str]) -> str:
     code, char = found.groups()
+    if code is char:
+        return html.unescape(found[0])
     return chr(int(code, 16)) if code else _SPACES.get(char, char)
 
 
@@ -106,11 +124,11 @@ _FILES: Final = re.compile(
 """Ends of file names that no host name ends in."""
 # Each alternative begins behind what cannot stand in it, so that long texts take no longer.
 _LINK: Final = re.compile(
-    r"(?:(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*:/|(?:data|file|javascript|mailto|vbscript):|[/\\]{2})"
-    r"[^\s<>\"`]+"
+    r"(?:(?<![a-z0-9+.-])(?:[a-z][a-z0-9+.-]*:/"
+    r"|(?:data|file|ftp|https?|javascript|mailto|sms|tel|vbscript|wss?):)|[/\\]{2})[^\s<>\"`]+"
     r"|(?<![^\s<>\"`()\[\],;:@])[^\s<>\"`()\[\],;:@]+@[^\s<>\"`()\[\],;:@]+"
-    r"|(?<![\w-])(?:[\w-]+\.){1,10}([^\W\d_]{2,})(?:[:/?#\\][^\s<>\"`]*)?"
-    r"|(?<![\w.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:[:/][^\s<>\"`]*)?",
+    r"|(?<![\w-])@?(?:[\w-]+\.){1,10}([^\W\d_]{2,})(?:[:/?#\\][^\s<>\"`]*)?"
+    r"|(?<![\w.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:[:/?#\\][^\s<>\"`]*)?",
     re.IGNORECASE,
 )
 _MARKS: Final = frozenset("./:@\\")
@@ -127,14 +145,23 @@ def links(text: str) -> Iterator[tuple[str, bool]]:
     >>> list(links("Ask bob@a.com, see https://a.com/x and notes.txt."))
     [('bob@a.com', True), ('https://a.com/x', True)]
     """
-    read = _CONTROLS.sub("", without_unseen(text)).translate(_DOTS)
+    plain = dict(_links_in(text))
+    yield from ((link, True) for link, is_file in plain.items() if not is_file)
+    read = _CONTROLS.sub("", without_unseen(_decoded(text))).translate(_DOTS)
     read = without_unseen(unicodedata.normalize("NFKC", read))
-    likely = " ".join([word for word in read.split() if not _MARKS.isdisjoint(word)])
+    yield from ((link, False) for link in dict(_links_in(read)) if link not in plain)
+
+
+def _links_in(text: str) -> Iterator[tuple[str, bool]]:
+    """Give what looks like a link, and whether it is the name of a file."""
+    likely = " ".join([word for word in text.split() if not _MARKS.isdisjoint(word)])
     for found in _LINK.finditer(likely):
-        link = found[0].rstrip(_BEHIND)
-        end = (found[1] or "").lower()
-        if not (_FILES.fullmatch(end) and link.lower().endswith(f".{end}")):
-            yield link, link in text
+        link, end = _bare(found[0]), (found[1] or "").lower()
+        yield link, bool(_FILES.fullmatch(end)) and link.lower().endswith(f".{end}")
+
+
+_MOST: Final = 1_000_000
+"""How many words are compared in one search, so that no text can make it take minutes."""
 
 
 class Places:
@@ -165,16 +192,20 @@ class Places:
         self._next = at + 2  # no words in a row go from one text into the next
 
     def find(self, words: Words) -> list[int]:
-        """Give the texts that have these words in a row, in order; none for no words."""
+        """Give the texts that have these words in a row, in order; none for no words.
+
+        Words that come again and again are looked for at some of their places only.
+        """
         places = [self._places.get(word, {}) for word in words]
         if not all(places):
             return []
         # Of ("to", "bob", "mail") the places of "bob" are looked at, and whether "to" stands before
         # each and "mail" behind it: common words have thousands of places.
         rarest = min(range(len(places)), key=lambda at: len(places[at]), default=0)
+        starts = places[rarest].items() if places else ()
         found = {
             number: None
-            for at, number in (places[rarest].items() if places else ())
+            for at, number in islice(starts, _MOST // max(len(words), 1))
             if all(at - rarest + off in each for off, each in enumerate(places))
         }
         return list(found)

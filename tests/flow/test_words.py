@@ -52,6 +52,8 @@ SAME = [
     ("Pay -5", "-5.0"),
     ("Ask Q & A", "q & a"),
     ("Pay Bob.", "Bob."),
+    ("rm /tmp/old/.", "/tmp/old/"),
+    ("go ..", ".."),
 ]
 OTHER = [
     ("Pay john.doe@a.com", "doe@a.com"),
@@ -68,6 +70,11 @@ OTHER = [
     ("rm old", "rm * old"),
     ("old", "old*"),
     ("../etc/passwd", "/etc/passwd"),
+    ("rm /tmp/old/", "/tmp/old/.."),
+    ("rm ../", "../.."),
+    ("rm a\\", "a\\.."),
+    ("Pay bob", "bob\x1f"),
+    ("Pay bob ann", "bob\x1cann"),
     ("~/notes", "/notes"),
     ("*.txt", ".txt"),
     ("Pay 1,200.00", "12000"),
@@ -134,6 +141,7 @@ def test_a_writing_without_spaces_has_words_too() -> None:
         STRANGE.replace("e", "\\u0065"),
         STRANGE.replace(" ", "\\n"),
         STRANGE.replace("cent", "ce\x07nt"),
+        STRANGE.replace("e", "&#101;").replace(" ", "&nbsp;"),
     ],
 )
 def test_a_copy_is_seen_however_it_is_written(written: str) -> None:
@@ -167,6 +175,17 @@ LINKS = [
     "see ａ.com",
     "see a.c\u200bom",
     "see a.com,evil.com",
+    "see http:1249767214",
+    "call tel:0900",
+    "mail <b>eve</b>@a.com",
+    'mail "eve"@a.com',
+    "see 10.0.0.1?secret",
+    "see evil&#46;com or evil&period;com",
+    r"see evil\.com",
+    r"see evil\u002ecom",
+    "see evil.com\u200b.txt",
+    "see evil.com\x07.txt",
+    "see evil\uff0ecom\uff0etxt",
 ]
 NO_LINKS = [
     "see a.com.",
@@ -176,6 +195,9 @@ NO_LINKS = [
     "e.g. at 10.30, i.e. v1.2",
     "Ask bob@a.com.",
     "[it](https://a.com/x)",
+    "Tom&Jerry &amp; notes.txt",
+    "see 10.0.0.1.",
+    "Hotel:Ritz",
     "done. and so on",
     "",
 ]
@@ -184,15 +206,23 @@ NO_LINKS = [
 @over("body", LINKS)
 def test_a_strange_link_is_asked_about(body: str) -> None:
     """Links, hosts, addresses and what looks like them come by an edge or are asked about."""
-    session = told("See a.com, bob@a.com and https://a.com/x")
+    session = told("See a.com, bob@a.com, 10.0.0.1 and https://a.com/x")
     assert faults(PROSE, session, "send", to=[], body=body)
 
 
 @over("body", NO_LINKS)
 def test_what_the_user_linked_passes(body: str) -> None:
     """What the user wrote passes as the user wrote it; names of files are no links."""
-    session = told("See a.com, bob@a.com and https://a.com/x")
+    session = told("See a.com, bob@a.com, 10.0.0.1 and https://a.com/x")
     assert faults(PROSE, session, "send", to=[], body=body) == []
+
+
+def test_a_link_that_others_see_in_part_is_asked_about() -> None:
+    """Where an unseen character ends a link early, the shorter one has to come by an edge too."""
+    session = told("See a.com.au")
+    assert faults(PROSE, session, "send", to=[], body="see a.com.au") == []
+    (found,) = faults(PROSE, session, "send", to=[], body="see a.com.au, so a.com\u200b.au")
+    assert found[1] == "a.com"
 
 
 def test_a_long_word_takes_no_longer() -> None:
@@ -200,6 +230,15 @@ def test_a_long_word_takes_no_longer() -> None:
     session = Session()
     for word in ("a", "a.", "a@", "a:/", "-.", "1."):
         faults(PROSE, session, "send", to=[], body=word * 20_000)
+
+
+def test_a_text_of_words_that_come_again_takes_no_longer() -> None:
+    """A value is looked for in a text of the same few words without trying every place in full."""
+    policy = Policy(Desk)
+    policy.fill(Desk.delete, "id", output(Desk.read_mail, part=True))
+    session = told(("read_mail", "a b " * 20_000))
+    assert faults(policy, session, "delete", id="a b " * 10_000 + "a a")
+    assert faults(policy, session, "delete", id="a b " * 100) == []
 
 
 PLAIN = st.text("abA", min_size=1, max_size=2)
