@@ -75,8 +75,9 @@ class Labels(Frozen, _LabelFields):
         readers: Iterable[str] | None = None
         if "confidentiality" in words and words["confidentiality"] != "public":
             named: Any = words["confidentiality"]
-            is_list = isinstance(named, list) and all(isinstance(each, str) for each in named)
-            readers = named if is_list else ()
+            names = cast("list[object]", named) if isinstance(named, list) else [None]
+            readers = [name for name in names if isinstance(name, str)]
+            readers = readers if len(readers) == len(names) else ()
         return None if trusted is None and readers is None else cls(trusted, readers)
 
 

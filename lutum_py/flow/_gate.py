@@ -71,7 +71,7 @@ class FlowGate(CallGate):
     """
 
     def __init__(self, transcript: Transcript, rules: Mapping[str, Any], otherwise: str) -> None:
-        self.transcript = transcript
+        self.transcript: Transcript | None = transcript
         self.__qualname__ = "flow"
         said = {name: each for name, each in rules.items() if each is not None}
         runs = {run for each in said.values() for _, run in each.texts.values() if run}

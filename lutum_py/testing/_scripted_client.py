@@ -43,7 +43,7 @@ class ScriptedStream:
     """
 
     def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
-        self.events = [ScriptedResponse(event) for event in events]
+        self.events: list[ScriptedResponse] = [ScriptedResponse(event) for event in events]
         self._left = iter(self.events)
 
     def __iter__(self) -> Iterator[ScriptedResponse]:

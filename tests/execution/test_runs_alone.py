@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py import CallStatus, SuspendedCall, SuspendTicket
+from lutum_py import CallStatus, SuspendTicket, ToolResult
 from lutum_py.context import ToolSuspended
 from lutum_py.errors import Cancelled, RoundClosedError, TimedOut
 from lutum_py.execution import Outcome, execute, execute_all, outcomes_of, run
@@ -105,7 +105,7 @@ def said(outcomes: tuple[Outcome, ...] | list[Outcome]) -> list[Any]:
     """What is known of each outcome but the id."""
     return [
         (each.status, each.code, each.model_text)
-        if not isinstance(each, SuspendedCall)
+        if isinstance(each, ToolResult)
         else "suspended"
         for each in outcomes
     ]
