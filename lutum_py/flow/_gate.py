@@ -13,7 +13,7 @@ from .._hooks.gate_decisions import Block, CallGate, Suspend
 from .._schema.secrets import MASK
 from .._text.escaping import visible
 from .._text.immutable import dataclass
-from .._text.json import cut
+from .._text.json import compact_json, cut, is_object
 from .._transcript.transcript import Transcript
 from ..errors import HookError
 from ._edges import Rules
@@ -147,9 +147,8 @@ class FlowGate(CallGate):
                     yield keys, value, NO_READER
         for path, ways in rules.fills.items():
             # A default came from whoever wrote the tool, and by no edge.
-            default = parameters.get(path[0], {}).get("default", _MISSING)
-            paths = () if _is_same(default, final.get(path[0])) else (path,)
-            for keys, value in _given(final, paths):
+            given = _given(final, () if _is_default(parameters, final, path[0]) else (path,))
+            for keys, value in given:
                 if not index.has(exact(text_of(value)), ways):
                     yield keys, value, NO_EDGE
         for path, (ways, run) in rules.texts.items():
@@ -159,6 +158,13 @@ class FlowGate(CallGate):
                         yield keys, link, LINK
                 for words in index.copied(text_of(value), run) if run else ():
                     yield keys, words, COPIED
+
+
+def _is_default(parameters: Any, final: Any, name: str) -> bool:
+    """Whether an argument is written just as the default that the schema says."""
+    said = parameters.get(name)
+    is_said = is_object(said) and "default" in said
+    return is_said and compact_json(said["default"]) == compact_json(final.get(name))
 
 
 def _given(arguments: Any, paths: tuple[Path, ...]) -> Iterator[tuple[Keys, Any]]:

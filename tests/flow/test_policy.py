@@ -27,11 +27,12 @@ from lutum_py import (
 from lutum_py.errors import HookError, MisuseError
 from lutum_py.execution import run_sync
 from lutum_py.flow import USER, Labels, Policy, Source, argument, output
+from lutum_py.testing import ScriptedModel
 from lutum_py.turns import ToolCallItem
 from lutum_py.window import View
 from tests.cases import over
 from tests.flow.desk import Desk, Event, File, More, Person, asked_for, faults, ticket_of, told
-from tests.round_tools import Shop, opened
+from tests.round_tools import Shop, opened, turn
 
 ANN, BOB = "ann@a.com", "bob@a.com"
 NO_EDGE = "comes by none of its edges"
@@ -80,6 +81,33 @@ def test_the_default_passes_and_nothing_like_it() -> None:
     assert faults(made, Session(), "send", to=[]) == []
     assert faults(made, Session(), "send", to=[], body=" ") == [("body", " ", NO_EDGE)]
     assert faults(made, Session(), "send", to=[], cc=[]) == []
+
+
+@over(
+    "schema, value, is_default",
+    [
+        ({"default": [1, {"a": None}]}, [1, {"a": None}], True),
+        ({"default": [1]}, [True], False),
+        ({"default": [1]}, [1, 1], False),
+        ({"default": "a"}, "a", True),
+        ({}, "a", False),
+        (True, "a", False),
+    ],
+)
+def test_a_default_may_be_any_json(schema: Any, value: Any, is_default: bool) -> None:
+    """Lists and objects pass as defaults too, and where the schema says none there is none."""
+    definition = {"type": "object", "properties": {"x": schema}}
+    offered = Toolset.from_definitions(
+        "Offered", [ToolDef.from_json_schema(name="odd", input_schema=definition)]
+    )
+    made, session, hooks = Policy(offered), Session(), offered.HookSet()
+    made.fill("odd", "x")
+    hooks.gate()(made.gate(session))
+    model = ScriptedModel([turn(("c1", "odd", {"x": value}))])
+    outcome = session.text_turn(model).tools(offered).collect_sync()
+    with outcome.round.apply_hooks_sync(hooks) as plan:  # type: ignore[union-attr]
+        assert bool(plan.suspended) is not is_default
+        plan.discard()
 
 
 def test_more_edges_by_another_fill() -> None:
