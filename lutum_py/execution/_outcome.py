@@ -204,6 +204,13 @@ def is_in_doubt(outcome: Outcome) -> bool:
     return isinstance(outcome, ToolResult) and outcome.status == "indeterminate"
 
 
+def was_stopped(outcome: Outcome) -> bool:
+    """Whether a call has no answer of its own, because it was stopped or never started."""
+    return is_in_doubt(outcome) or (
+        isinstance(outcome, ToolResult) and outcome.status == "cancelled"
+    )
+
+
 def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:
     """The call was not started, since another one may still be at work on what it touches."""
     return cancelled(

@@ -30,6 +30,7 @@ from ..execution._outcome import (
     is_in_doubt,
     outcomes_of,
     telling,
+    was_stopped,
 )
 from ..execution._run import Run
 from ..execution._settings import Settings
@@ -180,9 +181,12 @@ class Worker:
         try:
             outcome = await self._outcome(run)
         finally:
+            is_lost = renewing.done()
             renewing.cancel()
             with suppress(asyncio.CancelledError):
                 await renewing
+        if is_lost and claim.idempotent and was_stopped(outcome):
+            return  # it was this worker that failed, not the call: it is claimed and run again
         if is_in_doubt(outcome):
             self._in_doubt.append(call)
         await self._finish(claim, call, outcome)

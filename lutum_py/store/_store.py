@@ -680,8 +680,8 @@ class Store:
 
         What is in doubt stays so, unless its tool is idempotent. What somebody else has claimed is
         theirs, and is not waited for: run again to see what became of it. Leases are renewed while
-        tools run, and a tool whose lease is lost all the same is stopped. Within a tool,
-        `call.idempotency_key` is the key of its claim.
+        tools run, and a tool whose lease is lost all the same is stopped; one that is idempotent
+        is run again. Within a tool, `call.idempotency_key` is the key of its claim.
 
         Args:
             id: The conversation.

@@ -58,8 +58,18 @@ def key(ctx: ToolContext) -> str | None:
     return ctx.idempotency_key
 
 
+@tool_fn(idempotent=True)
+async def look() -> str:
+    """Look, and wait the first time."""
+    Gate.now.seen.append("look")
+    if len(Gate.now.seen) == 1:
+        await Gate.now.may_end.wait()
+    return "seen"
+
+
 class Hall(Toolset):
     wait = tool(wait)
+    look = tool(look)
     breaks = tool(breaks)
     key = tool(key)
 
@@ -305,6 +315,26 @@ def test_a_lease_that_cannot_be_renewed_in_time_is_lost(store: Store) -> None:
         return await store.run("one", Hall, lease=0.2, grace=0)
 
     assert ran(asyncio.run(go())) == {"c0": "indeterminate"}
+
+
+def test_an_idempotent_call_whose_lease_was_lost_is_run_again(store: Store) -> None:
+    """It was the worker that failed, so nothing is put on record until a run comes to its end."""
+
+    async def go() -> dict[str, str]:
+        Gate()
+        kept(store, ("c0", "look", {}))
+
+        def away(claim: Claim) -> None:
+            raise StoreError("away")
+
+        store.renew = away  # type: ignore[method-assign]
+        states = {"c0": "in_doubt"}
+        while states == {"c0": "in_doubt"}:
+            states = ran(await store.run("one", Hall, lease=0.2, grace=0))
+        return states
+
+    assert asyncio.run(go()) == {"c0": "success"}
+    assert Gate.now.seen == ["look", "look"]
 
 
 @over("error", [None, MisuseError("closed"), RuntimeError("of a driver")])
