@@ -222,6 +222,7 @@ class Batch:
         except BaseException as error:
             plan.take_cut_off(run.call, outcomes_of(error))
             raise
+        self._came_to[place] = outcome  # whatever becomes of the hooks
         if plan.hooks is not None:
             outcome = await drive(plan.shown(run.call, outcome))
         plan.take(run.call, [outcome])

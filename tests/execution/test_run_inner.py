@@ -10,7 +10,7 @@ import pytest
 from lutum_py import AnyToolCall, Session, ToolContext, ToolResult, Toolset, tool, tool_fn
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import HookError, MisuseError
-from lutum_py.execution import run, run_sync
+from lutum_py.execution import outcomes_of, run, run_sync
 from lutum_py.sinks import CallEvent, log_events
 from tests.cases import over
 from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states, step, steps
@@ -261,6 +261,40 @@ def test_a_run_that_is_cut_off_leaves_what_after_hooks_have_not_seen() -> None:
         assert states(plan) == {"c1": "asking", "c1/1": "pending"}
         (result,) = plan.abort(Session(), "stopped").results
         assert "c1/1 of tool note: indeterminate" in result.model_text
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("how", ["raises", "stops"])
+def test_what_a_call_came_to_is_told_though_an_after_hook_came_to_no_end(how: str) -> None:
+    """One that raises, or is cut off, takes no result away: that is recorded once it was shown."""
+    hooks, seen = Desk.HookSet(), asyncio.Event()
+
+    @hooks.after(Desk.note)
+    async def shown(call: AnyToolCall, result: ToolResult) -> None:
+        if seen.is_set():
+            return
+        seen.set()
+        if how == "raises":
+            raise ValueError("not today")
+        await asyncio.sleep(60)
+
+    async def main() -> None:
+        plan = opened(asks([("note", {"text": "a"})]))
+        running = asyncio.create_task(run(plan, hooks=hooks))
+        await seen.wait()
+        if how != "raises":
+            running.cancel()
+        with pytest.raises(HookError if how == "raises" else asyncio.CancelledError) as caught:
+            await running
+        (result,) = outcomes_of(caught.value)
+        assert (result.id, result.status) == ("c1/1", "success")
+        assert states(plan) == {"c1": "asking", "c1/1": "pending"}
+        (again,) = await plan.apply_after_hooks(hooks, [result])
+        plan.record(again)
+        await run(plan, hooks=hooks)
+        assert states(plan) == {"c1": "finished", "c1/1": "finished"}
+        plan.discard()
 
     asyncio.run(main())
 
