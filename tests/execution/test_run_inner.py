@@ -285,9 +285,10 @@ def test_what_a_call_came_to_is_told_though_an_after_hook_came_to_no_end(how: st
         await seen.wait()
         if how != "raises":
             running.cancel()
-        with pytest.raises(HookError if how == "raises" else asyncio.CancelledError) as caught:
+        with pytest.raises((HookError, asyncio.CancelledError)) as caught:
             await running
         (result,) = outcomes_of(caught.value)
+        assert isinstance(result, ToolResult)
         assert (result.id, result.status) == ("c1/1", "success")
         assert states(plan) == {"c1": "asking", "c1/1": "pending"}
         (again,) = await plan.apply_after_hooks(hooks, [result])

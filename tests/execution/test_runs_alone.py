@@ -104,9 +104,7 @@ CUT_OFF: dict[str, Work] = {
 def said(outcomes: tuple[Outcome, ...] | list[Outcome]) -> list[Any]:
     """What is known of each outcome but the id."""
     return [
-        (each.status, each.code, each.model_text)
-        if isinstance(each, ToolResult)
-        else "suspended"
+        (each.status, each.code, each.model_text) if isinstance(each, ToolResult) else "suspended"
         for each in outcomes
     ]
 
