@@ -284,7 +284,7 @@ def test_a_tool_without_a_form_is_told(lutum: Lutum, tmp_path: Path) -> None:
     """A schema that the provider cannot take ends with exit code 1 and the remedy."""
     (tmp_path / "shapeless.py").write_text(
         "from lutum_py import ToolDef, Toolset\n"
-        "parts = [{'minLength': 1, 'type': 'string'}, {'minLength': 2, 'type': 'string'}]\n"
+        "parts = [{'pattern': 'a'}, {'pattern': 'b'}]\n"
         "schema = {'type': 'object', 'properties': {'a': {'allOf': parts}}}\n"
         "made = ToolDef.from_json_schema(name='never', input_schema=schema)\n"
         "Tools = Toolset.from_definitions('Tools', [made])\n",
