@@ -542,6 +542,30 @@ def test_what_was_asked_once_is_not_asked_again() -> None:
     plan.discard()
 
 
+def test_what_was_asked_shows_in_displays() -> None:
+    """A notebook tells what a call asked for, and that there was nobody to be asked about it."""
+    hooks = Desk.HookSet()
+
+    @hooks.gate(Desk.pay)
+    def guard(metadata: ToolMetadata, input: Any) -> None:
+        return None
+
+    plan = begun(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
+    shown = plan.apply_hooks_sync(hooks)._repr_html_()
+    assert "for c1/1, c1/2" in shown
+    assert "nobody was to be asked" in shown
+    plan.discard()
+
+
+def test_a_call_that_is_asking_has_no_results_yet() -> None:
+    """What it came to so far is told in the order asked, without those that are open."""
+    plan = begun(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
+    inner = ToolContext.for_call(plan.asking[0]).inner
+    assert inner is not None
+    assert inner.results == ()
+    plan.discard()
+
+
 def test_leaving_a_tool_by_hand_is_an_exception() -> None:
     """`call.call()` lets it out, as it does a suspension, with what was asked and left."""
     plan = opened(asks([("note", {"text": "a"})]))

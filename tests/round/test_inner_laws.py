@@ -295,3 +295,15 @@ def test_what_a_saved_plan_cannot_say_of_calls_within_is_refused(path: Any, valu
         KEEPS.load_plan(json.dumps(sealed(data, KEY)), key=KEY)
     with pytest.raises(PlanError):
         KEEPS.load_plan(json.dumps(data), key=KEY)
+
+
+def test_a_step_that_asks_for_nothing_is_no_step_of_a_saved_plan() -> None:
+    """Where a saved plan does not say what a call asked for, that it asked is refused."""
+    plan = opened(("fail", {"why": "no"}))
+    with pytest.raises(ValueError, match="no"):
+        plan.pending[0].call_sync()
+    data = json.loads(plan.dump_json(key=KEY))
+    assert data["calls"][0]["steps"][-1]["kind"] == "left"
+    data["calls"][0]["steps"][-1]["kind"] = "asks"
+    with pytest.raises(PlanError, match="what it asked for is missing"):
+        Desk.load_plan(json.dumps(sealed(data, KEY)), key=KEY)
