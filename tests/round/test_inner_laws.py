@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lutum_py import CallStatus, Session, ToolContext, ToolRoundPlan, Toolset, tool_fn
@@ -16,6 +16,7 @@ from lutum_py.errors import LutumError, PlanError, RoundClosedError, TranscriptE
 from lutum_py.execution import execute, execute_sync
 from lutum_py.testing import ScriptedModel
 from tests.inner_tools import Asked, Asking, Desk, asks, let_pass, note, opened, states, step
+from tests.profiles import scaled
 from tests.round.saved_plans import at, leaves, sealed
 
 LISTS = ("pending", "in_doubt", "asking", "asked")
@@ -113,6 +114,7 @@ def move(plan: ToolRoundPlan[Any], pick: Any) -> ToolRoundPlan[Any]:
     return plan
 
 
+@settings(max_examples=scaled(40))
 @given(st.data(), st.lists(SMALL, min_size=1, max_size=2))
 def test_views_agree_under_any_moves_and_all_ends_as_it_was_asked(
     data: st.DataObject, calls: list[Asked]
