@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from types import MethodType
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, cast, overload
 
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
@@ -34,96 +34,53 @@ Model = TypeVar("Model", bound=BaseModel)
 ToolsetClass = TypeVar("ToolsetClass", bound=ToolsetMeta)
 
 
+class _Told(TypedDict, total=False):
+    """What all members may be told; how they are asked and ruled goes by their input."""
+
+    off: bool
+    deferred: bool
+    result_cap: ResultCap | None
+    timeout: float | None
+    approval_message: str | None
+
+
+class _FnTold(_Told, Generic[Output], total=False):
+    needs_approval: bool | Callable[[Any], bool | Awaitable[bool]]
+    rule: Callable[..., ArgsRuleAnswer[Output]] | None
+
+
+class _InputTold(_Told, Generic[Input, Output], total=False):
+    needs_approval: bool | Callable[[Input], bool | Awaitable[bool]]
+    rule: Callable[[Input], InputRuleAnswer[Input, Output]] | None
+
+
 @overload
 def tool(
-    t: HidingFn[Params, Any, Output],
-    /,
-    *,
-    off: bool = ...,
-    deferred: bool = ...,
-    result_cap: ResultCap | None = ...,
-    timeout: float | None = ...,
-    needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
-    approval_message: str | None = ...,
-    rule: Callable[..., ArgsRuleAnswer[Output]] | None = ...,
+    t: HidingFn[Params, Any, Output], /, **told: Unpack[_FnTold[Output]]
 ) -> HidingSelector[Params, Output]: ...
 @overload
 def tool(
     t: ToolFn[Params, Awaitable[Reply[Output]] | Reply[Output]],
     /,
-    *,
-    off: bool = ...,
-    deferred: bool = ...,
-    result_cap: ResultCap | None = ...,
-    timeout: float | None = ...,
-    needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
-    approval_message: str | None = ...,
-    rule: Callable[..., ArgsRuleAnswer[Output]] | None = ...,
+    **told: Unpack[_FnTold[Output]],
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
-    t: ToolFn[Params, Awaitable[Output]],
-    /,
-    *,
-    off: bool = ...,
-    deferred: bool = ...,
-    result_cap: ResultCap | None = ...,
-    timeout: float | None = ...,
-    needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
-    approval_message: str | None = ...,
-    rule: Callable[..., ArgsRuleAnswer[Output]] | None = ...,
+    t: ToolFn[Params, Awaitable[Output]], /, **told: Unpack[_FnTold[Output]]
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
-    t: ToolFn[Params, Output],
-    /,
-    *,
-    off: bool = ...,
-    deferred: bool = ...,
-    result_cap: ResultCap | None = ...,
-    timeout: float | None = ...,
-    needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
-    approval_message: str | None = ...,
-    rule: Callable[..., ArgsRuleAnswer[Output]] | None = ...,
+    t: ToolFn[Params, Output], /, **told: Unpack[_FnTold[Output]]
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
-    t: HasSpec[Input, Output],
-    /,
-    *,
-    off: bool = ...,
-    deferred: bool = ...,
-    result_cap: ResultCap | None = ...,
-    timeout: float | None = ...,
-    needs_approval: bool | Callable[[Input], bool | Awaitable[bool]] = ...,
-    approval_message: str | None = ...,
-    rule: Callable[[Input], InputRuleAnswer[Input, Output]] | None = ...,
+    t: HasSpec[Input, Output], /, **told: Unpack[_InputTold[Input, Output]]
 ) -> Selector[Input, Output]: ...
 @overload
-def tool(
-    t: type[Model],
-    /,
-    *,
-    off: bool = ...,
-    deferred: bool = ...,
-    result_cap: ResultCap | None = ...,
-    timeout: float | None = ...,
-    needs_approval: bool | Callable[[Model], bool | Awaitable[bool]] = ...,
-    approval_message: str | None = ...,
-    rule: Callable[[Model], InputRuleAnswer[Model, Any]] | None = ...,
-) -> Selector[Model, Any]: ...
+def tool(t: type[Model], /, **told: Unpack[_InputTold[Model, Any]]) -> Selector[Model, Any]: ...
 @overload
 def tool(
-    t: ToolDef,
-    /,
-    *,
-    off: bool = ...,
-    deferred: bool = ...,
-    result_cap: ResultCap | None = ...,
-    timeout: float | None = ...,
-    needs_approval: bool | Callable[[dict[str, Any]], bool | Awaitable[bool]] = ...,
-    approval_message: str | None = ...,
-    rule: Callable[[dict[str, Any]], InputRuleAnswer[dict[str, Any], Any]] | None = ...,
+    t: ToolDef, /, **told: Unpack[_InputTold[dict[str, Any], Any]]
 ) -> Selector[dict[str, Any], Any]: ...
 def tool(
     t: Any,

@@ -18,6 +18,7 @@ from typing import (
     Protocol,
     Self,
     TypeVar,
+    Unpack,
     cast,
     overload,
 )
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from .._call.call import FnCall, ToolCall
     from .._schema.capabilities import ToolCapabilities
     from .._schema.input_model import FnInput
+    from .._schema.options import ToldOfTool
 
 Params = ParamSpec("Params")
 Unbound = ParamSpec("Unbound")
@@ -340,43 +342,12 @@ class MakesModelFn(Protocol[InputType]):
 def tool_fn(fn: Callable[Params, Returned], /) -> ToolFn[Params, Returned]: ...
 @overload
 def tool_fn(
-    *,
-    input: type[InputType],
-    name: str | None = None,
-    description: str | None = None,
-    title: str | None = None,
-    skip: Sequence[str] = (),
-    timeout: float | None = None,
-    category: str | None = None,
-    capabilities: ToolCapabilities | None = None,
-    idempotent: bool = False,
-    strict: bool = False,
+    *, input: type[InputType], skip: Sequence[str] = (), **told: Unpack[ToldOfTool]
 ) -> MakesModelFn[InputType]: ...
 @overload
-def tool_fn(
-    *,
-    skip: Sequence[str],
-    name: str | None = None,
-    description: str | None = None,
-    title: str | None = None,
-    timeout: float | None = None,
-    category: str | None = None,
-    capabilities: ToolCapabilities | None = None,
-    idempotent: bool = False,
-    strict: bool = False,
-) -> MakesHidingFn: ...
+def tool_fn(*, skip: Sequence[str], **told: Unpack[ToldOfTool]) -> MakesHidingFn: ...
 @overload
-def tool_fn(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    title: str | None = None,
-    timeout: float | None = None,
-    category: str | None = None,
-    capabilities: ToolCapabilities | None = None,
-    idempotent: bool = False,
-    strict: bool = False,
-) -> MakesToolFn: ...
+def tool_fn(**told: Unpack[ToldOfTool]) -> MakesToolFn: ...
 def tool_fn(
     fn: Any = None,
     /,

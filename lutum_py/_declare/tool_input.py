@@ -16,6 +16,7 @@ from typing import (
     Generic,
     Self,
     TypeVar,
+    Unpack,
     get_type_hints,
     overload,
 )
@@ -25,7 +26,6 @@ from pydantic import BaseModel, ConfigDict
 from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
-from .._schema.capabilities import ToolCapabilities
 from .._schema.closed_schema import is_model
 from .._schema.input_model import check_fields, masked_args
 from .._schema.options import ToolOptions
@@ -35,6 +35,10 @@ from .._text.json import shorten
 from .._text.once import ONCE
 from ..errors import ToolDefinitionError
 from .define import define, undefined_name
+
+if TYPE_CHECKING:
+    from .._schema.capabilities import ToolCapabilities
+    from .._schema.options import ToldOfTool
 
 Out = TypeVar("Out")
 M = TypeVar("M", bound=BaseModel)
@@ -138,16 +142,7 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
 def tool_input(model: type[M], /) -> type[M]: ...
 @overload
 def tool_input(
-    *,
-    output: Any = ...,
-    name: str | None = None,
-    description: str | None = None,
-    title: str | None = None,
-    timeout: float | None = None,
-    category: str | None = None,
-    capabilities: ToolCapabilities | None = None,
-    idempotent: bool = False,
-    strict: bool = False,
+    *, output: Any = ..., **told: Unpack[ToldOfTool]
 ) -> Callable[[type[M]], type[M]]: ...
 def tool_input(
     model: Any = None,

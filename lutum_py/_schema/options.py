@@ -1,7 +1,7 @@
 """What an author says of a tool besides its parameters and its output: one record for all ways.
 
 The decorators fill it, what stands in the declaration itself fills its gaps, and the definition is
-made of it. An option is added here, to the signatures that take it, and to `ToolDef`.
+made of it. An option is added here twice, to the functions that take it, and to `ToolDef`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from .._text.immutable import dataclass
 from .._text.json import is_number, shorten
@@ -17,6 +17,18 @@ from ..errors import ToolDefinitionError
 
 if TYPE_CHECKING:
     from .capabilities import ToolCapabilities
+
+    class ToldOfTool(TypedDict, total=False):
+        """What every decorator takes, for type checkers alone: the functions spell it out."""
+
+        name: str | None
+        description: str | None
+        title: str | None
+        timeout: float | None
+        category: str | None
+        capabilities: ToolCapabilities | None
+        idempotent: bool
+        strict: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
