@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from time import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 from .._text.immutable import dataclass
@@ -224,6 +225,9 @@ class Branch(NamedTuple):
     is_draft: bool = False
 
 
+_NO_TRACES: Final[Mapping[str, str]] = MappingProxyType({})
+
+
 class Kept:
     """Where calls are kept: a round and its calls share one, so that what closes it closes all.
 
@@ -232,10 +236,11 @@ class Kept:
         place: Where in which transcript their round was opened, if that is known.
         closed_by: Why none of them begins here any more: how the round was closed, or `HELD`.
         transcript: The transcript that it was opened behind, where a session asked for the turn.
+        traces: By the id of a call that asked for others, the span that these stand under.
         is_open: Whether hooks may still change a call that was decided on.
     """
 
-    __slots__ = ("closed_by", "key_begins", "place", "transcript")
+    __slots__ = ("closed_by", "key_begins", "place", "traces", "transcript")
 
     is_open = False
 
@@ -245,11 +250,18 @@ class Kept:
         place: Place | None = None,
         closed_by: str | None = None,
         transcript: Transcript | None = None,
+        traces: Mapping[str, str] = _NO_TRACES,
     ) -> None:
         self.key_begins: str = key_begins
         self.place: Place | None = place
         self.closed_by: str | None = closed_by
         self.transcript: Transcript | None = transcript
+        self.traces: Mapping[str, str] = traces
+
+    def trace(self, call_id: str, trace: str | None) -> None:
+        """Note under which span stands what a call asked for: the first one, where it has more."""
+        if trace is not None:
+            self.traces = {call_id: trace, **self.traces}
 
     def is_of(self, transcript: Transcript) -> bool:
         """Whether the round may be of a conversation: in doubt its place tells, if it is known."""

@@ -202,6 +202,11 @@ class AskingCall:
     _session: str | None = field(default=None, repr=False)
     _known: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, hash=False)
     _before: int = field(default=0, repr=False)  # how often the call had asked
+    _trace: str | None = field(default=None, repr=False, compare=False)
+
+    def _traced(self, trace: str) -> None:
+        """Note the span that what is asked for stands under, as W3C writes a `traceparent`."""
+        object.__setattr__(self, "_trace", trace)
 
     # What a result has as well, so that an outcome is asked without looking at its class first.
 

@@ -182,10 +182,12 @@ class Ask(NamedTuple):
     Attributes:
         calls: Those that it asked for, in order.
         left: What it left behind; None where it has come back since.
+        trace: The span of the tool, where it was traced.
     """
 
     calls: tuple[InnerCall, ...]
     left: Left | None
+    trace: str | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -281,7 +283,8 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
         if call._stage.may_begin:
             call._append("begun")
         left = Left(asking.turn, asking.state, asking._session, calls.toolset)
-        call._append("asks", detail=Ask(made, left))
+        call._append("asks", detail=Ask(made, left, asking._trace))
+        state._kept.trace(call.id, asking._trace)
         state._inner = {**state._inner, **{each.metadata.id: each for each in made}}
         for each in made:
             calls._move(each.metadata.id)
@@ -359,6 +362,7 @@ def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
     """Take in what calls asked for in another copy of a plan, whose lines were taken in."""
     state = calls._state
     known = dict(state._inner)
+    state._kept.traces = {**other._state._kept.traces, **state._kept.traces}
     for id, inner in other._state._inner.items():
         if id not in known:
             call: Any = None

@@ -4,7 +4,7 @@ Their lines stand with those of the turn. What belongs to the step `asks` stands
 each time, and what was left for the last one of a call that may come back:
 
     {"calls": [{"id": "c1/1", "name": "pay", "arguments": "{…}"}],
-     "asks": [{"call": "c1", "ids": ["c1/1"], "turn": {…}, "state": "…"}]}
+     "asks": [{"call": "c1", "ids": ["c1/1"], "trace": "00-…", "turn": {…}, "state": "…"}]}
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .step_json import check_words
 
 _INNER_WORDS: Final = frozenset({"calls", "asks"})
 _CALL_WORDS: Final = frozenset({"id", "name", "arguments"})
-_ASK_WORDS: Final = frozenset({"call", "ids", "turn", "state", "bytes", "session"})
+_ASK_WORDS: Final = frozenset({"call", "ids", "trace", "turn", "state", "bytes", "session"})
 
 
 def dump_inner(calls: SortedCalls) -> dict[str, Any]:
@@ -33,11 +33,16 @@ def dump_inner(calls: SortedCalls) -> dict[str, Any]:
     for metadata in calls._state._calls_of_all():
         line = calls._line_of(metadata.id)
         mine = [step.detail for step in line if step.kind == "asks"]
-        asks += [{"call": metadata.id, "ids": list(ask.ids)} for ask in mine]
+        asks += [_dump_ask(metadata.id, ask) for ask in mine]
         if mine and not line[-1].stage.is_end:
             asks[-1] |= _dump_left(mine[-1].left)
     inner = calls._state._inner.values()
     return {"calls": [dump_metadata(each.metadata) for each in inner], "asks": asks}
+
+
+def _dump_ask(call_id: str, ask: Ask) -> dict[str, Any]:
+    data: dict[str, Any] = {"call": call_id, "ids": list(ask.ids)}
+    return data if ask.trace is None else {**data, "trace": ask.trace}
 
 
 def _dump_left(left: Left) -> dict[str, Any]:
@@ -92,8 +97,9 @@ class SavedAsk(NamedTuple):
             PlanError: What was left does not fit the calls.
         """
         asked, saved = tuple(calls[id] for id in self.ids), self.saved
+        trace = saved.get("trace", str, None)
         if "turn" not in saved.data:
-            return Ask(asked, None)
+            return Ask(asked, None, trace)
         turn = load_turn(saved.inner("turn"))
         sent = [(each.name, each.arguments) for each in turn.tool_calls]
         if sent != [(each.metadata.name, each.metadata.arguments) for each in asked]:
@@ -104,7 +110,7 @@ class SavedAsk(NamedTuple):
                 state = b64decode(saved.get("bytes", str), validate=True)
             except Error:
                 raise saved.wrong("bytes", "it is no base64") from None
-        return Ask(asked, Left(turn, state, saved.get("session", str, None), toolset))
+        return Ask(asked, Left(turn, state, saved.get("session", str, None), toolset), trace)
 
 
 class SavedInner(NamedTuple):

@@ -305,6 +305,10 @@ def load_plan(
     made = SortedCalls(state, toolset, calls, issues)
     if inner:
         state._inner = {each.metadata.id: each for each in inner}
+        for each, _ in read:
+            for step in each.line:
+                if step.kind == "asks":
+                    kept.trace(each.metadata.id, step.detail.trace)
         for each in inner:
             if each.call is not None:
                 adopted(made, each.call)

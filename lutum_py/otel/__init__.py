@@ -16,8 +16,11 @@ A span is called `execute_tool {name}`, is of kind `INTERNAL`, and has these att
 | `gen_ai.tool.call.result` | what a successful tool gave, as JSON text; only with `content=True` |
 | `error.type` | why it failed: the code of the result, or the class of the exception |
 | `lutum.tool.path` | where a nested tool stands in its toolset, as in `data.get_user` |
-| `lutum.tool.outcome` | the status of the result, or `suspended`; none while it has no answer |
+| `lutum.tool.outcome` | the status of the result, `suspended` or `asks`; none while it is open |
 | `lutum.suspension.id` | the ticket's id, on the span that suspends and on that which goes on |
+
+Spans nest by path: what a call asks for stands under its span, as do its later steps. That span is
+saved in the plan, so that they stand there also where they are run in another process.
 
 What was decided about calls becomes events named `lutum.tool.decision` on the current span.
 """
@@ -33,13 +36,15 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 from .. import __version__
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
-from .._call.outcomes import HandledCall, NotEnded, RejectedCall, SuspendedCall
+from .._call.outcomes import AskingCall, HandledCall, NotEnded, RejectedCall, SuspendedCall
 from .._context.context import ToolSuspended
+from .._context.inner import ToolAsks
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import Cancelled, InvalidValueError, MisuseError, OutcomeUnknown, ToolError
 from ..execution import outcomes_of
+from ._ancestry import place_of, trace_of
 from ._attributes import (
     NAME_LIMIT,
     Decided,
@@ -136,7 +141,8 @@ class ToolTracer:
 
         Args:
             call: The call that is run inside.
-            context: The parent's context; None for the current one. A thread that you start
+            context: The parent's context; None for the current one, or for what a call asked for,
+                and for its own later steps, that of its first span. A thread that you start
                 yourself does not know the current span of the thread that started it.
             links: Spans of other traces that this one belongs to.
 
@@ -208,7 +214,7 @@ class CallSpan:
         """Note what the call came to, and give it back; the last one counts.
 
         Args:
-            outcome: A `ToolResult`, `SuspendedCall`, `HandledCall` or `RejectedCall`.
+            outcome: A `ToolResult`, `SuspendedCall`, `AskingCall`, `HandledCall` or `RejectedCall`.
         """
         self._outcome = outcome
         return outcome
@@ -216,12 +222,13 @@ class CallSpan:
     def __enter__(self) -> Self:
         tracer = self._tracer.tracer
         if tracer is not None:
+            context, links = place_of(self.call, self._context, self._links)
             self.span = self._open.enter_context(
                 tracer.start_as_current_span(
                     f"execute_tool {bounded(self.call.name, NAME_LIMIT)}",
-                    context=self._context,
+                    context=context,
                     attributes=call_attributes(self.call),
-                    links=self._links,
+                    links=links,
                     # OpenTelemetry would put the text of an exception into the span, content or
                     # not.
                     record_exception=False,
@@ -239,6 +246,8 @@ class CallSpan:
         traceback: TracebackType | None,
     ) -> None:
         try:
+            if self.span is not None and isinstance(self._outcome, AskingCall):
+                trace_of(self.span, self._outcome)
             if self.span is not None and self.span.is_recording():
                 self._end(self.span, error)
         finally:
@@ -258,6 +267,8 @@ class CallSpan:
             self._suspended(span, outcome.ticket.id)
         elif isinstance(error, ToolSuspended):
             self._suspended(span, error.ticket.id)
+        elif isinstance(outcome, AskingCall) or isinstance(error, ToolAsks):
+            self._outcome_word(span, "asks", "")
         elif isinstance(outcome, ToolResult):
             self._result(span, outcome)
         elif error is not None:
@@ -300,7 +311,7 @@ class CallSpan:
 
     def _outcome_word(self, span: Span, word: str, error_type: str, text: str = "") -> None:
         span.set_attribute("lutum.tool.outcome", word)
-        if word in ("success", "suspended"):
+        if word in ("success", "suspended", "asks"):
             return
         from opentelemetry.trace import StatusCode
 
