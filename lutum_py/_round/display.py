@@ -201,14 +201,24 @@ def read_plan(saved: Saved) -> PlanText:
         PlanError: Something in it is damaged.
     """
     turn, calls = lines_in(saved)
-    return PlanText(
-        turn, tuple(_saved_entry(each.metadata, each.line, saved) for each, saved in calls)
-    )
+    paths: dict[str, str] = {}
+    for each, _ in calls:  # whoever asked stands before what it asked for
+        outer = paths.get(each.asked_by)
+        name = f"{each.metadata.id} {each.metadata.name}"
+        paths[each.metadata.id] = name if outer is None else f"{outer}, {name}"
+    entries = [
+        _saved_entry(each.metadata, each.line, saved, paths.get(each.asked_by))
+        for each, saved in calls
+    ]
+    return PlanText(turn, tuple(entries))
 
 
-def _saved_entry(call: ToolMetadata, line: tuple[Step, ...], saved: Saved) -> Entry:
+def _saved_entry(
+    call: ToolMetadata, line: tuple[Step, ...], saved: Saved, within: str | None
+) -> Entry:
     """Say how one call stands, and a line for each step that brought it there."""
     row, issue = row_of_line(call, line, call.arguments), issue_in(line)
+    about = () if within is None else (f"within {within}",)
     parts = [Part("", indented_json(call.arguments), "code"), *_final_arguments(call, line)]
     for step in line:
         if step.kind == "suspended" and step.detail is not None:
@@ -220,18 +230,25 @@ def _saved_entry(call: ToolMetadata, line: tuple[Step, ...], saved: Saved) -> En
         parts.append(Part("the model is told", issue.text))
     if row.state in ("finished", "handled") and row.result is not None:
         parts.append(Part("result", indented_json(row.result.model_text), "code"))
-    return Entry(call.id, call.name, *_state_in_words(row, line), (), tuple(parts))
+    return Entry(call.id, call.name, *_state_in_words(row, line), about, tuple(parts))
 
 
 def _final_arguments(call: ToolMetadata, line: tuple[Step, ...]) -> Iterator[Part]:
-    """Give the arguments that the tool would get, where they are not what the model wrote."""
+    """Give what the tool would get, where it is not what the model wrote; and texts as lines."""
     known = [step.detail for step in line if step.kind in ("proposed", "changed") and step.detail]
-    if not known:
-        return
-    final: Any = parse_json(known[-1])
     try:
-        is_other = json.loads(call.arguments) != final
+        proposed = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        is_other = True
-    if is_other:
+        proposed = None
+    final: Any = parse_json(known[-1]) if known else proposed
+    if final != proposed:
         yield Part("final arguments", indented_json(compact_json(final)), "code")
+    for name, text in texts_of_lines(final):
+        yield Part(name, text, "code")
+
+
+def texts_of_lines(arguments: Any) -> Iterator[tuple[str, str]]:
+    """Find the arguments that are read as lines, such as a program: each by its name."""
+    for name, value in arguments.items() if is_object(arguments) else ():
+        if isinstance(value, str) and "\n" in value:
+            yield name, value

@@ -229,18 +229,28 @@ def _find(waiting: Sequence[Waiting], wish: Wish) -> Waiting:
     """Find the one call that is meant: ids may hold slashes, and what is shown escaped."""
     which = wish.which
     found = [each for each in waiting if which in (_name(each), visible(_name(each)))]
+    matches = found
     if len(found) > 1:
         given = _given_digits(wish)
         found = [each for each in found if given and _is_of(each, given)]
         if len(found) != 1:
             raise Failure(
-                f"Several calls of this store are shown as `{which}`. Say which one with "
-                "`--digest`; if that does not tell them apart, decide in your program."
+                f"`{which}` may be {_either(matches)}. Say which one with `--digest`; if that does "
+                "not tell them apart, decide in your program."
             )
     if found:
         return found[0]
     near = meant_by(which, map(_name, waiting))
     raise Failure(f"No call `{which}` waits in this store.{near}")
+
+
+def _either(matches: Iterable[Waiting]) -> str:
+    """Name the calls that are shown alike."""
+    return " or ".join(
+        f"call {each.call_id!r} of conversation {each.id!r} (`{each.tool}`, digest "
+        f"{_digits(each)[:_SHOWN_DIGITS]})"
+        for each in matches
+    )
 
 
 def _given_digits(wish: Wish) -> str | None:

@@ -14,18 +14,21 @@ from lutum_py import (
     NeedsTools,
     Session,
     SuspendTicket,
+    ToolContext,
     ToolRoundPlan,
     Toolset,
+    tool,
     tool_fn,
     visible,
 )
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
+from lutum_py.execution import run_sync
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from tests.instructions import calls
 
 from ..dialects.recordings import RECORDED_DIALECTS, recordings
-from ..round_tools import Shop, approval, gated, needs, opened
+from ..round_tools import Shop, add, approval, gated, needs, opened
 from .conftest import REPOSITORY, Lutum
 from .pages import HOSTILE, LINES, PICTURE, read_page
 
@@ -267,6 +270,41 @@ def test_which_calls_wait_for_which_is_shown(lutum: Lutum, tmp_path: Path) -> No
     texts = {name: (older / name).read_text(encoding="utf-8") for name in known}
     many = {name for name, text in texts.items() if len(json.loads(text)["calls"]) > 1}
     assert told == many != set()
+
+
+PROGRAM = "# one\x1b[2K\rtwo \u202e\nawait refund()\n"
+
+
+@tool_fn(idempotent=True)
+def write(code: str, ctx: ToolContext) -> str:
+    """Ask for a call."""
+    ctx.ask([("write", {"code": "pass"}), ("gone", {})] if "\n" in code else [("add", {"a": 1})])
+
+
+def test_calls_within_calls_are_shown_with_their_path(lutum: Lutum, tmp_path: Path) -> None:
+    """Each says what it stands within, and a program is to be read as lines, all of it seen."""
+
+    class Desk(Toolset):
+        add = tool(add, needs_approval=True)
+        write = tool(write)
+
+    turn = ScriptedModel.tool_calls(("c1", "write", {"code": PROGRAM}))
+    plan = needs(Desk.read_turn(turn)).plan()
+    run_sync(plan, hooks=Desk.HookSet())
+    (tmp_path / "plan.json").write_text(plan.dump_json(), encoding="utf-8")
+    ran = lutum("show", "plan.json")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert "c1/1  write  asking  within c1 write" in lines
+    assert "c1/2  gone  unknown tool  within c1 write" in lines
+    at = lines.index("c1/1/1  add  suspended  within c1 write, c1/1 write")
+    assert lines[at + 1 : at + 3] == ['  {"a":1}', '  final arguments: {"a":1,"b":0}']
+    at = lines.index("  code:")
+    assert lines[at + 1 : at + 3] == [r"  # one\x1b[2K\rtwo \u202e", "  await refund()"]
+    assert "c1/1  write" not in ran.out[: ran.out.index("  code:")]
+    page = lutum("show", "plan.json", "--html", "-").out
+    assert "within c1 write, c1/1 write" in page
+    assert not {"\x1b", "\r", "\u202e"} & {*ran.out, *page}
 
 
 def test_a_final_answer_in_a_plan_is_shown(lutum: Lutum) -> None:
