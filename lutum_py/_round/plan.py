@@ -36,8 +36,8 @@ from .._transcript.transcript import transcript_of
 from ..errors import MisuseError
 from .commit import ResultLike, as_results, ended_within, unfinished
 from .ending import end_round
-from .rows import CallRow, Within, row_of_call, rows_of, within_of
-from .sorted_calls import SortedCalls, outer_of, was_begun
+from .rows import CallRow, Outer, Within, row_of_call, rows_of
+from .sorted_calls import SortedCalls, was_begun
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
@@ -198,7 +198,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return self.suspended
 
     def within(self, call_id: str) -> tuple[Within, ...]:
-        """Say which calls a call stands within, the outermost first: none, for one of the turn.
+        """Say what a call stands within, the outermost first: nothing, for one of the turn.
+
+        That is the calls that asked for it. A call of the turn, which else has none of these, may
+        be that of a program which the provider runs: it stands before them, as `Within("p1",
+        "program", {"code": ...})`.
 
         Args:
             call_id: The id of the call.
@@ -211,7 +215,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 f"There is no call {shorten(call_id)} in this plan. `plan.calls` has the ids of "
                 "all calls."
             )
-        return within_of(outer_of(self, call_id))
+        return Outer.of(self, call_id).named()
 
     # What may run together.
 

@@ -9,15 +9,15 @@ stands there by its size alone where something secret may be in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from .._call.call import AnyToolCall
-from .._call.line import CallStep, Step, answers_in, end_of, moment, said_of, wait_of
+from .._call.line import CallStep, Kept, Step, answers_in, end_of, moment, said_of, wait_of
 from .._call.outcomes import rejected_call
 from .._text.json import size_of
 from .._text.once import ONCE
+from .._transcript.assistant import AssistantTurn, ServerToolItem, callers_of
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .sorted_calls import CallRowState, SortedCalls, issue_in, outer_of, result_in, state_in
@@ -25,12 +25,14 @@ from .sorted_calls import CallRowState, SortedCalls, issue_in, outer_of, result_
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Name a call that another stands within, since it asked for it.
+    """Name a call that another stands within, since it asked for it; or a provider's program.
 
     Attributes:
-        id: The id of the call.
+        id: The id of the call, or of the item that the provider runs.
         tool: The wire name of its tool.
-        arguments: Its final arguments as plain data, secrets masked.
+        arguments: Its final arguments as plain data, secrets masked. Those of a provider's program
+            are what the model gave it, as in `{"code": ...}`, and None where nobody has them: it
+            was begun in an earlier turn, and the round was loaded without its conversation.
     """
 
     id: str
@@ -38,9 +40,45 @@ class Within:
     arguments: Any = field(hash=False)
 
 
-def within_of(outer: Iterable[AnyToolCall]) -> tuple[Within, ...]:
-    """Name the calls that one stands within, the outermost first."""
-    return tuple(Within(each.id, each.name, each.spec.shown(each._written())) for each in outer)
+class Outer(NamedTuple):
+    """What a call stands within.
+
+    Attributes:
+        calls: The calls of the plan, the outermost first.
+        id: The id of the call of the turn that it is, or stands within.
+        turn: The turn.
+        kept: What its calls share, the transcript that it stands behind with it.
+    """
+
+    calls: tuple[AnyToolCall, ...]
+    id: str
+    turn: AssistantTurn
+    kept: Kept
+
+    @classmethod
+    def of(cls, calls: SortedCalls, call_id: str) -> Outer:
+        """Find what a call of a plan stands within."""
+        outer = outer_of(calls, call_id)
+        state = calls._state
+        return cls(outer, outer[0].id if outer else call_id, state.turn, state._kept)
+
+    def named(self) -> tuple[Within, ...]:
+        """Name it all, the outermost first."""
+        caller = callers_of(self.turn).get(self.id)
+        program = () if caller is None else (self._program(caller),)
+        named = (
+            Within(each.id, each.name, each.spec.shown(each._written())) for each in self.calls
+        )
+        return (*program, *named)
+
+    def _program(self, caller: str) -> Within:
+        # A program that calls one tool after the other goes on through several turns.
+        for turn in (self.turn, *reversed(self.kept.transcript or ())):
+            for item in turn.items if isinstance(turn, AssistantTurn) else ():
+                made = item.made_calls(caller) if isinstance(item, ServerToolItem) else None
+                if made is not None:
+                    return Within(caller, *made)
+        return Within(caller, "program", None)
 
 
 class _Line(NamedTuple):
@@ -50,13 +88,13 @@ class _Line(NamedTuple):
         steps: The steps.
         call: The call; None where it could not be read.
         metadata: What the model sent.
-        outer: The calls that it stands within, the outermost first.
+        outer: What it stands within.
     """
 
     steps: tuple[Step, ...]
     call: AnyToolCall | None
     metadata: ToolMetadata
-    outer: tuple[AnyToolCall, ...] = ()
+    outer: Outer | None = None
 
     def shown(self) -> tuple[CallStep, ...]:
         if self.call is not None:
@@ -136,11 +174,12 @@ class CallRow:
 
     @property
     def within(self) -> tuple[Within, ...]:
-        """The calls that it stands within, the outermost first: none, for one of the turn.
+        """What it stands within, the outermost first: see `plan.within`.
 
         As `steps`, no part of equality, nor of `model_dump`.
         """
-        return () if self._line is None else within_of(self._line.outer)
+        outer = None if self._line is None else self._line.outer
+        return () if outer is None else outer.named()
 
     def model_dump(self) -> dict[str, Any]:
         """Give the row as plain data; of a result, its status and what the model reads of it."""
@@ -163,7 +202,7 @@ def row_at(calls: SortedCalls, asked: ToolMetadata) -> CallRow:
 
 
 def _row(calls: SortedCalls, asked: ToolMetadata, line: tuple[Step, ...]) -> CallRow:
-    call, outer = calls._call(asked.id), outer_of(calls, asked.id)
+    call, outer = calls._call(asked.id), Outer.of(calls, asked.id)
     if call is not None:
         return row_of_call(call, line=line, outer=outer)
     # Where the places of secrets cannot be told, as in what does not fit, there is its size alone.
@@ -179,7 +218,7 @@ def row_of_call(
     result: ToolResult | None = None,
     *,
     line: tuple[Step, ...] | None = None,
-    outer: tuple[AnyToolCall, ...] = (),
+    outer: Outer | None = None,
 ) -> CallRow:
     """Give the row of a call.
 
@@ -188,7 +227,7 @@ def row_of_call(
         state: Where the plan has it, where that plan is elsewhere.
         result: Its result, where that plan was told of it.
         line: Its line as it was at some moment; by default as it is.
-        outer: The calls that it stands within.
+        outer: What it stands within.
     """
     line = call._line if line is None else line
     proposed = call.spec.shown_text(call.metadata.arguments)
@@ -211,7 +250,7 @@ def row_of_line(
     *,
     call: AnyToolCall | None = None,
     state: CallRowState | None = None,
-    outer: tuple[AnyToolCall, ...] = (),
+    outer: Outer | None = None,
 ) -> CallRow:
     """Give the row that a line tells; see `CallRow`.
 
@@ -222,7 +261,7 @@ def row_of_line(
         arguments: The final ones, as they may be shown.
         call: The call, where it could be read and its tool is known.
         state: Where the plan has it, where that plan is elsewhere.
-        outer: The calls that it stands within.
+        outer: What it stands within.
     """
     state, issue = state or state_in(line), issue_in(line)
     by, reason, result = *_why_in(line, state), result_in(line)

@@ -55,15 +55,24 @@ class RefusalItem(_Worded):
 
 @dataclass(frozen=True, slots=True, init=False)
 class ToolCallItem:
-    """A tool call that the program has to answer."""
+    """A tool call that the program has to answer.
+
+    Attributes:
+        metadata: The call.
+        caller: The id of the item that made it, which a provider runs: a program of the model's;
+            None where the model made the call itself.
+    """
 
     metadata: ToolMetadata
+    caller: str | None = None
 
-    def __init__(self, metadata: ToolMetadata) -> None:
+    def __init__(self, metadata: ToolMetadata, caller: str | None = None) -> None:
         _set_metadata(self, metadata)  # as `ToolMetadata` does
+        _set_caller(self, caller)
 
 
 _set_metadata: Any = vars(ToolCallItem)["metadata"].__set__
+_set_caller: Any = vars(ToolCallItem)["caller"].__set__
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,25 @@ class ServerToolItem:
             raise MisuseError.of_field("ServerToolItem", "kind", "a text", self.kind)
         if not isinstance(self.payload, Mapping):
             raise MisuseError.of_field("ServerToolItem", "payload", "a mapping", self.payload)
+
+    def made_calls(self, caller: str) -> tuple[str, Any] | None:
+        """Say what made calls, if this is it: its name, and what it was given.
+
+        Args:
+            caller: The id that the calls give, see `ToolCallItem`.
+
+        Example:
+            >>> code = {"type": "program", "call_id": "p1", "code": "await find()"}
+            >>> ServerToolItem("program", code).made_calls("p1")
+            ('program', {'code': 'await find()'})
+        """
+        payload = self.payload
+        if caller not in (payload.get("call_id"), payload.get("id")):
+            return None
+        if "code" in payload:
+            return self.kind, {"code": payload["code"]}
+        # What it came to says its id as well.
+        return (payload.get("name", self.kind), payload["input"]) if "input" in payload else None
 
 
 AssistantItem: TypeAlias = TextItem | ReasoningItem | RefusalItem | ToolCallItem | ServerToolItem
@@ -362,7 +390,7 @@ def with_calls(
         change: Gives what is to stand for a call.
     """
     items = tuple(
-        ToolCallItem(change(item.metadata)) if isinstance(item, ToolCallItem) else item
+        ToolCallItem(change(item.metadata), item.caller) if isinstance(item, ToolCallItem) else item
         for item in turn.items
     )
     if items == turn.items:
@@ -377,6 +405,15 @@ def with_calls(
         payload=turn.payload,
         cut_off=turn.cut_off,
     )
+
+
+def callers_of(turn: AssistantTurn) -> dict[str, str]:
+    """Give the callers of the calls that no model made itself, by the ids of the calls."""
+    return {
+        item.metadata.id: item.caller
+        for item in turn.items
+        if isinstance(item, ToolCallItem) and item.caller is not None
+    }
 
 
 _WITH_TEXT: dict[str, Any] = {
@@ -405,7 +442,8 @@ def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
 
 def _dump_part(part: AssistantItem) -> dict[str, Any]:
     if isinstance(part, ToolCallItem):
-        return {"type": "tool_call", **dump_metadata(part.metadata)}
+        called = {} if part.caller is None else {"caller": part.caller}
+        return {"type": "tool_call", **dump_metadata(part.metadata), **called}
     if isinstance(part, ServerToolItem):
         return {"type": "server_tool", "kind": part.kind, "payload": dict(part.payload)}
     return {"type": _KIND_OF[type(part)], "text": part.text}
@@ -438,6 +476,11 @@ def load_turn(saved: Saved) -> AssistantTurn:
     if said is not None:
         try:
             check_payload(turn, said)
+            # Texts of earlier releases say no callers.
+            if callers_of(turn).items() - callers_of(said).items():
+                raise ValueError(
+                    "the calls of the turn have other callers than those of its payload"
+                )
         except ValueError as error:
             raise saved.wrong("payload", str(error)) from None
     return turn
@@ -449,7 +492,7 @@ def _load_part(saved: Saved) -> AssistantItem:
         part: AssistantItem = _WITH_TEXT[kind](saved.get("text", str))
         return part
     if kind == "tool_call":
-        return ToolCallItem(load_metadata(saved))
+        return ToolCallItem(load_metadata(saved), saved.get("caller", str, None))
     if kind == "server_tool":
         return ServerToolItem(saved.get("kind", str), saved.inner("payload").data)
     raise saved.wrong("type", f"{kind!r} is no known part of a turn")

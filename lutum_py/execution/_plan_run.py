@@ -19,8 +19,8 @@ from .._round.commit import check_shown
 from .._round.events import CallEventKind, OnEvent, tell_asked, tell_row
 from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan
-from .._round.rows import row_of_call
-from .._round.sorted_calls import CallRowState, outer_of
+from .._round.rows import Outer, row_of_call
+from .._round.sorted_calls import CallRowState
 from .._schema.touch import meet
 from .._text.json import shorten
 from ..errors import MisuseError
@@ -187,5 +187,5 @@ class PlanRun:
         self, kind: CallEventKind, call: AnyToolCall, state: CallRowState | None = None
     ) -> None:
         if self.on_event is not None:
-            row = row_of_call(call, state, outer=outer_of(self.plan, call.id))
+            row = row_of_call(call, state, outer=Outer.of(self.plan, call.id))
             tell_row(self.on_event, kind, row)

@@ -31,7 +31,7 @@ from ..._transcript.stream_events import (
     arguments_delta,
 )
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place, own_id, text_or_none
+from .._wire.reading import Place, caller_of, own_id, text_or_none
 
 Delta = type[TextDelta | ReasoningDelta]
 
@@ -173,7 +173,8 @@ class BlockStream(StreamReader):
                 if not state.is_open and not isinstance(fields.get("input"), str):
                     _, call_id, name = state.call
                     text = Place(self.dialect, fields).written_at("input", "{}")
-                    items.append(ToolCallItem(ToolMetadata(id=call_id, name=name, arguments=text)))
+                    call = ToolMetadata(id=call_id, name=name, arguments=text)
+                    items.append(ToolCallItem(call, caller_of(fields)))
             elif state.says is not None:
                 key, delta = state.says
                 said = text_or_none(fields.get(key))

@@ -278,6 +278,19 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
     return place
 
 
+def caller_of(call: Mapping[str, Any]) -> str | None:
+    """Give the id of the item that made a call; None where the model made it itself.
+
+    Example:
+        >>> caller_of({"caller": {"type": "program", "caller_id": "p1"}})
+        'p1'
+    """
+    caller = call.get("caller")
+    if not is_mapping(caller):
+        return None
+    return text_or_none(caller.get("caller_id")) or text_or_none(caller.get("tool_id"))
+
+
 def own_id(response_id: str | None, index: int, name: str) -> str:
     """Make the id of a call that a host sent without one.
 

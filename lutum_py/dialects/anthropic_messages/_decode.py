@@ -22,7 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id
+from .._wire.reading import UNKNOWN_EVENTS, Place, caller_of, count_at, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
@@ -102,7 +102,7 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
             # reasoning stands here. It goes back from the payload.
             yield ReasoningItem("")
         elif kind == "tool_use":
-            yield ToolCallItem(_call(block, index, response_id))
+            yield ToolCallItem(_call(block, index, response_id), caller_of(block.object()))
             index += 1
         elif kind == "tool_result":
             raise block.error("a tool_result is the program's answer to a call, and no model's")

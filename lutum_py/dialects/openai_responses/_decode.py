@@ -22,7 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id
+from .._wire.reading import UNKNOWN_EVENTS, Place, caller_of, count_at, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
@@ -122,7 +122,8 @@ def items_of_output(output: Iterable[Place], response_id: str | None) -> Iterato
     for item in output:
         kind = item.text_at("type") or "message"
         if is_call(item.object()):
-            yield ToolCallItem(metadata_of(item, kind, calls, response_id))
+            call = metadata_of(item, kind, calls, response_id)
+            yield ToolCallItem(call, caller_of(item.object()))
             calls += 1
         elif kind == "message":
             yield from _message(item)
