@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from ._bedrock import Bedrock, ConverseClient
     from ._gemini import Gemini, GenerateClient
     from ._loss_report import LossWarning
-    from ._openai_chat import ChatClient, OpenAIChat
-    from ._openai_responses import OpenAIResponses, ResponsesClient
+    from ._openai import ChatClient, OpenAIChat, OpenAIResponses, ResponsesClient
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
@@ -40,8 +39,7 @@ else:
             "models._bedrock": ("Bedrock", "ConverseClient"),
             "models._gemini": ("Gemini", "GenerateClient"),
             "models._loss_report": ("LossWarning",),
-            "models._openai_chat": ("ChatClient", "OpenAIChat"),
-            "models._openai_responses": ("OpenAIResponses", "ResponsesClient"),
+            "models._openai": ("ChatClient", "OpenAIChat", "OpenAIResponses", "ResponsesClient"),
         },
     )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from .._transcript.request import TurnRequest
 from ..dialects import anthropic_messages
 from ._create_model import CreateModel
-from ._prepared import DialectModule, PreparedBody
+from ._prepared import PreparedBody
 
 
 class MessagesClient(Protocol):
@@ -50,7 +50,8 @@ class Anthropic(CreateModel):
         'At most 4096 tokens'
     """
 
-    _dialect: ClassVar[DialectModule] = anthropic_messages
+    _dialect = anthropic_messages.DIALECT
+    _reader = anthropic_messages.StreamDecoder
     _clients = ("anthropic.Anthropic", "anthropic.AsyncAnthropic")
     _required = frozenset({"max_tokens", "messages"})
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from asyncio import to_thread
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from .._text.json import is_mapping
 from ..dialects import bedrock_converse
-from ._prepared import DialectModule, PreparedBody
+from ._prepared import PreparedBody
 from ._sdk_model import Methods, SdkModel
 
 _META: Final = "ResponseMetadata"
@@ -58,7 +58,8 @@ class Bedrock(SdkModel):
         'nova-x greets you'
     """
 
-    _dialect: ClassVar[DialectModule] = bedrock_converse
+    _dialect = bedrock_converse.DIALECT
+    _reader = bedrock_converse.StreamDecoder
     _clients = ("boto3.client", "boto3.Session.client")
 
     def __init__(self, client: ConverseClient, model: str, *, strict: bool = False) -> None:

@@ -8,11 +8,11 @@ calls no function, and asks for no continuation of an answer.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final, Protocol
 
 from .._transcript.request import TurnRequest
 from ..dialects import gemini_generate_content
-from ._prepared import DialectModule, PreparedBody
+from ._prepared import PreparedBody
 from ._sdk_model import Methods, SdkModel
 
 # The SDK asks for some content; the body has the real one.
@@ -60,7 +60,8 @@ class Gemini(SdkModel):
         'Hello you!'
     """
 
-    _dialect: ClassVar[DialectModule] = gemini_generate_content
+    _dialect = gemini_generate_content.DIALECT
+    _reader = gemini_generate_content.StreamDecoder
     _clients = ("google.genai.Client", "google.genai.Client")
 
     def __init__(self, client: GenerateClient, model: str, *, strict: bool = False) -> None:

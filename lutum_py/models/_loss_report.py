@@ -24,34 +24,23 @@ class LossWarning(UserWarning):
     """The model does not see, or is not asked for, a part of what the request says."""
 
 
-class LossReport:
-    """Remember the losses of one model's requests, and report each when it is first met.
+def report(losses: Iterable[Loss], known: dict[Loss, None]) -> None:
+    """Report each loss that is not known yet, and make it known.
 
     Example:
-        >>> report = LossReport()
-        >>> report.add([Loss("tools.add.properties.a", "maximum is not enforced")])
-        >>> [str(loss) for loss in report.losses]
+        >>> known = {}
+        >>> report([Loss("tools.add.properties.a", "maximum is not enforced")], known)
+        >>> [str(loss) for loss in known]
         ['tools.add.properties.a: maximum is not enforced']
     """
-
-    def __init__(self) -> None:
-        self._losses: dict[Loss, None] = {}
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Every loss so far, in the order in which they were met."""
-        return tuple(self._losses)
-
-    def add(self, losses: Iterable[Loss]) -> None:
-        """Report those that are new."""
-        for loss in losses:
-            if loss in self._losses:
-                continue
-            self._losses[loss] = None
-            if loss.where.startswith(_OF_SCHEMAS):
-                _LOG.info("%s", visible(str(loss)))
-            else:
-                warnings.warn(visible(str(loss)), LossWarning, stacklevel=_level_of_the_user())
+    for loss in losses:
+        if loss in known:
+            continue
+        known[loss] = None
+        if loss.where.startswith(_OF_SCHEMAS):
+            _LOG.info("%s", visible(str(loss)))
+        else:
+            warnings.warn(visible(str(loss)), LossWarning, stacklevel=_level_of_the_user())
 
 
 def _level_of_the_user() -> int:

@@ -10,42 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Self
 
-from .._schema.definition import ToolDef
 from .._schema.stand_in import stand_in
 from .._transcript.assistant import AssistantTurn, with_calls
 from .._transcript.metadata import ToolMetadata
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import CallCompleted, StreamEvent
-from ..dialects._schema.compiler import CompiledSchema
-from ..dialects._stream.streaming import StreamReader
-from ..dialects._wire.losses import EncodedRequest, Loss
+from ..dialects._dialect import Dialect
+from ..dialects._wire.losses import Loss
 from ..dialects._wire.other_model import ModelNames
 
 Decoder = Callable[[Any], Any]
-
-_NO_DECODERS: Final[Mapping[str, Decoder]] = {}
-
-
-class DialectModule(Protocol):
-    """What a model needs of a module of `lutum_py.dialects`."""
-
-    @property
-    def NAME(self) -> str: ...  # noqa: N802 (as the modules have it)
-    @property
-    def StreamDecoder(self) -> Callable[[], StreamReader]: ...  # noqa: N802 (the same)
-    def compile(self, definition: ToolDef, /, *, strict: bool = False) -> CompiledSchema: ...
-    def decode(self, response: Mapping[str, Any], /) -> AssistantTurn: ...
-    def encode_request(
-        self,
-        request: TurnRequest,
-        /,
-        *,
-        strict: bool = False,
-        model: ModelNames = None,
-        native_search: bool = False,
-    ) -> EncodedRequest: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +40,32 @@ class PreparedBody:
     losses: tuple[Loss, ...]
     decoders: Mapping[str, Decoder]
 
+    @classmethod
+    def of(
+        cls,
+        dialect: Dialect[Any],
+        request: TurnRequest,
+        strict: bool,
+        model: ModelNames,
+        native_search: bool,
+    ) -> Self:
+        """Make the body of a request, as `dialect.encode_request` does.
+
+        Raises:
+            ToolDefinitionError: A tool has no form in the dialect, or none in its strict mode.
+        """
+        encoded = dialect.encode_request(
+            request, strict=strict, model=model, native_search=native_search
+        )
+        decoders = {
+            name: dialect.compile(each, strict=True).decoder
+            for each in (request.tools if strict else ())
+            # The call comes back under the name that went out, which the dialect may or may not
+            # have turned back by then.
+            for name in (stand_in(each.name), each.name)
+        }
+        return cls(dict(encoded), request.extra, encoded.losses, decoders)
+
     def turn(self, turn: AssistantTurn) -> AssistantTurn:
         """Give a turn with its calls in the author's form."""
         return with_calls(turn, self._call)
@@ -77,40 +79,3 @@ class PreparedBody:
     def _call(self, call: ToolMetadata) -> ToolMetadata:
         decoder = self.decoders.get(call.name)
         return call if decoder is None else replace(call, arguments=decoder(call.arguments))
-
-
-def prepare(
-    dialect: DialectModule,
-    request: TurnRequest,
-    *,
-    strict: bool,
-    model: ModelNames,
-    native_search: bool,
-) -> PreparedBody:
-    """Make the body of a request.
-
-    Args:
-        dialect: The dialect.
-        request: What is asked of the model.
-        strict: Whether tools are offered in strict mode.
-        model: The names of the model that is asked.
-        native_search: Whether deferred tools are sent as such.
-
-    Raises:
-        ToolDefinitionError: A tool has no form in the dialect, or none in its strict mode.
-    """
-    encoded = dialect.encode_request(
-        request, strict=strict, model=model, native_search=native_search
-    )
-    decoders = (
-        {
-            name: dialect.compile(each, strict=True).decoder
-            for each in request.tools
-            # The call comes back under the name that went out, which the dialect may or may not
-            # have turned back by then.
-            for name in (stand_in(each.name), each.name)
-        }
-        if strict
-        else _NO_DECODERS
-    )
-    return PreparedBody(dict(encoded), request.extra, encoded.losses, decoders)

@@ -23,11 +23,12 @@ from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import StreamEvent, TurnFinished
+from ..dialects._dialect import Dialect
 from ..dialects._stream.streaming import StreamReader
 from ..dialects._wire.losses import Loss
 from ..errors import DialectError, MisuseError
-from ._loss_report import LossReport
-from ._prepared import DialectModule, PreparedBody, prepare
+from ._loss_report import report
+from ._prepared import PreparedBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class SdkModel(ABC):
         native_search: Whether deferred tools are sent as such, where the provider knows them.
     """
 
-    _dialect: ClassVar[DialectModule]
+    _dialect: ClassVar[Dialect[Any]]
+    _reader: ClassVar[type[StreamReader]]
     _clients: ClassVar[tuple[str, str]]
     """How the SDK calls its sync client and its async one."""
 
@@ -64,7 +66,7 @@ class SdkModel(ABC):
         # A provider may answer by another name than it was asked by, as `gpt-x-sol` to `gpt-x`.
         self._names: tuple[str, ...] = (model,)
         self.native_search = False
-        self._report = LossReport()
+        self._losses: dict[Loss, None] = {}
         try:
             self._sync, self._async = self._methods(client)
         except AttributeError as error:
@@ -76,7 +78,7 @@ class SdkModel(ABC):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What the requests so far could not carry, each once; see `LossWarning`."""
-        return self._report.losses
+        return tuple(self._losses)
 
     async def respond(self, request: TurnRequest) -> AssistantTurn:
         """Send one request by the async client, and give the turn that comes back.
@@ -131,7 +133,7 @@ class SdkModel(ABC):
 
     async def _stream(self, methods: Methods, request: TurnRequest) -> AsyncIterator[StreamEvent]:
         prepared = self._prepare(request)
-        reader = self._dialect.StreamDecoder()
+        reader = self._reader()
         wire = await methods.streamed(**self._stream_arguments(prepared))
         events = aiter(wire)
         try:
@@ -149,7 +151,7 @@ class SdkModel(ABC):
 
     def _stream_sync(self, methods: Methods, request: TurnRequest) -> Iterator[StreamEvent]:
         prepared = self._prepare(request)
-        reader = self._dialect.StreamDecoder()
+        reader = self._reader()
         wire = methods.streamed(**self._stream_arguments(prepared))
         events = iter(wire)
         try:
@@ -163,14 +165,10 @@ class SdkModel(ABC):
         yield from self._end(prepared, reader)
 
     def _prepare(self, request: TurnRequest) -> PreparedBody:
-        prepared = prepare(
-            self._dialect,
-            request,
-            strict=self.strict,
-            model=self._names,
-            native_search=self.native_search,
+        prepared = PreparedBody.of(
+            self._dialect, request, self.strict, self._names, self.native_search
         )
-        self._report.add(prepared.losses)
+        report(prepared.losses, self._losses)
         return prepared
 
     def _decode(self, prepared: PreparedBody, response: Any) -> AssistantTurn:
@@ -206,7 +204,7 @@ class SdkModel(ABC):
         raise reader._failed(self._unreadable(reader.position, error)) from error
 
     def _unreadable(self, where: str, error: Exception) -> DialectError:
-        name = self._dialect.NAME
+        name = self._dialect.facts.name
         text = f"{name} at {where}: the SDK cannot read it ({shorten(str(error), 400)})."
         return DialectError(text, dialect=name, where=where)
 
