@@ -392,7 +392,7 @@ def limits(*each: int) -> pytest.MarkDecorator:
     )
 
 
-@limits(565, 665, 545, 910)
+@limits(545, 615, 535, 760)
 def test_a_call_is_decoded_in_few_instructions(wire: Wire, limit: int) -> None:
     """A response is read once: a call costs so many instructions, however many there are."""
 
@@ -404,7 +404,7 @@ def test_a_call_is_decoded_in_few_instructions(wire: Wire, limit: int) -> None:
     assert later <= limit
 
 
-@limits(410, 215, 230, 840)
+@limits(410, 215, 215, 720)
 def test_a_delta_is_read_in_few_instructions(wire: Wire, limit: int) -> None:
     """More text in a stream costs so many instructions, however much there was."""
 
@@ -416,7 +416,7 @@ def test_a_delta_is_read_in_few_instructions(wire: Wire, limit: int) -> None:
     assert later <= limit
 
 
-@limits(7800, 8900, 7300, 5300)
+@limits(7800, 8900, 7300, 4200)
 def test_a_short_stream_takes_few_instructions(wire: Wire, limit: int) -> None:
     """An answer of one call costs no more than its few events and the turn in the end."""
     events = [*map(json.dumps, wire.events(Said(calls=(("c1", "search", ARGUMENTS),))))]

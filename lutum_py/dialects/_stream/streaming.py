@@ -53,6 +53,8 @@ class StreamReader(ABC):
         self._reports = CallReports()
         self._pairs = Pairs()
         self._unknown: list[Any] = []
+        # Whether the event was parsed here, so that nobody else can change what it holds.
+        self._is_own = False
 
     def feed(self, event: Mapping[str, Any] | str | bytes) -> list[StreamEvent]:
         """Read one event.
@@ -85,18 +87,15 @@ class StreamReader(ABC):
                     return []
         number = self._number
         self._number = number + 1
+        self._is_own = fields is not event
         try:
-            if fields.__class__ is dict:
-                read = self._quick(fields)
-                if read is not None:
-                    # The parser takes no half of a pair.
-                    is_whole = fields is not event and not self._pairs.waiting
-                    return read if is_whole else self._pairs.of(read)
-                place = Place(self.dialect, fields, None, f"event {number}")
-            else:
-                place = read_event(self.dialect, event, number)
-            said = self._take(place)
-            events = self._pairs.of(self._reports.of(said)) if said else []
+            events = self._quick(fields) if fields.__class__ is dict else None
+            if events is None:
+                said = self._take(read_event(self.dialect, fields, number))
+                events = self._reports.of(said) if said else []
+            # The parser takes no half of a pair.
+            if not self._is_own or self._pairs.waiting:
+                events = self._pairs.of(events)
         except DialectError as error:
             raise self._failed(error) from None
         except TypeError:

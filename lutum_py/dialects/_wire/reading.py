@@ -264,6 +264,8 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
         DialectError: The text is not JSON, or the event is no object.
     """
     place = Place(dialect, event, None, f"event {number}")
+    if event.__class__ is dict:
+        return place
     if isinstance(event, str | bytes):
         try:
             place.value = read_json(event)

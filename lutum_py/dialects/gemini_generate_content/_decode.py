@@ -33,7 +33,6 @@ from ._facts import FACTS, NAME
 _FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})
 _OF_THE_SDK: Final = frozenset({"sdkHttpResponse", "automaticFunctionCallingHistory", "parsed"})
 _BYTES: Final = frozenset({"thoughtSignature", "data"})
-_SPECIAL: Final = _FREE | _OF_THE_SDK | _BYTES
 _SNAKE: Final = re.compile(r"_([a-z0-9])")
 _TO_STANDARD: Final = str.maketrans("-_", "+/")
 _GROUNDING: Final = ("groundingMetadata", "urlContextMetadata")
@@ -41,27 +40,20 @@ _GROUNDING: Final = ("groundingMetadata", "urlContextMetadata")
 
 def tidy(value: Any) -> Any:
     """Copy a payload in the form of the wire: camelCase, without nulls, bytes as base64."""
-    if value.__class__ is dict or is_mapping(value):
-        tidied: dict[str, Any] = {}
+    if value.__class__ is dict and "_" not in "".join(value):  # nearly all objects
+        tidied: dict[str, Any] = value.copy()
         for key, item in value.items():
-            if "_" not in key and key not in _SPECIAL:  # nearly all keys
-                if item.__class__ not in LEAVES:
-                    tidied[key] = tidy(item)
-                elif item is not None:
-                    tidied[key] = item
-                continue
+            if item is None or key in _OF_THE_SDK:
+                del tidied[key]
+            elif item.__class__ not in LEAVES or key in _BYTES:
+                tidied[key] = _tidy_at(key, item)
+        return tidied
+    if is_mapping(value):
+        tidied = {}
+        for key, item in value.items():
             name = _SNAKE.sub(_upper, key) if "_" in key and key not in _FREE else key
-            if item is None or name in _OF_THE_SDK:
-                continue
-            if name in _BYTES and isinstance(item, str):
-                # The SDK dumps base64 with the letters for addresses.
-                tidied[name] = item.translate(_TO_STANDARD)
-            elif item.__class__ in LEAVES:
-                tidied[name] = item
-            elif name in _FREE:
-                tidied[name] = with_nulls(item)
-            else:
-                tidied[name] = tidy(item)
+            if item is not None and name not in _OF_THE_SDK:
+                tidied[name] = _tidy_at(name, item)
         return tidied
     if is_sequence(value):
         return [item if item.__class__ is str else tidy(item) for item in value]
@@ -70,6 +62,15 @@ def tidy(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     return plain(value)
+
+
+def _tidy_at(name: str, item: Any) -> Any:
+    if name in _FREE:
+        return with_nulls(item)
+    if name in _BYTES and isinstance(item, str):
+        # The SDK dumps base64 with the letters for addresses.
+        return item.translate(_TO_STANDARD)
+    return tidy(item)
 
 
 def _upper(match: re.Match[str]) -> str:

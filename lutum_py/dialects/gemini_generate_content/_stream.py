@@ -33,6 +33,8 @@ _IN_CHUNKS: Final = frozenset(
 _CHUNK: Final = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
 _CANDIDATE: Final = frozenset({"content", "index", "finishReason"})
 _CONTENT: Final = frozenset({"role", "parts"})
+_PART: Final = frozenset({"text", "thought", "thoughtSignature", "functionCall"})
+_CALL: Final = frozenset({"id", "name", "args"})
 _NONE: Final[dict[str, Any]] = {}
 
 _JOINED: Final = frozenset({"text", "thought"})
@@ -67,9 +69,10 @@ class StreamDecoder(StreamReader):
         # Plain text that is still to be joined to the parts of the first candidate.
         self._text: list[str] = []
 
-    # Nearly every chunk is one piece of plain text, as {"candidates": [{"content": {"role":
-    # "model", "parts": [{"text": "Hi"}]}, "index": 0}], "usageMetadata": {...}}. Only if all of it
-    # is of the usual class and nothing else stands in it is it taken here; `_take` reads the rest.
+    # Nearly every chunk is one candidate with texts and calls, as {"candidates": [{"content":
+    # {"role": "model", "parts": [{"text": "Hi"}]}, "index": 0}], "usageMetadata": {...}}. Only if
+    # all of it is of the usual class and nothing else stands in it is it taken here, as it stands;
+    # `_take` reads the rest.
     def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
         candidates: Any = fields.get("candidates")
         if candidates.__class__ is not list or len(candidates) != 1 or not fields.keys() <= _CHUNK:
@@ -77,26 +80,29 @@ class StreamDecoder(StreamReader):
         candidate: Any = candidates[0]
         content: Any = candidate.get("content") if candidate.__class__ is dict else None
         parts: Any = content.get("parts") if content.__class__ is dict else None
-        part: Any = parts[0] if parts.__class__ is list and len(parts) == 1 else None
-        text: Any = part.get("text") if part.__class__ is dict and len(part) == 1 else None
         usage: Any = fields.get("usageMetadata", _NONE)
         if not (
-            text.__class__
-            is fields.get("modelVersion", "").__class__
+            parts.__class__ is list
+            and fields.get("modelVersion", "").__class__
             is fields.get("responseId", "").__class__
             is candidate.get("finishReason", "").__class__
             is content.get("role", "").__class__
             is str
             and candidate.get("index", 0) == 0
-            and candidate.keys() <= _CANDIDATE
             and content.keys() <= _CONTENT
             and usage.__class__ is dict
+            and "_" not in "".join(usage)
+            and all(map(_is_usual, parts))
         ):
             return None
         known = self._first
         if known is not None and self._first_number != 0:
             return None
-        usage = tidy(usage)  # first: what cannot be read is to leave nothing behind
+        # First: what cannot be read is to leave nothing behind.
+        if not self._is_own:
+            parts, usage = tidy(parts), tidy(usage)
+        if not candidate.keys() <= _CANDIDATE:
+            candidate = tidy({**candidate, "content": None})
         if known is None:
             known = self._begin(0)
         self._fields.update(fields)  # with candidates, for which the whole ones stand in the end
@@ -105,12 +111,22 @@ class StreamDecoder(StreamReader):
         for key, value in candidate.items():
             if key != "content":
                 known[key] = value
-        self._text.append(text)
-        events: list[StreamEvent] = [TextDelta(text)] if text else []
+        events: list[StreamEvent] = []
+        for index, part in enumerate(parts):
+            if len(part) == 1 and "text" in part:
+                text = part["text"]
+                self._text.append(text)
+                if text:
+                    events.append(TextDelta(text))
+            else:
+                self._settle()
+                where = f"event {self._number - 1}.candidates[0].content.parts[{index}]"
+                self._part(Place(NAME, part, None, where), events)
+                _join(known["content"]["parts"], part)
         if "usageMetadata" in fields:
             self._fields["usageMetadata"] = usage
             events.append(UsageReported(usage_in(usage)))
-        return events
+        return self._reports.of(events) if self._calls else events
 
     def _take(self, event: Place) -> list[StreamEvent]:
         event.raise_error()
@@ -187,6 +203,8 @@ class StreamDecoder(StreamReader):
         if not is_blocked and not (first or {}).get("finishReason"):
             raise BrokenStream("the stream breaks off before a finish reason")
         response = dict(self._fields)
+        if "usageMetadata" in response:
+            response["usageMetadata"] = tidy(response["usageMetadata"])
         if self._candidates:
             response["candidates"] = list(self._candidates.values())
         payload = self._payload(response)
@@ -207,6 +225,21 @@ class StreamDecoder(StreamReader):
         parts: list[Any] = self._first["content"]["parts"] if self._first else []
         items = items_of_parts(Place(NAME, parts).items(), self._response_id)
         return self._neutral(items, self._fields.get("modelVersion"), self._response_id)
+
+
+def _is_usual(part: Any) -> bool:
+    """Tell a part with text or a call that stands there as it is kept."""
+    if part.__class__ is not dict or not part.keys() <= _PART:
+        return False
+    call, signature = part.get("functionCall", _NONE), part.get("thoughtSignature", "")
+    return (
+        part.get("text", "").__class__ is signature.__class__ is str
+        and part.get("thought", True).__class__ is bool
+        and not ("-" in signature or "_" in signature)
+        and call.__class__ is dict
+        and call.keys() <= _CALL
+        and None not in call.values()
+    )
 
 
 def _join(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
