@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Toolset)
 A1 = TypeVar("A1")
+Taken = TypeVar("Taken")
+"""What reading a turn comes to."""
 
 # What is said is kept in two mappings: `_generation` for what goes into the request as it is, such
 # as {"temperature": 0.2, "view": view}, and `_choice` for what the toolset has a say in, such as
@@ -53,7 +55,7 @@ _NOTHING: Mapping[str, Any] = {}
 _OPTIONAL = ToolRequirement.optional()
 
 
-class _Builder(ABC):
+class _Builder(ABC, Generic[Taken]):
     """What both builders can say."""
 
     __slots__ = ("_generation", "_model", "_session")
@@ -155,7 +157,7 @@ class _Builder(ABC):
         """
         return self.prepare().request
 
-    async def collect(self) -> Any:
+    async def collect(self) -> Taken:
         """Send the request, and read the turn that comes back.
 
         Returns:
@@ -171,9 +173,10 @@ class _Builder(ABC):
         respond = getattr(self._model, "respond", None)
         if respond is None:
             raise _no_model(self._model, "respond")
-        return prepared.take(await respond(prepared.request))
+        taken: Taken = prepared.take(await respond(prepared.request))
+        return taken
 
-    def collect_sync(self) -> Any:
+    def collect_sync(self) -> Taken:
         """Do the same from sync code.
 
         Raises:
@@ -183,13 +186,14 @@ class _Builder(ABC):
         respond = getattr(self._model, "respond_sync", None)
         if respond is None:
             raise _no_model(self._model, "respond_sync")
-        return prepared.take(respond(prepared.request))
+        taken: Taken = prepared.take(respond(prepared.request))
+        return taken
 
-    def stream(self) -> TurnStream[Any]:
+    def stream(self) -> TurnStream[Taken]:
         """Send the request when iteration starts, and give the turn's events as they come."""
         return TurnStream(self._model, self.prepare())
 
-    def stream_sync(self) -> SyncTurnStream[Any]:
+    def stream_sync(self) -> SyncTurnStream[Taken]:
         """Do the same from sync code."""
         return SyncTurnStream(self._model, self.prepare())
 
@@ -236,7 +240,7 @@ def _no_model(model: Any, wanted: str) -> MisuseError:
     )
 
 
-class Turn(_Builder):
+class Turn(_Builder[NeedsTools[Toolset] | Finished]):
     """A turn that offers no tools, until `.tools(...)` offers some."""
 
     __slots__ = ()
@@ -261,13 +265,6 @@ class Turn(_Builder):
         """Ask for a final answer of a type; see `TurnWithTools.answer`."""
         return self.tools(Toolset).answer(answer)
 
-    if TYPE_CHECKING:
-
-        async def collect(self) -> NeedsTools[Toolset] | Finished: ...
-        def collect_sync(self) -> NeedsTools[Toolset] | Finished: ...
-        def stream(self) -> TurnStream[NeedsTools[Toolset] | Finished]: ...
-        def stream_sync(self) -> SyncTurnStream[NeedsTools[Toolset] | Finished]: ...
-
     def prepare(self) -> Prepared:
         """Work out the request."""
         items, generation = self._items()
@@ -275,7 +272,7 @@ class Turn(_Builder):
         return Prepared(self._session, Toolset, Toolset._offer.all, request, False)
 
 
-class _Offering(_Builder, Generic[T]):
+class _Offering(_Builder[Taken], Generic[T, Taken]):
     """What a turn with tools can say."""
 
     __slots__ = ("_choice", "_toolset")
@@ -408,7 +405,7 @@ def _with_answer(
     return (*tools[:always], answer, *tools[always:])
 
 
-class TurnWithTools(_Offering[T]):
+class TurnWithTools(_Offering[T, NeedsTools[T] | Finished], Generic[T]):
     """A turn that offers tools."""
 
     __slots__ = ()
@@ -433,22 +430,8 @@ class TurnWithTools(_Offering[T]):
         make: Any = TurnWithAnswer
         return make(self._session, self._model, self._generation, self._toolset, chosen)
 
-    if TYPE_CHECKING:
 
-        async def collect(self) -> NeedsTools[T] | Finished: ...
-        def collect_sync(self) -> NeedsTools[T] | Finished: ...
-        def stream(self) -> TurnStream[NeedsTools[T] | Finished]: ...
-        def stream_sync(self) -> SyncTurnStream[NeedsTools[T] | Finished]: ...
-
-
-class TurnWithAnswer(_Offering[T], Generic[T, A1]):
+class TurnWithAnswer(_Offering[T, NeedsTools[T, A1] | Finished[A1] | NoAnswer], Generic[T, A1]):
     """A turn that asks for a final answer of a type."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        async def collect(self) -> NeedsTools[T, A1] | Finished[A1] | NoAnswer: ...
-        def collect_sync(self) -> NeedsTools[T, A1] | Finished[A1] | NoAnswer: ...
-        def stream(self) -> TurnStream[NeedsTools[T, A1] | Finished[A1] | NoAnswer]: ...
-        def stream_sync(self) -> SyncTurnStream[NeedsTools[T, A1] | Finished[A1] | NoAnswer]: ...
