@@ -671,11 +671,16 @@ class CallState:
 
     @property
     def digest(self) -> str:
-        """A digest of the tool, its schema and the final arguments."""
+        """A digest of the tool, its schema and the final arguments.
+
+        One that stands within another call is told by its id as well: what is decided about
+        `c1/2` says nothing of `c1/3` with the same arguments.
+        """
         return self._digest_of(self.final_arguments)
 
     def _digest_of(self, arguments: Any) -> str:
-        return digest_of([self.name, self.selector.definition.digest, arguments])
+        path = [] if self._line[0].by is None else [self.id]
+        return digest_of([self.name, self.selector.definition.digest, arguments, *path])
 
     @property
     def idempotency_key(self) -> str:

@@ -132,6 +132,7 @@ class _ContextFields:
     suspension_id: str | None
     suspension_reason: str | None
     _call: CallLike | None
+    _inner: Inner | None
     _sink: Sink | None
     _sink_failed: bool
     __slots__ = tuple(__annotations__)
@@ -176,6 +177,7 @@ class ToolContext(Immutable, _ContextFields):
         ticket: SuspendTicket | None = None,
         suspension_id: str | None = None,
         suspension_reason: str | None = None,
+        inner: Inner | None = None,
     ) -> Self:
         """Put a context together by hand; `for_call` takes the first half from a call.
 
@@ -191,6 +193,7 @@ class ToolContext(Immutable, _ContextFields):
             ticket: What that decision answers.
             suspension_id: The id of the suspension that it answers.
             suspension_reason: Why the call had been suspended.
+            inner: What the tool comes back to, as after `ask`, in a test of it.
         """
         if sink is not None and iscoroutinefunction(sink):
             raise MisuseError(
@@ -210,6 +213,7 @@ class ToolContext(Immutable, _ContextFields):
         self.suspension_id = suspension_id
         self.suspension_reason = suspension_reason
         self._call = None
+        self._inner = inner
         self._sink = sink
         self._sink_failed = False
         self.has_failed = False
@@ -300,6 +304,7 @@ class ToolContext(Immutable, _ContextFields):
             ticket=self.ticket,
             suspension_id=self.suspension_id,
             suspension_reason=self.suspension_reason,
+            inner=self._inner,
         )
         made._put(_call=self._call)
         return made
@@ -414,8 +419,8 @@ class ToolContext(Immutable, _ContextFields):
 
         That of the last time, with the `state` that was left then.
         """
-        inner: Inner | None = getattr(self._call, "_inner", None)
-        return inner
+        made: Inner | None = getattr(self._call, "_inner", None)
+        return made if self._inner is None else self._inner
 
     def ask(self, calls: CallsAsked, state: InnerState | None = None) -> NoReturn:
         """Leave the tool until others were called: each is a call of the same plan.
@@ -432,7 +437,7 @@ class ToolContext(Immutable, _ContextFields):
 
         Raises:
             ToolAsks: Always, but for no calls.
-            MisuseError: There are no calls.
+            MisuseError: There are no calls, or it is none of these.
 
         >>> from lutum_py.context import ToolAsks
         >>> try:
@@ -444,7 +449,14 @@ class ToolContext(Immutable, _ContextFields):
         # A round has the calls that can be run; its turn has all.
         asked: Any = getattr(getattr(calls, "turn", calls), "tool_calls", calls)
         if not is_sequence(asked):
-            calls = asked = tuple(asked)
+            try:
+                calls = asked = tuple(asked)
+            except TypeError:
+                raise MisuseError(
+                    f"Tool `{self.tool_name}` (call {self.call_id!r}) asks for {shorten(asked)}. "
+                    'Pass pairs of a tool and its arguments, as in `ctx.ask([("search", {"query": '
+                    '"Oslo"})])`, a round or a turn.'
+                ) from None
         if not asked:
             raise MisuseError(
                 f"Tool `{self.tool_name}` (call {self.call_id!r}) asks for no calls. Pass at least "

@@ -140,4 +140,4 @@ def _answer(result: ToolResult) -> Answer:
     if result.is_success:
         return {"return_value": result.output}
     raises = _RAISES.get(result.code or "") or _RAISES.get(result.status, "RuntimeError")
-    return {"exc_type": raises, "message": result.model_text}
+    return {"exc_type": raises, "message": result.rejection_reason or result.model_text}

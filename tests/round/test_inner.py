@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,20 +30,21 @@ from lutum_py import (
     tool_fn,
     toolset,
 )
-from lutum_py.context import Inner, ToolAsks
+from lutum_py.context import CancellationToken, Inner, ToolAsks
 from lutum_py.errors import (
     CommitError,
     HookError,
     LifecycleError,
     MissingResult,
     MisuseError,
+    ResumeError,
     RoundClosedError,
 )
 from lutum_py.execution import AskingCall, execute, run
 from lutum_py.sinks import CallEvent
 from lutum_py.testing import ScriptedModel
 from lutum_py.window import ResultCap
-from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states, step
+from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states, step, steps
 
 
 class Nothing(BaseModel):
@@ -210,6 +212,9 @@ def test_an_approval_within_is_about_that_call_alone() -> None:
     pays: Any = ("pay", {"cents": 5})
     plan = begun(asks([pays, pays]), toolset=Asking).apply_hooks_sync(let_pass)
     first, second = plan.suspended
+    readdressed = replace(first.approve(), call_id=second.call.id, ticket=None)
+    with pytest.raises(ResumeError, match="it carries digest"):
+        plan.resume(readdressed)
     plan.resume(first.approve())
     assert states(plan) == {"c1": "asking", "c1/1": "pending", "c1/2": "suspended"}
     plan.resume(second.cancel("too much"))
@@ -385,6 +390,7 @@ class Raising(dict[str, Any]):
 UNFIT: list[tuple[Any, str]] = [
     ([("note", Raising(text="a"))], "no items today"),
     ([], "asks for no calls"),
+    (5, "asks for 5. Pass pairs"),
     ({"note": 1}, "Pass pairs"),
     (["x"], "Pass pairs"),
     ([("note", 5)], "dict of arguments"),
@@ -574,6 +580,16 @@ def test_leaving_a_tool_by_hand_is_an_exception() -> None:
     assert (caught.value.state, caught.value.calls) == ("1", [("note", {"text": "a"})])
     assert Inner(None, ()).rounds == ()
     plan.discard()
+
+
+def test_a_context_made_by_hand_may_come_back_to_something() -> None:
+    """A tool is tried without a plan: with what it left, and the results that it asked for."""
+    asked = ("note", {"text": "a"})
+    result = ToolResult(id="1", name="note", arguments="{}", result='"noted a"')
+    inner = Inner("1", ((result,),))
+    context = ToolContext("c1", "steps", inner=inner).with_cancellation(CancellationToken())
+    assert context.inner is inner
+    assert steps([[asked]], context) == [["1 success"]]
 
 
 def test_a_person_who_answers_in_the_place_of_a_tool_within_is_heard() -> None:
