@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-LARGEST_CIRCLE: Final = 3
+LARGEST_CIRCLE: Final = 4
 
 SLOW: Final = {
     "anthropic": "an SDK",
@@ -179,7 +179,7 @@ def known(name: str, listed: dict[str, str]) -> str | None:
 
 
 def test_no_circle_is_large() -> None:
-    """No more than three files import each other in a circle, imports for types included."""
+    """No more than four files import each other in a circle, imports for types included."""
     graph = {
         module: {one.target for one in found if one.is_ours and one.target != module}
         for module, found in IMPORTS.items()

@@ -815,7 +815,7 @@ RAW = {
     "_hooks/capability_gate.py": "reads what a dry run was done with",
     "_round/commit.py": "compares them",
     "_round/display.py": "gives them to the funnel, and shows a file to whoever has it",
-    "_round/inner_json.py": "compares them",
+    "_round/plan_json.py": "compares them",
     "_round/read_turn.py": "asks whether there are any",
     "_round/rows.py": "gives them to the funnel",
     "_round/saved_before.py": "reads old plans",

@@ -18,18 +18,11 @@ from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, ToolOutputError
+from .asking import Asking, ask_whole
 from .call_state import CallState
 from .lifecycle import CallStatus
 from .line import Step
-from .outcomes import (
-    Asking,
-    HandledCall,
-    RejectedCall,
-    SuspendedCall,
-    ask_whole,
-    handled_call,
-    suspend,
-)
+from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, suspend
 from .reply import REPLY, Reply, reply_in
 from .steps import Steps, drive, drive_sync
 
@@ -155,8 +148,7 @@ class AnyToolCall(CallState):
                 at = time()
                 self._raw = (line, begun, at if at > begun else begun, result)  # noqa: FURB136 - no call
                 return result
-            self._check_newest()
-            self._end(result.status, detail=result)
+            self._append("ended", said=result.status, detail=result)
         return result
 
     def _of_another_tool(self) -> ToolOutputError:
@@ -217,9 +209,7 @@ class AnyToolCall(CallState):
             MisuseError: The reason is no text.
         """
         _check_text(self, "reason", reason)
-        with ONCE:
-            self._check_newest()
-            self._end("rejected", reason=reason)
+        self._append("ended", said="rejected", reason=reason)
         return RejectedCall(self.metadata, self, reason)
 
     def indeterminate(self, reason: str, *, code: str | None = None) -> ToolResult:
@@ -375,7 +365,6 @@ class AnyToolCall(CallState):
         self._check_asked()
         with ONCE:
             self._check_kept()
-            self._check_newest("begun")
             self._append("begun")
         return invocation
 

@@ -42,6 +42,7 @@ from .line import (
     StepPhase,
     answers_in,
     end_of,
+    leads_to,
     moment,
     newer_than,
     proposed_at,
@@ -54,13 +55,11 @@ if TYPE_CHECKING:
 
     from .._context.inner import Inner
     from .._context.suspension import Decision, SuspendTicket
-    from .._transcript.result import ResultStatus
     from .lifecycle import Stage, StepKind
     from .spec import ToolSpec
 
 _SUSPENDED = STAGES["suspended"]
 _RUNNING = STAGES["running"]
-_CANCELLED = STAGES["cancelled"]
 
 MADE_LATER: Final[Any] = object()
 """Stands for an input that was given away, and is made anew where it is asked for."""
@@ -141,7 +140,7 @@ class CallState:
     def _told(self) -> CallState:
         """The member of the family whose line tells what happened to the call: mostly itself."""
         branch = self._branch
-        if branch is None or branch.era == branch.family.era:
+        if branch is None or branch.era == branch.family.era or branch.is_mine:
             return self
         told: CallState = branch.family.told
         return told
@@ -217,54 +216,40 @@ class CallState:
         except ValueError:
             return None
 
-    def _append(
-        self,
-        kind: StepKind,
-        stage: Stage | None = None,
-        *,
-        at: float | None = None,
-        **said: Unpack[Said],
-    ) -> Step:
-        """Write one step, if the table has it.
+    def _append(self, kind: StepKind, *, at: float | None = None, **said: Unpack[Said]) -> None:
+        """Write one step, if the table has it: all that happens to a call is written here.
+
+        A branch that is being made takes what hooks say of it, whatever happens to the call
+        meanwhile: where that was begun, the branch counts for nothing.
 
         Args:
             kind: What happens.
-            stage: The end that an `ended` leads to.
             at: When, where that was before.
-            said: The other fields of the step.
+            said: The other fields of the step; of an `ended`, `said` is its status.
 
         Raises:
-            LifecycleError: The table lacks it; nothing changed.
+            LifecycleError: The table lacks it, or a newer plan goes on with the call; nothing
+                changed.
         """
         with ONCE:
-            told = self._told
+            told, branch = self._told, self._branch
+            is_mine = branch is not None and branch.is_mine
             steps = told._steps
-            last = steps[-1]
-            if stage is None:
-                stage = last.stage.leads.get(kind)
-                if stage is None:
-                    raise self._refused(kind)
-            elif not last.stage.may_end or (last.stage is _SUSPENDED and stage is not _CANCELLED):
-                raise self._refused(kind, stage.status)
-            phase = said.get("phase")
-            if self._branch is not None and phase is None and kind in _GOES_ON:
+            last, phase = steps[-1], said.get("phase")
+            end = END_OF[said.get("said") or ""] if kind == "ended" else None
+            stage = leads_to(last.stage, kind, end)
+            if is_mine:
+                stage = stage or end or last.stage
+            elif stage is None:
+                raise self._refused(kind, None if end is None else end.status)
+            elif branch is not None and phase is None and kind in _GOES_ON:
                 self._check_newest(kind)
             make = AsksStep if kind == "asks" else Step
             step = make(kind, stage, newer_than(last) if at is None else at, **said)
             told._steps = (*steps, step)
             is_deed = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
-            if is_deed and told._branch is not None:
+            if is_deed and not is_mine and told._branch is not None:
                 told._start_era()
-        return step
-
-    def _decide(self, kind: StepKind, stage: Stage | None = None, **said: Unpack[Said]) -> None:
-        """Write what hooks say on a branch that nobody else has yet: its own line, and no deed."""
-        steps = self._steps
-        last = steps[-1]
-        if stage is None:
-            # Where the call was begun while hooks were asked, this branch counts for nothing.
-            stage = last.stage.leads.get(kind, last.stage)
-        self._steps = (*steps, Step(kind, stage, newer_than(last), **said))
 
     def _start_era(self) -> None:
         """Let the line of this call tell the story, from a deed on; `ONCE` is held."""
@@ -285,7 +270,7 @@ class CallState:
                 told._branch = Branch(Family(told), 0)
             family, era = told._branch.family, told._branch.era
             made = self._alike()
-            made._branch = Branch(family, era, told)
+            made._branch = Branch(family, era, told, is_mine=True)
             family.members.append(made)
         return made
 
@@ -314,10 +299,17 @@ class CallState:
         made._branch = Branch(Family(made), 0, original=self, is_draft=True)
         return made
 
-    def _count(self) -> None:
-        """Let the call that this one branched from know that a newer plan goes on with it."""
-        branch = self._branch
-        assert branch is not None
+    def _close(self, *, counts: bool) -> None:
+        """End the making of a branch, or of a draft.
+
+        Args:
+            counts: Whether a newer plan goes on with it, as the call that it branched from is to
+                know.
+        """
+        assert self._branch is not None
+        branch = self._branch = self._branch._replace(is_mine=False)
+        if not counts:
+            return
         parent = branch.parent
         if branch.era != branch.family.era or not parent._steps[-1].stage.may_begin:
             # A deed came while hooks were asked, so what was decided here is void.
@@ -365,18 +357,9 @@ class CallState:
                 "`plan.resume(decision)`."
             )
         if status.is_terminal:
-            self._append("ended", STAGES[status.value], said=_SAID[status])
+            self._append("ended", said=_SAID[status])
         else:
             self._append(kind[status], said="resume" if kind[status] == "answered" else None)
-
-    def _end(self, status: ResultStatus, **said: Unpack[Said]) -> None:
-        """Let the call meet its end, which it does once.
-
-        Raises:
-            LifecycleError: It has ended already, in the same way too, or waits for a decision.
-        """
-        said["said"] = status
-        self._append("ended", END_OF[status], **said)
 
     def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
         if self._stage.name in _OF_INNER:
@@ -543,8 +526,6 @@ class CallState:
         value: Any,
         by: str | None = None,
         phase: StepPhase | None = None,
-        *,
-        is_mine: bool = False,
     ) -> None:
         """Take another input, which is valid: a step `changed` with all of its data.
 
@@ -552,12 +533,11 @@ class CallState:
             value: The input.
             by: Who changes it.
             phase: In which part of deciding.
-            is_mine: Whether the call is a branch that nobody else has yet.
 
         Raises:
             LifecycleError: The call has begun, waits, or has ended.
         """
-        told = self if is_mine else self._told
+        told = self._told
         arguments = told.spec.arguments
         text = arguments.to_text(value)
         before = None
@@ -565,8 +545,7 @@ class CallState:
             # An input without a JSON form has no text, but is another from here on all the same.
             before = told._text or arguments.to_text(told._input) or b""
         with ONCE:
-            write = told._decide if is_mine else told._append
-            write("changed", by=by, phase=phase, detail=text)
+            told._append("changed", by=by, phase=phase, detail=text)
             if before is not None:
                 first, *others = told._steps
                 told._steps = (first._replace(detail=before), *others)
@@ -801,13 +780,14 @@ class CallState:
         """Make the call anew: with what decided about it, and without what was done."""
         made = self._alike()
         end = end_of(made._steps)
-        made._steps = tuple([step for step in made._steps if step.kind not in _DONE])
-        if made._steps[-1].stage is _SUSPENDED:
+        steps = [step for step in made._steps if step.kind not in _DONE]
+        last = steps[-1]
+        if last.stage is _SUSPENDED:
             raise self._waits()
-        if end is None or end.phase is None:
-            made._decide("again")
-        else:
-            made._decide("again", by=end.by, phase=end.phase)
+        by, phase = (None, None) if end is None or end.phase is None else (end.by, end.phase)
+        stage = last.stage.leads.get("again", last.stage)
+        made._steps = (*steps, Step("again", stage, newer_than(last), by, phase))
+        if phase is not None:
             made._branch = Branch(Family(made), 0)
         return made
 
@@ -868,7 +848,7 @@ class CallState:
             made = self._grow()
             branch = made._branch
             assert branch is not None
-            made._branch = branch._replace(original=branch.parent)
+            made._branch = branch._replace(original=branch.parent, is_mine=False)
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

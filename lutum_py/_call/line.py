@@ -31,7 +31,6 @@ from .lifecycle import STAGES, WITHIN, Stage, StepKind
 if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
     from .._transcript.place import Place
-    from .._transcript.result import ResultStatus
     from .._transcript.transcript import Transcript
 
 StepPhase: TypeAlias = Literal[
@@ -110,7 +109,7 @@ RULED_BY: Final = "rule"
 BY_TOOL: Final = "tool"
 """What a `suspended` says where the tool asks, after it was started; users do not see it."""
 
-END_OF: Final[Mapping[ResultStatus, Stage]] = {
+END_OF: Final[Mapping[str, Stage]] = {
     "success": STAGES["succeeded"],
     "error": STAGES["failed"],
     "indeterminate": STAGES["failed"],
@@ -118,6 +117,21 @@ END_OF: Final[Mapping[ResultStatus, Stage]] = {
     "cancelled": STAGES["cancelled"],
 }
 """The end that each status of a result stands for."""
+
+
+def leads_to(stage: Stage, kind: StepKind, end: Stage | None = None) -> Stage | None:
+    """Give the stage that a step leads to, if the table has it.
+
+    Args:
+        stage: Where the call stands.
+        kind: What happens.
+        end: The end that an `ended` means.
+    """
+    if end is None:
+        return stage.leads.get(kind)
+    # A call that waits was not run, so it can only be given up.
+    is_fit = stage.name != "suspended" or end.name == "cancelled"
+    return end if stage.may_end and is_fit else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +229,7 @@ class Branch(NamedTuple):
         newer: The branch of it that a newer plan holds.
         original: The call that it is a copy of, where it is one: no plan holds it.
         is_draft: Whether it is a copy to decide about, and not the call itself once more.
+        is_mine: Whether it is being made, so that nobody else has it: it shows its own line.
     """
 
     family: Family
@@ -223,6 +238,7 @@ class Branch(NamedTuple):
     newer: Any = None
     original: Any = None
     is_draft: bool = False
+    is_mine: bool = False
 
 
 _NO_TRACES: Final[Mapping[str, str]] = MappingProxyType({})

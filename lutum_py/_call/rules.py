@@ -23,11 +23,10 @@ from .._schema.signature import (
 from .._text.json import is_mapping, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
+from .asking import Asking, ask, ask_function, taken, with_arguments
 from .decisions import Complete, Reject, RunNormally
-from .outcomes import Asking, ask, ask_function
 from .spec import FnSpec, ToolSpec
 from .steps import Steps
-from .taken import taken, with_arguments
 
 if TYPE_CHECKING:
     from .call import AnyToolCall, HookOutcome
@@ -126,10 +125,6 @@ class ArgsRule:
         # may raise, and both are then errors of this rule, under its name.
         said: Any = yield from ask(self.name, self._answer, call, call, shown)
         said = yield from ask(self.name, self._decision, call, call, shown, said)
-        is_changed = not call.spec.arguments.is_fixed and call._changed_text() is not None
-        if said.__class__ is RunNormally and said.input is shown and not is_changed:
-            asking.note(call, self.name, "hook", "run_normally")
-            return call
         wanted = _OF_INPUT if self._invocation is None else _OF_ARGUMENTS
         return taken(self.name, call, said, asking, shown, wanted)
 

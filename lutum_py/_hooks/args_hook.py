@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
+from .._call.asking import with_arguments
 from .._call.decisions import RunNormally
 from .._call.selector import AnySelector
 from .._call.spec import FnSpec
-from .._call.taken import with_arguments
 from .._schema.signature import function_name, signature_of
 from .._text.json import is_mapping, shorten
 from .._text.suggestion import names_for_message

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
+from .._call.asking import Asking
 from .._call.call import AnyToolCall, HookOutcome
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.steps import Steps, drive, drive_sync
@@ -379,7 +380,6 @@ class HookSet(HookPlaces[T]):
 
     def _decision_steps(self, call: AnyToolCall, /) -> Steps[HookOutcome]:
         """Give the steps by which the hooks decide about one call."""
-        from .._call.outcomes import Asking
         from .pipeline import decide  # with `logging`, which is slow to import
 
         asking = Asking()

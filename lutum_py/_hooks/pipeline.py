@@ -12,18 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from time import time
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.call_state import MADE_LATER
-from .._call.decision_log import DecisionKind, is_logged, log
-from .._call.decisions import Complete, RunNormally
-from .._call.lifecycle import NOT_BEGUN, CallStatus
-from .._call.line import Step, new_step, newer_than
-from .._call.outcomes import (
+from .._call.asking import (
     Asking,
-    RejectedCall,
-    SuspendedCall,
+    Verdict,
     ask,
     ask_approval,
     ask_rules,
@@ -31,17 +24,22 @@ from .._call.outcomes import (
     check_answers,
     check_untouched,
     checked_reason,
-    end,
+    given_in,
     hook_error,
     is_answered,
     no_decision,
     raised,
-    rejected_call,
-    suspend,
+    settle,
+    taken,
 )
+from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.call_state import MADE_LATER
+from .._call.decision_log import is_logged, log
+from .._call.decisions import Complete, RunNormally
+from .._call.lifecycle import NOT_BEGUN, CallStatus
+from .._call.line import Step, new_step, newer_than
 from .._call.selector import AnySelector, Selector
 from .._call.steps import Steps
-from .._call.taken import Gated, Settled, answer_with, handle, taken
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._text.once import ONCE
@@ -54,7 +52,7 @@ from .registered_hook import PhaseHooks, RegisteredHook, keyed
 
 _kind_of: Callable[[object], Any] = type
 
-_RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
+_STRICTEST: Final = ("block", "suspend", "complete")
 _NO_HOOKS: list[RegisteredHook] = []
 _RUN = "run_normally"
 _ANY_STATUS = tuple(CallStatus)
@@ -64,10 +62,10 @@ def decide(
     call: AnyToolCall, hooks: Hooks, asking: Asking, *, is_open: bool = False, of: Any = None
 ) -> Steps[HookOutcome]:
     """Send one call through hooks, whatever its status; see `decide_each`."""
-    pending, settled = yield from decide_each(
+    (outcome,) = yield from decide_each(
         (call,), hooks, asking, asked=_ANY_STATUS, is_open=is_open, of=of
     )
-    return pending[0] if pending else settled[0]
+    return outcome
 
 
 def decide_each(
@@ -78,7 +76,7 @@ def decide_each(
     asked: tuple[CallStatus, ...] = NOT_BEGUN,
     is_open: bool = False,
     of: AnyToolCall | None = None,
-) -> Steps[tuple[list[AnyToolCall], list[Settled]]]:
+) -> Steps[list[HookOutcome]]:
     """Send calls through hooks, one after the other.
 
     Args:
@@ -90,13 +88,12 @@ def decide_each(
         of: The call that the only one is a draft of: its before-hooks were asked about both.
 
     Returns:
-        The calls that are still to be run, in order, and what became of the others.
+        Each call that is still to be run, and what became of each other.
     """
     # One generator for a whole round, and in it only what every call passes: an execution hook that
     # lets the call go on as it is. All else is asked of functions below, so that a call without
     # gates, before-hooks and approvals pays for none of them.
-    pending: list[Any] = []
-    settled: list[Any] = []
+    outcomes: list[HookOutcome] = []
     given: Any = hooks
     places: HookPlaces[Any] | None = given if isinstance(hooks, HookPlaces) else None
     notes = asking.notes
@@ -112,15 +109,14 @@ def decide_each(
         steps = each._steps
         stage = steps[-1].stage
         if stage.status not in asked:
-            pending.append(one)
+            outcomes.append(one)
             continue
         if each._text is not None and stage.may_begin:
             each._take_changes()  # no hook is to be blamed for them
             steps = each._steps
         if places is None:
             outcome = yield from ask_whole(each, hooks, asking)
-            outcome = one if outcome is each else outcome
-            (pending if isinstance(outcome, AnyToolCall) else settled).append(outcome)
+            outcomes.append(one if outcome is each else outcome)
             continue
         call = each
         if call.selector is not selector or known is not PhaseHooks.changes:
@@ -156,17 +152,16 @@ def decide_each(
                 continue
             outcome = taken(hook.name, call, decision, asking, shown)
             if not isinstance(outcome, AnyToolCall):
-                settled.append(outcome)
+                outcomes.append(outcome)
                 break
             call = outcome
         else:
             if gates or before or call.selector.asks:
                 outcome = yield from _decide_fully(call, gates, before, asking, is_open, of)
-                outcome = one if outcome is each else outcome
-                (pending if isinstance(outcome, AnyToolCall) else settled).append(outcome)
+                outcomes.append(one if outcome is each else outcome)
             else:
-                pending.append(one if call is each else call)
-    return pending, settled
+                outcomes.append(one if call is each else call)
+    return outcomes
 
 
 def _decide_fully(
@@ -183,15 +178,11 @@ def _decide_fully(
         if not isinstance(ruled, AnyToolCall):
             return ruled
         call = ruled
-    gated: SuspendedCall | RejectedCall | Gated | None = None
-    if gates:
-        gated = yield from _ask_gates(gates, call, asking)
-    if call.selector.asks and (gated is None or isinstance(gated, Gated)):
-        gated = (yield from ask_approval(call, asking)) or gated
-    if isinstance(gated, Gated):
-        return handle(asking.branch(call), gated, "gate")
-    if gated is not None:
-        return gated
+    verdict = (yield from _ask_gates(gates, call, asking)) if gates else None
+    if call.selector.asks and (verdict is None or verdict.said == "complete"):
+        verdict = (yield from ask_approval(call, asking)) or verdict
+    if verdict is not None:
+        return settle(call, verdict, asking)
     # An edit that hooks changed once more waits again: whoever is told of runs is told later.
     if before and not (is_open and call._answers and call._answers[0].digest != call.digest):
         yield from _ask_before(before, call, of)
@@ -245,11 +236,11 @@ def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None
 
 def _ask_gates(
     gates: list[RegisteredHook], call: AnyToolCall, asking: Asking
-) -> Steps[SuspendedCall | RejectedCall | Gated | None]:
+) -> Steps[Verdict | None]:
     """Ask all gates; the strictest answer counts, and among equals the first."""
     answered = call._answer_of(tool=False)
     decision = None if answered is None else answered.decision
-    best: tuple[int, RegisteredHook, Any] | None = None
+    verdicts: list[Verdict] = []
     for gate in gates:
         shown = call._lend()
         given: tuple[Any, ...] = (call.metadata, shown)
@@ -263,14 +254,15 @@ def _ask_gates(
         if answer is None:
             asking.note(call, gate.name, "gate", None)
             continue
-        kind: DecisionKind
         of = _kind_of(answer)
         if of is Block:
-            kind, reason = "block", checked_reason(gate.name, call, answer.reason)
+            reason = checked_reason(gate.name, call, answer.reason)
+            verdict = Verdict("block", gate.name, "gate", reason)
         elif of is Suspend:
-            kind, reason = "suspend", answer.ticket.action
+            ticket = answer.ticket
+            verdict = Verdict("suspend", gate.name, "gate", ticket.action, ticket)
         elif of is Complete or of is ToolResult:
-            kind, reason = "complete", None
+            verdict = Verdict("complete", gate.name, "gate", detail=answer)
         else:
             raise no_decision(
                 gate.name,
@@ -278,28 +270,16 @@ def _ask_gates(
                 answer,
                 "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None",
             )
-        asking.note(call, gate.name, "gate", kind, reason)
-        if kind == "suspend" and is_answered(call, call.digest):
+        asking.note(call, gate.name, "gate", verdict.said, verdict.reason)
+        if verdict.said == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
         # All gates are asked, also behind a Block: each has its say on the line of the call, and
         # none can be kept from a look by who was registered before it.
-        rank = _RANK[of]
-        if best is None or rank < best[0]:
-            best = (rank, gate, answer)
-    if best is None:
-        return None
-    rank, gate, answer = best
-    if rank == 0:
-        made = asking.branch(call)
-        end(made, "rejected", by=gate.name, phase="gate", reason=answer.reason)
-        return rejected_call(made, made._steps[-1])
-    if rank == 1:
-        made = asking.branch(call)
-        return suspend(made, answer.ticket, gate.name, "gate", is_mine=True)
-    if type(answer) is ToolResult:
-        check_answers(gate.name, call, answer)
-        return Gated(gate.name, answer.output, answer)
-    return answer_with(gate.name, call, answer.output)
+        verdicts.append(verdict)
+    best = min(verdicts, key=lambda each: _STRICTEST.index(each.said), default=None)
+    if best is None or best.said != "complete":
+        return best
+    return best._replace(detail=given_in(best.by, call, best.detail))
 
 
 def _check_conversation(gate: RegisteredHook, call: AnyToolCall) -> None:

@@ -194,7 +194,7 @@ def show_results(
     with ONCE:
         for call, result in ends:  # made elsewhere, or by hand: it is the end of the call here, too
             if call._stage.may_end and result.answers(call):
-                call._end(result.status, detail=result)
+                call._append("ended", said=result.status, detail=result)
         for call, name, key, answer in said:
             if call._stage.is_end:
                 put = None if answer is None else "replaced"

@@ -22,10 +22,11 @@ from functools import partial
 from time import time
 from typing import Any, Final, NamedTuple
 
+from .._call.asking import Asking
 from .._call.call import AnyToolCall, Hooks
 from .._call.lifecycle import STAGES
 from .._call.line import Branch, Family, Step, end_of, new_step, said_of
-from .._call.outcomes import Asking, AskingCall, RecoverableToolCallIssue, rejected_call
+from .._call.outcomes import AskingCall, RecoverableToolCallIssue, rejected_call
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
 from .._hooks.pipeline import AfterSaid, after, decide
@@ -402,13 +403,12 @@ def decide_asked(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = No
     asking = Asking()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
     for call in calls.asked:
-        line, draft = call._line, call._alike()
+        line, draft = call._line, asking.draft(call)
         draft._steps = tuple([step._replace(stage=_NEW) for step in line])
-        asking.branches.append(draft)  # what is said goes on its own line
         yield from decide(draft, hooks, asking, is_open=True, of=call)
         asking.settle(counts=False)
         if all(step.kind != "asked" for step in draft._steps):
-            draft._decide("asked", phase="gate", detail=asking)  # there was nobody to ask
+            draft._append("asked", phase="gate", detail=asking)  # there was nobody to ask
         if state_of(draft) == "handled":
             yield from show_to(draft, result_in(draft._line), hooks)
         drafts.append((call, line, draft))

@@ -11,17 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 
+from .._call.asking import Asking, ask_declared
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.lifecycle import CallStatus
 from .._call.line import CallStep, said_of
 from .._call.outcomes import (
-    Asking,
     AskingCall,
     ContinueSuggestion,
     NotEnded,
     RecoverableToolCallIssue,
     SuspendedCall,
-    ask_declared,
 )
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision

@@ -60,8 +60,7 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         if call._stage.is_end and call._stage is not END_OF[result.status]:
             call._append("again")  # it is the result of another try
         if not call._stage.is_end:
-            call._check_newest()
-            call._end(result.status, detail=result)
+            call._append("ended", said=result.status, detail=result)
         call._append("recorded", said=result.status, detail=result)
 
 

@@ -17,9 +17,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from .._call.asking import Asking
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.line import OfEdit, said_of, wait_of
-from .._call.outcomes import Asking, SuspendedCall
+from .._call.outcomes import SuspendedCall
 from .._call.steps import Steps
 from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import decide
@@ -56,11 +57,12 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
         call._append("answered", by=by, said=decision.action, digest=digest, detail=decision)
         if decision.action == "cancel":
             reason = decision.reason or "the call was not approved."
-            call._end("cancelled", by=by, phase="decision", reason=reason)
+            call._append("ended", by=by, phase="decision", said="cancelled", reason=reason)
         elif as_output is not None:
-            call._end("success", by=by, phase="decision", detail=as_output)
+            call._append("ended", by=by, phase="decision", said="success", detail=as_output)
         calls._move(call.id)
-    return calls._became(call)
+    became: HookOutcome = calls._file()[call.id].entry
+    return became
 
 
 _AS_RESULT = ResumeMode.USE_DECISION_AS_TOOL_RESULT
@@ -211,15 +213,14 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
             f"Decision {decision.decision_id!r} comes while an edit of call {call.id!r} of tool "
             f"`{call.name}` is with the hooks. Deliver it again once that one is through."
         )
-    draft = _edited(waiting, decision, decision.edit)
     asking = Asking()
-    asking.branches.append(draft)  # what is said goes on its own line
+    draft = _edited(waiting, decision, decision.edit, asking)
     state._amending |= {call.id}
     try:
         outcome = yield from decide(draft, hooks, asking, is_open=True, of=call)
-        asking.settle(counts=False)
         if isinstance(outcome, AnyToolCall):
             _bind(waiting, draft)
+        asking.settle(counts=False)
     except (ToolInputError, PydanticSerializationError) as error:
         raise HookError(
             f"The hooks gave call {call.id!r} of tool `{call.name}` an input that has no "
@@ -239,10 +240,13 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
         calls._move(call.id)
         calls.note_hooks(hooks)
         calls.change(_askings=(*calls._askings, asking))
-    return calls._became(call)
+    became: HookOutcome = calls._file()[call.id].entry
+    return became
 
 
-def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any]) -> AnyToolCall:
+def _edited(
+    waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any], asking: Asking
+) -> AnyToolCall:
     """Make a draft of the call with the arguments of the edit, approved, and open to hooks.
 
     Raises:
@@ -270,13 +274,13 @@ def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any])
         raise ResumeError(
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
-    draft = call._alike()
+    draft = asking.draft(call)
     kept = draft._kept
     draft._kept = OfEdit(kept.key_begins, kept.place, None, kept.transcript)
     by = decision.decider
-    draft._decide("answered", by=by, said="edit", digest=digest, detail=decision)
+    draft._append("answered", by=by, said="edit", digest=digest, detail=decision)
     if digest != waiting.digest:
-        draft._replace_input(value, by, "decision", is_mine=True)
+        draft._replace_input(value, by, "decision")
     return draft
 
 
@@ -285,7 +289,7 @@ def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
     if draft.digest != draft._answers[0].digest:
         wait = wait_of(waiting.call._line)
         assert wait is not None
-        draft._decide(
+        draft._append(
             "suspended",
             by=wait.by,
             phase=wait.phase,

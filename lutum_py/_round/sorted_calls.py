@@ -20,13 +20,13 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from .._call.call import AnyToolCall, HookOutcome
+from .._call.asking import Asking
+from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord, decisions_in
 from .._call.lifecycle import STAGES, Stage
 from .._call.line import BY_TOOL, END_OF, Kept, Step, new_step, said_of
 from .._call.outcomes import (
     SOURCES,
-    Asking,
     HandledCall,
     RecoverableToolCallIssue,
     RejectedCall,
@@ -591,11 +591,6 @@ class SortedCalls:
             return None
         waiting: SuspendedCall = filed.entry
         return waiting if waiting.call._stage is _SUSPENDED else None
-
-    def _became(self, call: AnyToolCall) -> HookOutcome:
-        """Give what a list has of a call that moved: the call, or what became of it."""
-        became: HookOutcome = self._file()[call.id].entry
-        return became
 
     def begun(self) -> dict[str, str]:
         """Give the tools of the calls that were begun or answered, by call id."""

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, get_args
 
+from .._call.asking import Asking
 from .._call.decision_log import DecisionKind
 from .._call.lifecycle import STAGES, Stage, StepKind
-from .._call.line import BY_TOOL, END_OF, AsksStep, Step, StepPhase, moment, wait_of
-from .._call.outcomes import SOURCES, Asking, IssueReason, RecoverableToolCallIssue
+from .._call.line import BY_TOOL, END_OF, AsksStep, Step, StepPhase, leads_to, moment, wait_of
+from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .._text.json import compact_json, parse_json, shorten
 from .._transcript.metadata import ToolMetadata
@@ -216,15 +217,11 @@ def _next_stage(
 ) -> Stage | None:
     """Give the stage that a step leads to, if the table has it."""
     before = line[-1].stage
-    if kind == "ended":
-        end: Stage = {str(name): stage for name, stage in END_OF.items()}[said or ""]
-        may_end = before.may_end and (before.name != "suspended" or end.name == "cancelled")
-        return end if may_end else None
     if kind == "recorded" and recorded_in(line) is not None:
         return None
     if kind == "asked" and before.is_end and phase != "after":
         return None
-    return before.leads.get(kind)
+    return leads_to(before, kind, END_OF[said or ""] if kind == "ended" else None)
 
 
 def _load_detail(

@@ -162,7 +162,6 @@ def go_on(
     for each in load_line(fresh, call.metadata, behind=call._line):
         call._append(
             each.kind,
-            each.stage if each.kind == "ended" else None,
             by=each.by,
             said=each.said,
             digest=each.digest,

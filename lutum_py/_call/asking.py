@@ -1,0 +1,550 @@
+"""Asking hooks about a call, and taking what they answer into its line.
+
+Hook sets, gates, rules and plain functions answer in types of their own, and what may be answered
+is read where each is asked. From there on there is one way: what was said is noted, and where the
+call does not go on as it is, it gets a branch, with another input (`rewrite`) or an end (`settle`).
+"""
+
+from __future__ import annotations
+
+from time import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from .._schema.signature import function_name
+from .._text.escaping import words_of
+from .._text.json import shorten
+from .._text.once import ONCE
+from .._transcript.result import ToolResult
+from ..errors import HookError
+from .approval_gate import question_about
+from .call_state import CallState
+from .decisions import Complete, Reject, RunNormally
+from .line import ASKED_BY, RULED_BY, Branch, Family, Step, StepPhase, new_step
+from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, suspend
+from .steps import Steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .call import AnyToolCall, HookOutcome
+    from .decision_log import DecisionKind
+    from .spec import ToolSpec
+
+Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
+"""A call that is not to be run, or not yet."""
+
+_ITS_OWN: Final[Any] = object()
+_WANTED: Final = "RunNormally(input), Complete(output) or Reject(reason)"
+
+
+class Asking:
+    """One time that hooks are asked about calls: what they said is written when all were asked.
+
+    A call that passes keeps its line, which others may have as well; so what was said about it
+    waits here until no hook can raise any more. A call that does not pass gets a branch, which
+    nobody has before then. The steps name this object: by it a plan knows which are its own.
+
+    Attributes:
+        notes: What was said about calls that pass so far, in order, each with the line of the call
+            that it was said about.
+        branches: The branches that were made.
+    """
+
+    __slots__ = ("branches", "notes")
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[AnyToolCall, tuple[Step, ...], Step]] = []
+        self.branches: list[AnyToolCall] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:  # it is who it is, and holds nothing for long
+        return (Asking, ())
+
+    def note(
+        self,
+        call: AnyToolCall,
+        hook: str,
+        phase: StepPhase,
+        said: DecisionKind | None,
+        reason: str | None = None,
+        *,
+        input: Any = _ITS_OWN,
+    ) -> None:
+        """Keep what one hook said about a call, and log it where that is wanted.
+
+        Args:
+            call: The call.
+            hook: The name of the hook.
+            phase: In which part of deciding.
+            said: What it decided; None where it let the call pass.
+            reason: Why.
+            input: The input that the call goes on with, where that is another.
+        """
+        if self.branches and self.branches[-1] is call:
+            call._append("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
+        else:
+            steps = call._steps
+            step = ("asked", steps[-1].stage, time(), hook, phase, said, reason, None, self)
+            self.notes.append((call, steps, new_step(step)))
+        if said is not None:
+            from .decision_log import is_logged, log  # with `logging`, which is slow to import
+
+            if is_logged():
+                log(call, said, reason, call._input if input is _ITS_OWN else input)
+
+    def draft(self, call: AnyToolCall) -> AnyToolCall:
+        """Make a copy that no plan holds, on whose own line stands what is said about it."""
+        made = call._alike()
+        made._branch = Branch(Family(made), 0, is_mine=True)
+        self.branches.append(made)
+        return made
+
+    def branch(self, call: AnyToolCall) -> AnyToolCall:
+        """Give the call a line of its own, that goes on with what was said about it so far."""
+        if self.branches and self.branches[-1] is call:
+            return call
+        made = call._grow()
+        said: list[Step] = []
+        while self.notes and self.notes[-1][0] is call:
+            said.append(self.notes.pop()[2])
+        for step in reversed(said):
+            made._steps = _in_time(made._steps, step)
+        self.branches.append(made)
+        return made
+
+    def settle(self, *, counts: bool = True) -> None:
+        """Write what was said on the lines of the calls that pass, and let branches count.
+
+        Args:
+            counts: Whether a plan holds the branches from here on.
+        """
+        with ONCE:
+            for call, steps, step in self.notes:
+                if call._raw is steps and call._branch is None:  # as nearly always
+                    at = steps[-1].at
+                    if at is None or at <= (step.at or at):
+                        call._raw = (*steps, step)
+                        continue
+                told = call if call._branch is None else call._told
+                last = told._steps[-1]
+                # Where somebody did something with it meanwhile, what was said here came too late.
+                if last.stage.may_begin:
+                    line = told._steps
+                    since = range(len(steps), len(line))
+                    place = next((at for at in since if _is_assigned(line[at])), None)
+                    if place is not None:  # nobody was asked about what it is since
+                        earlier = step._replace(at=line[place].at)
+                        told._steps = (*line[:place], earlier, *line[place:])
+                    else:
+                        told._steps = _in_time(line, step)
+            self.notes.clear()
+            for made in self.branches:
+                made._close(counts=counts)
+            self.branches.clear()
+
+
+def _is_assigned(step: Step) -> bool:
+    """Whether a program's own code changed the input by this."""
+    return step.kind == "changed" and step.phase is None
+
+
+def _in_time(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
+    """Put what a hook said where it belongs: before-hooks come, and are written down, behind it."""
+    end = len(steps)
+    while steps[end - 1].phase == "before" and (steps[end - 1].at or 0) >= (step.at or 0):
+        end -= 1
+    before = steps[end - 1].at
+    if before is not None and step.at is not None and step.at < before:
+        step = step._replace(at=before)
+    return (*steps[:end], step, *steps[end:])
+
+
+def ask_function(
+    call: AnyToolCall, hooks: Any, asking: Asking, phase: StepPhase = "function"
+) -> Steps[HookOutcome]:
+    """Ask a plain function, or an object with a `hook_tool_call`, about a draft of the call.
+
+    Args:
+        call: The call; it is not changed.
+        hooks: The function or object.
+        asking: Takes what it said.
+        phase: In which part of deciding.
+
+    Raises:
+        HookError: It raised, or gave something that is no decision.
+    """
+    function = getattr(hooks, "hook_tool_call", hooks)
+    toolset = getattr(function, "__self__", None)
+    if getattr(function, "__name__", None) == "HookSet" and isinstance(toolset, type):
+        raise HookError(
+            "Hooks are a HookSet, not the method that makes one. Call it: "
+            f"`{toolset.__qualname__}.HookSet()`."
+        )
+    if not callable(function) or isinstance(hooks, type):
+        raise HookError(
+            f"Hooks are a HookSet, or a function of a call, not {shorten(hooks)}. Make a hook set "
+            "with `AppTools.HookSet()`."
+        )
+    hook = function_name(function)
+    draft = call._draft()
+    given: Any = yield from ask(hook, function, call, draft)
+    answer: Any = given  # what checkers narrow
+    if isinstance(answer, CallState) and answer.metadata == call.metadata:
+        return _go_on(hook, call, given, asking, phase)
+    by: str = getattr(given, "by", None) or hook
+    if isinstance(answer, HandledCall) and answer.metadata == call.metadata:
+        verdict = Verdict("complete", by, phase, detail=given_in(hook, call, given))
+    elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
+        draft, reason = answer.call, checked_reason(hook, call, answer.reason)
+        # `call.reject()` cannot know who says it; a hook set behind the function has said so.
+        is_gate = answer.source == "gate"
+        said: DecisionKind = "block" if is_gate else "reject"
+        verdict = Verdict(said, by, "gate" if is_gate else phase, reason)
+    elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
+        draft, ticket = answer.call, answer.ticket
+        verdict = Verdict("suspend", by, phase, ticket.action, ticket)
+    else:
+        wanted = "the call itself, call.handled(...), call.reject(...) or call.suspend(...)"
+        raise no_decision(hook, call, given, wanted)
+    done = draft._line[len(call._line) :]
+    asking.note(call, hook, phase, verdict.said, verdict.reason)
+    if verdict.said == "suspend" and is_answered(call, given.digest):
+        return call
+    made = asking.branch(call)
+    # Behind it stands what the function did with the call that it got, but for its end.
+    for step in done:
+        if step.kind in ("begun", "asked"):
+            made._append(step.kind, by=step.by, phase=step.phase, said=step.said)
+    if any(step.kind == "changed" for step in done):
+        made._replace_input(draft._input)
+    return settle(made, verdict, asking)
+
+
+class Verdict(NamedTuple):
+    """Why a call does not go on: what was said, by whoever was asked, in one shape.
+
+    Attributes:
+        said: What was decided.
+        by: Who did.
+        phase: In which part of deciding.
+        reason: Why; of a suspension, what is asked for.
+        detail: A ticket, or the output with its result.
+    """
+
+    said: DecisionKind
+    by: str
+    phase: StepPhase
+    reason: str | None = None
+    detail: Any = None
+
+
+def settle(call: AnyToolCall, verdict: Verdict, asking: Asking) -> Settled:
+    """Let a branch of a call end or wait as was said."""
+    said, by, phase, reason, detail = verdict
+    made = asking.branch(call)
+    if said == "suspend":
+        return suspend(made, detail, by, phase)
+    status = "success" if said == "complete" else "rejected"
+    made._append("ended", by=by, phase=phase, said=status, reason=reason, detail=detail)
+    return outcome_of(made)
+
+
+def given_in(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult]:
+    """Give the output that a hook answered a call with, and its result.
+
+    Raises:
+        HookError: It does not fit, or is of another call.
+    """
+    kind: Any = answer.__class__
+    if kind is Complete:
+        try:
+            answer = call._alike().handled(answer.output)
+        except Exception as error:
+            raise hook_error(
+                hook, call, f"returned an unfit output: {words_of(error)}", "Mend what it returns"
+            ) from error
+    result: ToolResult = answer if kind is ToolResult else answer.result
+    check_answers(hook, call, result)
+    return answer.output, result
+
+
+def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
+    """Say that a call waits, where it needs an approval that it has not.
+
+    Args:
+        call: The call, with its final input; it is not changed.
+        asking: Takes what was said.
+
+    Raises:
+        HookError: A condition raised, or gave something else than True or False.
+    """
+    known = call._line
+    shown = call._lend()
+    if call._is_rewritten and call._told._text is None and not call.spec.arguments.is_fixed:
+        raise hook_error(
+            ASKED_BY,
+            call,
+            "is to be asked about an input that a program made and that has no JSON form, so that "
+            "nobody could tell whether it is changed in place afterwards",
+            "Give its types a form, as by a serializer, or leave the arguments as they came",
+        )
+    for condition in call.selector.approval:
+        needed = True
+        if condition is not True:
+            needed = yield from ask(ASKED_BY, condition, call, shown)
+            check_untouched(ASKED_BY, call)
+            if not isinstance(needed, bool):
+                raise no_decision(ASKED_BY, call, needed, "True or False")
+        if needed:
+            from .._context.suspension import SuspendTicket  # by few, at the first question
+
+            ticket = SuspendTicket(message=question_about(call))
+            asking.note(call, ASKED_BY, "gate", "suspend", ticket.action)
+            if is_answered(call, call.digest, by_gate=True):
+                return None
+            return Verdict("suspend", ASKED_BY, "gate", ticket.action, ticket)
+    if any(step.kind == "changed" for step in call._line[len(known) :]):
+        raise hook_error(
+            ASKED_BY,
+            call,
+            "was asked about arguments that were changed meanwhile",
+            "Change the input before hooks are asked, or after",
+        )
+    asking.note(call, ASKED_BY if call.selector.approval else RULED_BY, "gate", None)
+    return None
+
+
+def ask_whole(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOutcome]:
+    """Ask a plain function about a call, and then what its tool is declared with."""
+    outcome = yield from ask_function(call, hooks, asking)
+    if isinstance(outcome, CallState) and outcome.selector.asks:
+        return (yield from ask_declared(outcome, asking))
+    return outcome
+
+
+def ask_declared(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+    """Ask the rules of a call's tool, and whether it needs an approval."""
+    outcome = yield from ask_rules(call, asking)
+    if not isinstance(outcome, CallState):
+        return outcome
+    verdict = yield from ask_approval(outcome, asking)
+    return outcome if verdict is None else settle(outcome, verdict, asking)
+
+
+def ask_rules(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+    """Ask the rules of a call's tool; what was decided on stays as it was decided on."""
+    outcome: Any = call
+    rules = () if call._answers and not call._kept.is_open else call.selector.rules
+    for rule in rules:
+        outcome = yield from rule.ask(outcome, asking)
+        is_call = isinstance(outcome, CallState)
+        if not is_call:
+            break
+    ruled: HookOutcome = outcome
+    return ruled
+
+
+def _go_on(
+    hook: str, call: AnyToolCall, answer: AnyToolCall, asking: Asking, phase: StepPhase
+) -> AnyToolCall:
+    """Take the call that a function gave back, with the input that it now has."""
+    if answer.status is not call.status:
+        raise hook_error(
+            hook,
+            call,
+            f"returned the call, which is {answer.status} by now",
+            "Return what `handled`, `reject` or `suspend` gave",
+        )
+    value = answer._input
+    if answer._is_as(call):
+        try:
+            answer._take_changes()
+        except Exception as error:
+            raise _unfit(hook, call, "left", error) from error
+        had = sum(step.kind == "changed" for step in call._line)
+        is_other = sum(step.kind == "changed" for step in answer._line) > had
+        value = answer._input
+    else:  # made by hand
+        is_other = value is not call._input and call._differs(value)
+        if is_other and call._answers and not call._kept.is_open:
+            raise hook_error(
+                hook,
+                call,
+                "gave a call of another input, and the input is frozen: a decision is bound to it",
+                "Reject the call instead",
+            )
+    if not is_other:
+        asking.note(call, hook, phase, "run_normally")
+        return call
+    return rewrite(hook, call, value, asking, phase)
+
+
+def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> Steps[Any]:
+    """Ask one hook, and wait for its answer where it is async."""
+    try:
+        answer = function(*arguments)
+        if hasattr(answer, "__await__"):
+            answer = yield hook, answer
+    except Exception as error:
+        call._put_back()
+        raise raised(hook, call, error) from error
+    except BaseException:
+        call._put_back()
+        raise
+    return answer
+
+
+def check_untouched(hook: str, call: AnyToolCall) -> None:
+    """Make sure that what decides nothing about the input changed nothing of it in place.
+
+    Raises:
+        HookError: It did; the call still is what it was.
+    """
+    if call._changed_text() is not None:
+        call._put_back()
+        raise hook_error(
+            hook,
+            call,
+            "changed the input in place",
+            "Return another one from an execution hook, as in "
+            "`RunNormally(input.model_copy(update={...}))`",
+        )
+
+
+def raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
+    """Make the error for a hook that raised."""
+    return hook_error(
+        hook, call, f"raised {type(error).__name__}: {words_of(error)}", "Mend the hook"
+    )
+
+
+def is_answered(call: AnyToolCall, digest: str, *, by_gate: bool = False) -> bool:
+    """Whether what asked before the run is answered, about the call as this digest names it.
+
+    Args:
+        call: The call.
+        digest: Names tool, schema and arguments.
+        by_gate: Whether a gate has to have asked: what a function of the program asks is another
+            question than whether the call may run.
+    """
+    answer = call._answer_of(tool=False)
+    if answer is None or answer.digest != digest:
+        return False
+    return answer.is_of_gate or not by_gate
+
+
+def taken(
+    hook: str, call: AnyToolCall, decision: Any, asking: Asking, shown: Any, wanted: str = _WANTED
+) -> HookOutcome:
+    """Take what an execution hook or rule decided: the call, or what became of it.
+
+    Args:
+        hook: Its name.
+        call: The call.
+        decision: What it gave.
+        asking: Takes what it said.
+        shown: The input that it was given.
+        wanted: What it may give, in words.
+
+    Raises:
+        HookError: It is no decision, or does not fit the call.
+    """
+    kind: Any = decision.__class__
+    if kind is RunNormally:
+        value = decision.input
+        is_left = value is shown
+        # The same input may have been changed in place, and another object may be equal: only what
+        # is another input in the end makes a new branch of the call.
+        if call._changed_text() is not None if is_left else call._differs(value):
+            return rewrite(hook, call, value, asking, "hook", "left" if is_left else "returned")
+        if not is_left:
+            call._put_back()
+        asking.note(call, hook, "hook", "run_normally")
+        return call
+    call._put_back()
+    if kind is Complete:
+        verdict = Verdict("complete", hook, "hook", detail=given_in(hook, call, decision))
+    elif kind is Reject:
+        verdict = Verdict("reject", hook, "hook", checked_reason(hook, call, decision.reason))
+    else:
+        raise no_decision(hook, call, decision, wanted)
+    asking.note(call, hook, "hook", verdict.said, verdict.reason)
+    return settle(call, verdict, asking)
+
+
+def rewrite(
+    hook: str,
+    call: AnyToolCall,
+    value: Any,
+    asking: Asking,
+    phase: StepPhase,
+    did: str = "returned",
+) -> AnyToolCall:
+    """Give a branch of the call another input, as a hook asks: that it returned, or left behind."""
+    try:
+        checked = call.spec.check_input(call.name, value)
+    except Exception as error:
+        raise _unfit(hook, call, did, error) from error
+    finally:
+        call._put_back()
+    made = asking.branch(call)
+    asking.note(made, hook, phase, "run_normally", input=checked)
+    made._replace_input(checked, hook, phase)
+    return made
+
+
+def with_arguments(
+    spec: ToolSpec[Any, Any], tool: str, input: Any, changes: Mapping[str, Any]
+) -> RunNormally[Any]:
+    """Go on with an input in which some arguments are changed.
+
+    Raises:
+        MisuseError: The function takes no such argument, or the model does not fill it in.
+        ToolInputError: It does not fit.
+    """
+    invocation: Any = spec.invocation
+    given = invocation.input_with(tool, input, changes)
+    return RunNormally(spec.check_input(tool, given, by_name=invocation.whole is None))
+
+
+def _unfit(hook: str, call: AnyToolCall, did: str, error: Exception) -> HookError:
+    remedy = "Mend what it returns" if did == "returned" else "Mend what it does to the input"
+    return hook_error(hook, call, f"{did} an unfit input: {words_of(error)}", remedy)
+
+
+def check_answers(hook: str, call: AnyToolCall, result: ToolResult) -> None:
+    """Make sure that a result is of this call."""
+    if not result.answers(call):
+        raise hook_error(
+            hook,
+            call,
+            f"returned a result of another call, {shorten(result.id)} of tool "
+            f"{shorten(result.name)}",
+            "Make it from this call, as `call.complete(output)` does",
+        )
+
+
+def checked_reason(hook: str, call: AnyToolCall, reason: object) -> str:
+    """Make sure that a reason is a text."""
+    if not isinstance(reason, str):
+        raise hook_error(
+            hook,
+            call,
+            f"gave {shorten(reason)} as a reason",
+            "Give a text: the model reads it",
+        )
+    return reason
+
+
+def no_decision(hook: str, call: AnyToolCall, answer: object, wanted: str) -> HookError:
+    """Make the error for an answer that is no decision."""
+    return hook_error(hook, call, f"returned {shorten(answer)}", f"Return {wanted}")
+
+
+def hook_error(hook: str, call: AnyToolCall, what: str, remedy: str) -> HookError:
+    """Make the error that names hook, tool and call."""
+    return HookError(
+        f"Hook `{hook}` for tool `{call.name}` (call {call.id!r}) {what.rstrip('.')}. {remedy}.",
+        hook=hook,
+        tool=call.name,
+        call_id=call.id,
+    )
