@@ -16,6 +16,7 @@ from lutum_py.dialects import (
     openai_responses,
 )
 
+from ..dialects.every_dialect import KEYS, OF_LIBRARY, WIRES
 from ..dialects.recordings import recordings
 from .conftest import Lutum
 
@@ -97,6 +98,7 @@ def test_hostile_text_commands_no_terminal(lutum: Lutum, tmp_path: Path) -> None
 
 
 PLAIN = {"messages": [{"role": "user", "content": "Hello"}]}
+OF_MESSAGES = [name for name in OF_LIBRARY if KEYS[name] == "messages"]
 UNREADABLE: dict[str, tuple[bytes, list[str], str]] = {
     "no json": (b"not json", [], "standard input is no JSON"),
     "no dialect": (json.dumps(PLAIN).encode(), [], "Say which with `--dialect`."),
@@ -105,7 +107,7 @@ UNREADABLE: dict[str, tuple[bytes, list[str], str]] = {
     "other dialect": (
         json.dumps(PLAIN).encode(),
         ["--dialect", "gemini_generate_content"],
-        "it looks like one of anthropic_messages or bedrock_converse or openai_chat",
+        "it looks like one of " + " or ".join(sorted(OF_MESSAGES)),
     ),
     "unknown dialect": (b"[]", ["--dialect", "telegraph"], "telegraph"),
     "later transcript": (
@@ -140,38 +142,10 @@ def test_a_file_that_is_not_there_ends_with_two(lutum: Lutum, tmp_path: Path) ->
     assert "null byte" in lutum("check", "a\0b").err
 
 
-RECOGNISED: dict[str, list[Any]] = {
-    "anthropic_messages": [
-        {**PLAIN, "system": "Be brief."},
-        {**PLAIN, "tools": [{"name": "f", "input_schema": {}}]},
-        [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]}],
-    ],
-    "openai_chat": [
-        {"messages": [{"role": "system", "content": "Be brief."}]},
-        {"messages": [{"role": "developer", "content": "Be brief."}]},
-        {**PLAIN, "tools": [{"type": "function", "function": {"name": "f"}}]},
-        [RESULT],
-    ],
-    "openai_responses": [{"input": "Hello"}, [{"type": "function_call_output", "call_id": "c"}]],
-    "gemini_generate_content": [
-        {"contents": []},
-        {"systemInstruction": {"parts": []}},
-        {"tools": [{"functionDeclarations": []}]},
-        [{"role": "user", "parts": []}],
-    ],
-    "bedrock_converse": [
-        {**PLAIN, "system": [{"text": "Be brief."}]},
-        {**PLAIN, "toolConfig": {"tools": []}},
-        {**PLAIN, "inferenceConfig": {}},
-        [{"role": "user", "content": [{"text": "Hello"}]}],
-    ],
-}
-
-
 def test_a_body_that_tells_its_dialect_needs_no_option(lutum: Lutum) -> None:
     """One thing that only one dialect has is enough to recognise it."""
-    for dialect, bodies in RECOGNISED.items():
-        for body in bodies:
+    for dialect in OF_LIBRARY:
+        for body in WIRES[dialect].TELLING:
             ran = lutum("check", "-", "--json", stdin=json.dumps(body).encode())
             assert json.loads(ran.out)["dialect"] == dialect, body
 
@@ -269,14 +243,6 @@ def result_at(items: Any, dialect: str) -> int | None:
     }
     places = enumerate(items if isinstance(items, list) else [])
     return next((at for at, item in places if marks[dialect] in json.dumps(item) and at), None)
-
-
-KEYS = {
-    "openai_chat": "messages",
-    "openai_responses": "input",
-    "anthropic_messages": "messages",
-    "gemini_generate_content": "contents",
-}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

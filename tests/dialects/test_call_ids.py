@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from lutum_py import AssistantTurn, CommittedRound, Message, ToolMetadata, ToolResult, Transcript
-from lutum_py.dialects import (
-    anthropic_messages,
-    gemini_generate_content,
-    openai_chat,
-    openai_responses,
-)
+from lutum_py.dialects import gemini_generate_content, openai_chat, openai_responses
+
+from .every_dialect import OF_LIBRARY, WIRES
 
 LONG = "call_" + "x" * 60
 ODD = "call:1/ü"
-MODULES: dict[str, Any] = {
-    "openai_chat": openai_chat,
-    "openai_responses": openai_responses,
-    "anthropic_messages": anthropic_messages,
-    "gemini_generate_content": gemini_generate_content,
-}
-TAKES = {
-    "openai_chat": re.compile(r".{1,40}", re.DOTALL),
-    "openai_responses": re.compile(r".{1,64}", re.DOTALL),
-    "anthropic_messages": re.compile(r"[a-zA-Z0-9_-]+"),
-}
+BY_ID = pytest.mark.parametrize(
+    "dialect", [name for name in OF_LIBRARY if WIRES[name].TAKEN_IDS is not None], indirect=True
+)
+"""The dialects in which a call and its result meet by an id."""
 
 
 def round_of(*ids: str) -> CommittedRound:
@@ -48,68 +39,47 @@ def transcript_of(*rounds: tuple[str, ...]) -> Transcript:
     return transcript
 
 
-def ids_in(name: str, messages: Any) -> tuple[list[str], list[str]]:
+def ids_in(dialect: ModuleType, messages: list[Any]) -> tuple[list[str], list[str]]:
     """Give the ids of the calls and of the results in a request, in order."""
-    calls: list[str] = []
-    results: list[str] = []
-    if name == "openai_responses":
-        calls = [each["call_id"] for each in messages if each.get("type") == "function_call"]
-        results = [each["call_id"] for each in messages if "output" in each]
-    elif name == "openai_chat":
-        calls = [call["id"] for each in messages for call in each.get("tool_calls", ())]
-        results = [each["tool_call_id"] for each in messages if each["role"] == "tool"]
-    else:
-        blocks = [
-            block
-            for each in messages
-            if isinstance(each["content"], list)
-            for block in each["content"]
-        ]
-        calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
-        results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
-    return calls, results
-
-
-def sent(name: str, items: Any) -> Any:
-    messages = MODULES[name].messages(items)
-    return messages[0] if isinstance(messages, tuple) else messages
+    found: tuple[list[str], list[str]] = WIRES[dialect.NAME].ids_in(messages)
+    return found
 
 
 ROUNDS = (("a", LONG), ("a", "b"), (ODD, LONG), ("a", "a_2", LONG[:50]))
 
 
-@pytest.mark.parametrize("name", TAKES)
-def test_what_goes_out_has_ids_that_the_provider_takes(name: str) -> None:
+@BY_ID
+def test_what_goes_out_has_ids_that_the_provider_takes(dialect: ModuleType) -> None:
     """Call and result alike go out by an id of their own, of the characters that fit."""
-    messages = sent(name, transcript_of(*ROUNDS))
-    calls, results = ids_in(name, messages)
+    messages = dialect.messages(transcript_of(*ROUNDS))
+    calls, results = ids_in(dialect, messages)
     assert calls == results
     assert len(set(calls)) == len(calls) == 9
-    assert all(TAKES[name].fullmatch(each) for each in calls)
+    assert all(re.fullmatch(WIRES[dialect.NAME].TAKEN_IDS, each) for each in calls)
     assert calls[0] == "a"
     assert calls[3] == "b"
     assert calls[7] == "a_2"
-    assert MODULES[name].check(messages) == []
+    assert dialect.check(messages) == []
 
 
-@pytest.mark.parametrize("name", TAKES)
-def test_a_call_has_the_same_id_in_every_later_request(name: str) -> None:
+@BY_ID
+def test_a_call_has_the_same_id_in_every_later_request(dialect: ModuleType) -> None:
     """What is said later changes no id that went out, with what is kept between requests or not."""
     transcript = transcript_of()
     seen: list[list[str]] = []
     for ids in ROUNDS:
         transcript.append_round(round_of(*ids))
-        seen.append(ids_in(name, sent(name, transcript))[0])
-        assert seen[-1] == ids_in(name, sent(name, list(transcript)))[0]
+        seen.append(ids_in(dialect, dialect.messages(transcript))[0])
+        assert seen[-1] == ids_in(dialect, dialect.messages(list(transcript)))[0]
     assert all(later[: len(before)] == before for before, later in pairwise(seen))
 
 
-@pytest.mark.parametrize("name", TAKES)
-def test_no_id_is_made_that_a_call_has(name: str) -> None:
+@BY_ID
+def test_no_id_is_made_that_a_call_has(dialect: ModuleType) -> None:
     """A call whose id is one that was made for another goes out by a third."""
-    first = ids_in(name, sent(name, transcript_of((LONG + "y",), ("c",), ("c",))))[0]
+    first = ids_in(dialect, dialect.messages(transcript_of((LONG + "y",), ("c",), ("c",))))[0]
     calls, results = ids_in(
-        name, sent(name, transcript_of((LONG + "y",), ("c",), ("c",), tuple(first[::2])))
+        dialect, dialect.messages(transcript_of((LONG + "y",), ("c",), ("c",), tuple(first[::2])))
     )
     assert calls == results
     assert len(set(calls)) == len(calls)
@@ -126,7 +96,7 @@ def test_a_host_of_chat_gets_its_own_ids_back() -> None:
         result = ToolResult(id=made.id, name="add", arguments="{}", result="1")
         transcript.append_round(CommittedRound(turn, [result]))
     transcript.append_round(round_of(LONG))
-    calls, results = ids_in("openai_chat", openai_chat.messages(transcript))
+    calls, results = ids_in(openai_chat, openai_chat.messages(transcript))
     assert calls == results
     assert calls[:2] == [LONG, LONG]
     assert len(calls[2]) <= 40
@@ -155,25 +125,20 @@ def test_an_answer_repeats_who_called() -> None:
     assert mended[1]["caller"] == caller
 
 
-def result_in(name: str, id: str) -> Any:
-    if name == "openai_responses":
-        call: Any = {"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}
-        return [call, {"type": "function_call_output", "call_id": id, "output": "1"}]
-    call = {"type": "tool_use", "id": id, "name": "f", "input": {}}
-    result = {"type": "tool_result", "tool_use_id": id, "content": "1"}
-    return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+def answered(id: str) -> list[Any]:
+    call: Any = {"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}
+    return [call, {"type": "function_call_output", "call_id": id, "output": "1"}]
 
 
 def test_two_calls_of_one_id_are_reported() -> None:
     """Responses wants one id for one call, in whichever turns they stand."""
-    name = "openai_responses"
-    request = [*result_in(name, "c1"), *result_in(name, "c1")]
-    module = MODULES[name]
+    module = openai_responses
+    request = [*answered("c1"), *answered("c1")]
     assert [each.rule for each in module.check(request)] == ["duplicate_call_id"]
     mended, changes = module.repair(request)
     assert len(changes) == 1
     assert module.check(mended) == []
-    calls, results = ids_in(name, mended)
+    calls, results = ids_in(module, mended)
     assert calls == results
     assert len(set(calls)) == 2
 
@@ -181,20 +146,20 @@ def test_two_calls_of_one_id_are_reported() -> None:
 def test_too_long_ids_are_reported() -> None:
     """Responses takes 64 characters, and a longer id is replaced where a request is mended."""
     for request in (
-        result_in("openai_responses", "x" * 65),
-        [*result_in("openai_responses", "x" * 65), *result_in("openai_responses", "x" * 65)],
-        [*result_in("openai_responses", "x" * 64), *result_in("openai_responses", "x" * 64)],
+        answered("x" * 65),
+        [*answered("x" * 65), *answered("x" * 65)],
+        [*answered("x" * 64), *answered("x" * 64)],
     ):
         assert openai_responses.check(request)
         mended, _ = openai_responses.repair(request)
         assert openai_responses.check(mended) == []
-        calls, results = ids_in("openai_responses", mended)
+        calls, results = ids_in(openai_responses, mended)
         assert calls == results
-    rules = [each.rule for each in openai_responses.check(result_in("openai_responses", "x" * 65))]
+    rules = [each.rule for each in openai_responses.check(answered("x" * 65))]
     assert rules == ["invalid_call_id"]
-    assert openai_responses.check(result_in("openai_responses", "x" * 64)) == []
+    assert openai_responses.check(answered("x" * 64)) == []
 
 
 def test_gemini_is_sent_no_id_of_another() -> None:
     """Where calls are told apart by their order, ids of another provider stay at home."""
-    assert "id" not in str(sent("gemini_generate_content", transcript_of(*ROUNDS))[1]["parts"][0])
+    assert "id" not in str(gemini_generate_content.messages(transcript_of(*ROUNDS))[1]["parts"][0])

@@ -19,6 +19,8 @@ TRUNCATED: Final = ["max_tokens", "model_context_window_exceeded"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 TAKEN_NAMES: Final = r"[a-zA-Z0-9_-]{1,128}"
 """The names of tools that the provider takes."""
+TAKEN_IDS: Final = r"[a-zA-Z0-9_-]+"
+"""The ids of calls that the provider takes; None where calls are told apart by their order."""
 WORDS: Final = ("text", "tool_use", "tool_result", "thinking", "redacted_thinking")
 """Words of the wire that may stand where they do not belong."""
 CACHE_FIELDS: Final = ("ttl",)
@@ -29,6 +31,35 @@ MARKERS: Final[tuple[str, ...]] = ("cache_control",)
 """The keys under which marks of the prompt cache stand."""
 EMPTY_IS_MISSING: Final = True
 """Whether `{}` may stand for arguments that a limit cut off before they began."""
+_THINKING: Final = {"type": "thinking", "thinking": "Hm", "signature": "s"}
+_SPOKEN: Final = [
+    {"type": "thinking", "thinking": "Hm"},
+    {"type": "text", "text": "Hi"},
+    {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}},
+]
+SPOKEN: Final[list[tuple[list[Any], list[tuple[str, ...]]]]] = [
+    ([{"role": "assistant", "content": "Hi"}], [("Hi",)]),
+    ([{"role": "assistant", "content": _SPOKEN}], [("Hi",), ('{"a":1}', "f", "c1")]),
+]
+"""Messages, and what the model says in them: texts, and the text, name and id of each call."""
+ODD_RESPONSES: Final[list[Payload]] = [
+    {"role": "assistant", "content": [_THINKING], "stop_reason": "end_turn"}
+]
+"""Responses with what no turn of a script has."""
+TELLING: Final[list[Any]] = [
+    {"messages": [], "system": "Be brief."},
+    {"messages": [], "tools": [{"name": "f", "input_schema": {}}]},
+    [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]}],
+]
+"""Bodies and lists, each with one thing that only this dialect has."""
+
+
+def ids_in(messages: list[Any]) -> tuple[list[str], list[str]]:
+    """Give the ids of the calls and of the results in a conversation, in order."""
+    said = [each["content"] for each in messages if isinstance(each["content"], list)]
+    blocks = [block for content in said for block in content]
+    calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    return calls, [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

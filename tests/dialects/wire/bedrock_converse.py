@@ -21,17 +21,49 @@ TRUNCATED: Final = ["max_tokens", "model_context_window_exceeded"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 TAKEN_NAMES: Final = r"[a-zA-Z0-9_-]{1,64}"
 """The names of tools that the provider takes."""
+TAKEN_IDS: Final = r"[a-zA-Z0-9_.:-]{1,64}"
+"""The ids of calls that the provider takes; None where calls are told apart by their order."""
 WORDS: Final = ("server_tool_use", "default", "guardrail_intervened", "content_filtered", "error")
 """Words of the wire that may stand where they do not belong."""
 CACHE_FIELDS: Final = ("ttl",)
 """The fields of a cache that it has words for."""
-_IDS: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 TOOLS: Final = "toolConfig.tools"
 """The way to the tools on offer."""
 MARKERS: Final[tuple[str, ...]] = ("cachePoint",)
 """The keys under which marks of the prompt cache stand."""
 EMPTY_IS_MISSING: Final = True
 """Whether `{}` may stand for arguments that a limit cut off before they began."""
+_SPOKEN: Final = [
+    {"text": "Hi"},
+    {"reasoningContent": {}},
+    {"toolUse": {"toolUseId": "c1", "name": "f", "input": {"a": 1}}},
+]
+SPOKEN: Final[list[tuple[list[Any], list[tuple[str, ...]]]]] = [
+    ([{"role": "assistant", "content": _SPOKEN}], [("Hi",), ('{"a":1}', "f", "c1")])
+]
+"""Messages, and what the model says in them: texts, and the text, name and id of each call."""
+_REASONED: Final = {"reasoningContent": {"reasoningText": {"text": "Hm"}}}
+ODD_RESPONSES: Final[list[Payload]] = [
+    {
+        "output": {"message": {"role": "assistant", "content": [_REASONED]}},
+        "stopReason": "end_turn",
+    }
+]
+"""Responses with what no turn of a script has."""
+TELLING: Final[list[Any]] = [
+    {"messages": [], "system": [{"text": "Be brief."}]},
+    {"messages": [], "toolConfig": {"tools": []}},
+    {"messages": [], "inferenceConfig": {}},
+    [{"role": "user", "content": [{"text": "Hello"}]}],
+]
+"""Bodies and lists, each with one thing that only this dialect has."""
+
+
+def ids_in(messages: list[Any]) -> tuple[list[str], list[str]]:
+    """Give the ids of the calls and of the results in a conversation, in order."""
+    blocks = [block for each in messages for block in each["content"]]
+    calls = [block["toolUse"]["toolUseId"] for block in blocks if "toolUse" in block]
+    return calls, [b["toolResult"]["toolUseId"] for b in blocks if "toolResult" in b]
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:
@@ -239,7 +271,7 @@ def rules(body: dict[str, Any]) -> list[str]:
                 wrong.append(f"{at}: the name {use['name']!r}")
             if not isinstance(use["input"], dict):
                 wrong.append(f"{at}: the input {use['input']!r}")
-            if not _IDS.fullmatch(use["toolUseId"]) or asked.count(use["toolUseId"]) > 1:
+            if not re.fullmatch(TAKEN_IDS, use["toolUseId"]) or asked.count(use["toolUseId"]) > 1:
                 wrong.append(f"{at}: the id {use['toolUseId']!r}")
         if uses and "toolConfig" not in body:
             wrong.append(f"{at}: calls of tools that are not declared")

@@ -18,6 +18,8 @@ TRUNCATED: Final = ["MAX_TOKENS"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 TAKEN_NAMES: Final = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"
 """The names of tools that the provider takes."""
+TAKEN_IDS: Final[str | None] = None
+"""The ids of calls that the provider takes; None where calls are told apart by their order."""
 WORDS: Final = ("model",)
 """Words of the wire that may stand where they do not belong."""
 CACHE_FIELDS: Final = ("content", "covers")
@@ -28,6 +30,25 @@ MARKERS: Final[tuple[str, ...]] = ()
 """The keys under which marks of the prompt cache stand."""
 EMPTY_IS_MISSING: Final = False
 """Whether `{}` may stand for arguments that a limit cut off before they began."""
+_SPOKEN: Final = [
+    {"text": "Hi"},
+    {"inlineData": {}},
+    {"functionCall": {"id": "c1", "name": "f", "args": {"a": 1}}},
+]
+SPOKEN: Final[list[tuple[list[Any], list[tuple[str, ...]]]]] = [
+    ([{"role": "model", "parts": _SPOKEN}], [("Hi",), ('{"a":1}', "f", "c1")])
+]
+"""Messages, and what the model says in them: texts, and the text, name and id of each call."""
+_RUN: Final = {"parts": [{"executableCode": {"code": "1"}}]}
+ODD_RESPONSES: Final[list[Payload]] = [{"candidates": [{"content": _RUN, "finishReason": "STOP"}]}]
+"""Responses with what no turn of a script has."""
+TELLING: Final[list[Any]] = [
+    {"contents": []},
+    {"systemInstruction": {"parts": []}},
+    {"tools": [{"functionDeclarations": []}]},
+    [{"role": "user", "parts": []}],
+]
+"""Bodies and lists, each with one thing that only this dialect has."""
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

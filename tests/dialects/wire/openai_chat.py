@@ -19,6 +19,8 @@ TRUNCATED: Final = ["length"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 TAKEN_NAMES: Final = r"[a-zA-Z0-9_-]{1,64}"
 """The names of tools that the provider takes."""
+TAKEN_IDS: Final = r"(?s).{1,40}"
+"""The ids of calls that the provider takes; None where calls are told apart by their order."""
 WORDS: Final = ("function", "custom", "refusal", "content_filter")
 """Words of the wire that may stand where they do not belong."""
 CACHE_FIELDS: Final = ("key", "retention")
@@ -29,6 +31,37 @@ MARKERS: Final[tuple[str, ...]] = ()
 """The keys under which marks of the prompt cache stand."""
 EMPTY_IS_MISSING: Final = False
 """Whether `{}` may stand for arguments that a limit cut off before they began."""
+_CALLED: Final = {"name": "f", "arguments": '{"a":1}'}
+SPOKEN: Final[list[tuple[list[Any], list[tuple[str, ...]]]]] = [
+    ([{"role": "assistant", "content": "Hi"}], [("Hi",)]),
+    ([{"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}], [("Hi",)]),
+    (
+        [{"role": "assistant", "tool_calls": [{"id": "c1", "function": _CALLED}]}],
+        [('{"a":1}', "f", "c1")],
+    ),
+    ([{"role": "assistant", "tool_calls": [{"function": 3}]}], [("null", "None")]),
+]
+"""Messages, and what the model says in them: texts, and the text, name and id of each call."""
+ODD_RESPONSES: Final[list[Payload]] = [
+    {
+        "choices": [{"message": {"role": "assistant", "content": "Hi"}}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
+    }
+]
+"""Responses with what no turn of a script has."""
+TELLING: Final[list[Any]] = [
+    {"messages": [{"role": "system", "content": "Be brief."}]},
+    {"messages": [{"role": "developer", "content": "Be brief."}]},
+    {"messages": [], "tools": [{"type": "function", "function": {"name": "f"}}]},
+    [{"role": "tool", "tool_call_id": "c9", "content": "3"}],
+]
+"""Bodies and lists, each with one thing that only this dialect has."""
+
+
+def ids_in(messages: list[Any]) -> tuple[list[str], list[str]]:
+    """Give the ids of the calls and of the results in a conversation, in order."""
+    calls = [call["id"] for each in messages for call in each.get("tool_calls", ())]
+    return calls, [each["tool_call_id"] for each in messages if each["role"] == "tool"]
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -19,6 +19,8 @@ TRUNCATED: Final = ["max_output_tokens"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 TAKEN_NAMES: Final = r"[a-zA-Z0-9_-]{1,64}"
 """The names of tools that the provider takes."""
+TAKEN_IDS: Final = r"(?s).{1,64}"
+"""The ids of calls that the provider takes; None where calls are told apart by their order."""
 WORDS: Final = (
     "message",
     "output_text",
@@ -39,6 +41,36 @@ MARKERS: Final[tuple[str, ...]] = ()
 """The keys under which marks of the prompt cache stand."""
 EMPTY_IS_MISSING: Final = False
 """Whether `{}` may stand for arguments that a limit cut off before they began."""
+_CALLED: Final = {"name": "f", "arguments": '{"a":1}'}
+SPOKEN: Final[list[tuple[list[Any], list[tuple[str, ...]]]]] = [
+    ([{"role": "assistant", "content": "Hi"}], [("Hi",)]),
+    (
+        [{"role": "assistant", "content": [{"text": "Hi"}]}, {"role": "user", "content": "No"}],
+        [("Hi",)],
+    ),
+    ([{"type": "function_call", "call_id": "c1", **_CALLED}], [('{"a":1}', "f", "c1")]),
+]
+"""Messages, and what the model says in them: texts, and the text, name and id of each call."""
+ODD_RESPONSES: Final[list[Payload]] = [
+    {"output": [{"type": "reasoning", "id": "rs1", "summary": []}], "status": "completed"},
+    {
+        "output": [],
+        "status": "incomplete",
+        "incomplete_details": {"reason": "max_output_tokens"},
+    },
+]
+"""Responses with what no turn of a script has."""
+TELLING: Final[list[Any]] = [
+    {"input": "Hello"},
+    [{"type": "function_call_output", "call_id": "c"}],
+]
+"""Bodies and lists, each with one thing that only this dialect has."""
+
+
+def ids_in(messages: list[Any]) -> tuple[list[str], list[str]]:
+    """Give the ids of the calls and of the results in a conversation, in order."""
+    calls = [each["call_id"] for each in messages if each.get("type") == "function_call"]
+    return calls, [each["call_id"] for each in messages if "output" in each]
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:
