@@ -64,8 +64,8 @@ from ._session.turn_stream import SyncTurnStream, TurnStream
 from ._text.on_demand import on_demand
 from ._transcript.attachment import MediaType
 from ._transcript.message import Role
+from ._transcript.request import ToolChoiceMode
 from ._transcript.result import Answerable, ResultStatus
-from ._transcript.tool_choice import ToolChoiceMode
 from ._transcript.transcript import HasTranscript
 from ._transcript.transcript_view import TranscriptView
 

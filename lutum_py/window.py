@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ._text.on_demand import on_demand
 from ._transcript.cache import Cache
-from ._transcript.deferred import DeferredTools
+from ._transcript.request import DeferredTools
 from ._transcript.result_cap import MemoryResults, ResultCap, ResultStore
 
 if TYPE_CHECKING:

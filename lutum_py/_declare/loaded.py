@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from .._call.selector import Selector
 from .._schema.stand_in import own_name
 from .._text.json import shorten
-from .._transcript.deferred import names_loaded_by
-from .._transcript.request import TranscriptItem
+from .._transcript.request import TranscriptItem, names_loaded_by
 from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError

@@ -11,8 +11,7 @@ from .._schema.definition import ToolDef
 from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
-from .._transcript.deferred import DeferredTools
-from .._transcript.tool_choice import AUTO, NONE, REQUIRED, ToolChoice
+from .._transcript.request import AUTO, NONE, REQUIRED, DeferredTools, ToolChoice
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 
 Named: TypeAlias = "AnySelector | str"

@@ -26,6 +26,7 @@ from .toolset_body import GroupMember, ToolMember, ToolsetBody, is_reserved, rea
 
 if TYPE_CHECKING:
     from .._call.call import Hooks
+    from .._call.spec import ToolSpec
     from .._transcript.result_cap import ResultCap
     from .offer import Offer
 
@@ -302,18 +303,27 @@ def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) 
     for key, member in declared.items():
         options = member.options.inside(owner._whole)
         if isinstance(member, ToolMember):
-            selector: Selector[Any, Any] = make.kind_for(member.spec)(
-                member.spec,
-                path=(key,),
-                toolset=owner,
-                index=len(counter),
-                options=options,
-            )
-            counter.append(selector)
-            members[key] = selector
+            members[key] = _count(counter, make, member.spec, owner, (key,), options)
         else:
             members[key] = _view(owner, member.inner, (key,), options, counter, make)
     _settle(owner, members, tuple(counter), None)
+
+
+def _count(
+    counter: list[Selector[Any, Any]],
+    make: type[Any],
+    spec: ToolSpec[Any, Any],
+    owner: ToolsetMeta,
+    path: tuple[str, ...],
+    options: MemberOptions,
+    inner: AnySelector | None = None,
+) -> Selector[Any, Any]:
+    """Make the next selector of a toolset."""
+    selector: Selector[Any, Any] = make.kind_for(spec)(
+        spec, path=path, toolset=owner, index=len(counter), options=options, inner=inner
+    )
+    counter.append(selector)
+    return selector
 
 
 def _view(
@@ -342,16 +352,8 @@ def _view(
     type.__setattr__(made, "Selector", selector_type(made, make))
     for key, member in inner._members.items():
         if isinstance(member, AnySelector):
-            selector: Selector[Any, Any] = make.kind_for(member.spec)(
-                member.spec,
-                path=(*path, key),
-                toolset=owner,
-                inner=member,
-                index=len(counter),
-                options=member.options.inside(options),
-            )
-            counter.append(selector)
-            members[key] = selector
+            inside = member.options.inside(options)
+            members[key] = _count(counter, make, member.spec, owner, (*path, key), inside, member)
         else:
             members[key] = _view(owner, member, (*path, key), options, counter, make)
     _settle(made, members, tuple(counter[start:]), inner._origin)

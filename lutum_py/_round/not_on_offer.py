@@ -9,8 +9,8 @@ from .._call.outcomes import RecoverableToolCallIssue
 from .._declare.offer import OfferedTools
 from .._text.escaping import quoted
 from .._text.suggestion import did_you_mean, names_for_message
-from .._transcript.dialect_named import dialect_named
 from .._transcript.metadata import ToolMetadata
+from .._transcript.payload import dialect_named
 
 
 def not_on_offer(

@@ -28,8 +28,7 @@ from .._schema.definition import ToolDef
 from .._text.json import shorten
 from .._toolset import Toolset
 from .._transcript.cache import Cache
-from .._transcript.deferred import DeferredTools
-from .._transcript.request import TurnRequest, plain_request
+from .._transcript.request import DeferredTools, TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 from .model import AnyModel
 from .prepared import Prepared, SpokenIn

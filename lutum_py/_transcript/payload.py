@@ -8,11 +8,11 @@ to ask.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Protocol
 
 from .._schema.stand_in import own_name
 from ..errors import DialectError
-from .dialect_named import dialect_named
 from .metadata import ToolMetadata
 
 
@@ -33,6 +33,12 @@ class Said(Protocol):
     def refusal(self) -> str | None:
         """The refusal, if there is one."""
         ...
+
+
+def dialect_named(name: str | None) -> Any:
+    """Give the module of a dialect in the list; None for one that is not in it."""
+    known = None if name is None else import_module("lutum_py.dialects").DIALECTS.get(name)
+    return None if known is None else import_module(known)
 
 
 def read_payload(payload: Any, dialect: str | None) -> Any:

@@ -4,22 +4,77 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, NoneType
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from .._schema.definition import ToolDef
 from .._text.frozen import Frozen
-from ..errors import MisuseError
+from .._text.immutable import dataclass
+from .._text.json import is_array, shorten
+from ..errors import InvalidValueError, MisuseError
 from .assistant import AssistantTurn
 from .cache import Cache
-from .deferred import DeferredTools
 from .message import Message
 from .result import ToolResult
-from .tool_choice import AUTO, NONE, ToolChoice
 
 TranscriptItem: TypeAlias = Message | AssistantTurn | ToolResult
 """What a transcript is made of."""
 
 _NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
+
+
+ToolChoiceMode: TypeAlias = Literal["auto", "required", "none", "specific"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Say what the model is asked to do with the tools on offer.
+
+    Attributes:
+        mode: `auto`, `required` (at least one call), `none` or `specific`.
+        name: The wire name of the tool, for `specific`.
+    """
+
+    mode: ToolChoiceMode = "auto"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(ToolChoiceMode):
+            raise InvalidValueError(
+                f"ToolChoice: mode {shorten(self.mode)} is none of "
+                f"{', '.join(get_args(ToolChoiceMode))}."
+            )
+        if (self.mode == "specific") is not isinstance(self.name, str):
+            raise InvalidValueError(
+                "ToolChoice names a tool where its mode is 'specific', and nowhere else: got mode "
+                f"{self.mode!r} and name {shorten(self.name)}."
+            )
+
+
+AUTO = ToolChoice("auto")
+REQUIRED = ToolChoice("required")
+NONE = ToolChoice("none")
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredTools:
+    """Say which tools can be loaded; for providers that know such tools themselves.
+
+    Attributes:
+        definitions: All of them, in the order of declaration, also those that are on offer.
+        loaded: The names of those that were loaded, in that order; they are the last of the tools
+            on offer.
+        searches: The names of the tools whose results load them.
+    """
+
+    definitions: tuple[ToolDef, ...]
+    loaded: tuple[str, ...]
+    searches: frozenset[str]
+
+
+def names_loaded_by(result: ToolResult) -> list[str]:
+    """Give the names that the result of a search has, whoever made or edited it."""
+    output = result.output if result.is_success else None
+    return [name for name in output if isinstance(name, str)] if is_array(output) else []
 
 
 class _RequestFields:

@@ -12,7 +12,7 @@ writes down nothing but what is new about it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -21,8 +21,7 @@ from .._schema.definition import ToolDef
 from .._schema.schema_reader import JsonSchema
 from .._text.json import copy_json
 from .._transcript.assistant import AssistantTurn
-from .._transcript.request import TranscriptItem, TurnRequest
-from .._transcript.tool_choice import ToolChoice
+from .._transcript.request import ToolChoice, TranscriptItem, TurnRequest
 from .._transcript.transcript import Transcript
 from ..errors import HistoryError
 from . import DIALECTS
@@ -370,39 +369,25 @@ class Dialect(Generic[C]):
         return self.form.repair(request)
 
 
+@dataclass(slots=True, eq=False)
 class Draft(Generic[C]):
     """A request on its way to a body: the pieces of it, and what is lost as each is asked for.
 
-    Args:
+    Attributes:
         dialect: The dialect that writes it.
         request: What is asked of the model.
         strict: Whether the tools are offered in strict mode.
         model: The model that is asked.
         native_search: Whether deferred tools are sent as such.
-
-    Attributes:
-        request: As above.
-        strict: As above.
-        native_search: As above.
         losses: What was lost so far.
     """
 
-    __slots__ = ("_dialect", "_model", "losses", "native_search", "request", "strict")
-
-    def __init__(
-        self,
-        dialect: Dialect[C],
-        request: TurnRequest,
-        strict: bool,
-        model: ModelNames,
-        native_search: bool,
-    ) -> None:
-        self._dialect = dialect
-        self._model = model
-        self.request = request
-        self.strict = strict
-        self.native_search = native_search
-        self.losses: list[Loss] = []
+    dialect: Dialect[C]
+    request: TurnRequest
+    strict: bool
+    model: ModelNames
+    native_search: bool
+    losses: list[Loss] = field(default_factory=list[Loss])
 
     def render(
         self,
@@ -422,27 +407,27 @@ class Draft(Generic[C]):
             whole: Whether turns go back whole, whatever was cut before them.
         """
         request = self.request
-        rendered = rendering.of(request.items, self._model, found, start, whole)
+        rendered = rendering.of(request.items, self.model, found, start, whole)
         self.losses += rendered.losses
-        self.losses += cache_losses(request.cache, self._dialect.facts.name, *cached_by)
+        self.losses += cache_losses(request.cache, self.dialect.facts.name, *cached_by)
         return rendered
 
     def tool(self, definition: ToolDef) -> dict[str, Any]:
         """Describe one tool."""
-        self.losses += schema_losses(definition, self._dialect.facts, self.strict)
-        return self._dialect.tool_of(definition, self.strict)
+        self.losses += schema_losses(definition, self.dialect.facts, self.strict)
+        return self.dialect.tool_of(definition, self.strict)
 
     def tools(self) -> list[dict[str, Any]]:
         """Describe the tools on offer."""
-        return self._dialect.offer([self.tool(each) for each in self.request.tools])
+        return self.dialect.offer([self.tool(each) for each in self.request.tools])
 
     def choice(self) -> C:
         """Say what the model is asked to do."""
-        return self._dialect.tool_choice(self.request.tool_choice)
+        return self.dialect.tool_choice(self.request.tool_choice)
 
     def answer(self) -> dict[str, Any]:
         """Give the fields that hold the text to a final answer, where one is asked for so."""
-        answer, dialect = self.request.answer, self._dialect
+        answer, dialect = self.request.answer, self.dialect
         if answer is None:
             return {}
         self.losses += schema_losses(answer, dialect.facts, dialect.is_strict)

@@ -23,7 +23,7 @@ from .._text.json import compact_json, cut, shorten
 from .._text.suggestion import meant_by
 from .._toolset import Toolset
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
-from ._changes import Change, changes, digest_of_all
+from ._changes import Change, changes, digest_of_all, shape_of
 from ._connection import Connection
 from ._limits import Limits
 from ._remote_tool import RemoteTool
@@ -287,9 +287,14 @@ class _Sorting:
         if definition.output_schema is not None:
             output = schema_checker(f"the output of tool {wire!r}", definition.output_schema)
         remote = RemoteTool(
-            *(self._connection, tool, definition, output, limits),
+            connection=self._connection,
+            name=tool.name,
+            shape=shape_of(tool),
+            output=output,
+            limits=limits,
             verify=rules.verify,
             trusted=rules.trusted,
+            only_reads=definition.only_reads,
         )
         return spec_from_definition(definition, remote.run)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final
 
@@ -23,13 +24,11 @@ from mcp.types import (
     CallToolResult,
     InputRequiredResult,
     InputResponses,
-    Tool,
 )
 from pydantic import TypeAdapter
 
 from .._call.reply import Reply
 from .._context.context import ToolContext
-from .._schema.definition import ToolDef
 from .._schema.schema_check import SchemaChecker
 from ..errors import ProviderError
 from ._changes import shape_of
@@ -44,48 +43,29 @@ _ANSWERED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapte
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RemoteTool:
     """Do a tool of a server: `run` is the function of the tool here.
 
-    Args:
+    Attributes:
         connection: Where the server is asked.
-        tool: What the server said of it.
-        definition: What was made of that.
+        name: What the server calls it.
+        shape: The digest of what the server said of it.
         output: Checks structured outputs; None where the server declares none.
         limits: How much may come back.
         verify: Whether it is looked up again before each call.
+        trusted: Whether the server is believed where it calls its result trusted.
+        only_reads: Whether a call that was cut off leaves nothing in doubt.
     """
 
-    __slots__ = (
-        "_connection",
-        "_limits",
-        "_name",
-        "_only_reads",
-        "_output",
-        "_shape",
-        "_trusted",
-        "_verify",
-    )
-
-    def __init__(
-        self,
-        connection: Connection,
-        tool: Tool,
-        definition: ToolDef,
-        output: SchemaChecker | None,
-        limits: Limits,
-        *,
-        verify: bool,
-        trusted: bool,
-    ) -> None:
-        self._connection = connection
-        self._name = tool.name
-        self._shape = shape_of(tool)
-        self._output = output
-        self._limits = limits
-        self._verify = verify
-        self._trusted = trusted
-        self._only_reads = definition.only_reads
+    connection: Connection
+    name: str
+    shape: str
+    output: SchemaChecker | None
+    limits: Limits
+    verify: bool
+    trusted: bool
+    only_reads: bool
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> Reply[Any]:
         """Send the call, or the answers to what the server asked about it.
@@ -106,7 +86,7 @@ class RemoteTool:
         is_sent = False
         try:
             async with _stopped_by(context) as scope:
-                if self._verify:
+                if self.verify:
                     change = await self._change()
                     if change is not None:
                         return failed("tool_changed", change)
@@ -128,23 +108,23 @@ class RemoteTool:
             return self._stopped(token.reason, is_sent)
         if isinstance(answered, InputRequiredResult):
             try:
-                ticket = ticket_for(answered, self._limits)
+                ticket = ticket_for(answered, self.limits)
             except UnfitQuestion as error:
                 return failed(error.code, f"{error} The tool waits for an answer in vain.")
             context.suspend(ticket)
-        return reply_of(answered, self._output, self._limits, trusted=self._trusted)
+        return reply_of(answered, self.output, self.limits, trusted=self.trusted)
 
     async def _change(self) -> str | None:
         """Say what is not any more as it was when the model was told of the tool."""
-        now = await self._connection.find(self._name)
+        now = await self.connection.find(self.name)
         what = "is not there any more"
         if now is not None:
             with suppress(ValueError, RecursionError):
-                if shape_of(now) == self._shape:
+                if shape_of(now) == self.shape:
                     return None
             what = "is not what it was when it was listed"
         return (
-            f"Tool `{self._name}` of the server {what}, so it was not called. The tools of this "
+            f"Tool `{self.name}` of the server {what}, so it was not called. The tools of this "
             "server have to be listed again."
         )
 
@@ -158,15 +138,15 @@ class RemoteTool:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             context.report_progress(
                 "running",
-                None if message is None else legible(message, self._limits.description),
+                None if message is None else legible(message, self.limits.description),
                 *_in_range(progress, total),
             )
 
         # Not `session.call_tool`: that drops a result which does not fit the tool's own schema.
-        return await self._connection.session.send_request(
+        return await self.connection.session.send_request(
             CallToolRequest(
                 params=CallToolRequestParams(
-                    name=self._name,
+                    name=self.name,
                     arguments=arguments,
                     input_responses=answers,
                     request_state=state,
@@ -199,14 +179,14 @@ class RemoteTool:
         """Tell of a call that has no answer: it may have been done, if it was sent."""
         if not is_sent:
             return failed(code, f"Not called: {why}.")
-        if self._only_reads:
+        if self.only_reads:
             return failed(code, f"No answer: {why}. The tool may be called again.")
         text = f"Outcome unknown: {why}. The tool may have had its effects."
         return failed(code, text, "indeterminate")
 
     def _stopped(self, reason: str | None, is_sent: bool) -> Reply[Any]:
         why = reason or "the call was asked to stop"
-        if is_sent and not self._only_reads:
+        if is_sent and not self.only_reads:
             cut_off = f"the call was cancelled while the server ran it: {why}"
             return self._in_doubt("cancelled", cut_off, is_sent)
         return failed("cancelled", f"Cancelled: {why}", "cancelled")

@@ -51,6 +51,19 @@ FORMATS: Final = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )
 
+ANTHROPIC: Final = Strictness(
+    provider="Anthropic",
+    optional_is_nullable=False,
+    recursion=False,
+    keywords=frozenset({"pattern", "format", "minItems"}),
+    formats=FORMATS | {"uri"},
+    min_items=frozenset({0, 1}),
+    kept=frozenset({"title", "description", "default"}),
+    max_optional=24,
+    max_unions=16,
+)
+"""What the models of Anthropic take, wherever they are asked."""
+
 _STRUCTURE: Final = frozenset(
     {
         "type",

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from ..._schema.definition import ToolDef
 from ..._schema.stand_in import own_name
-from ..._transcript.deferred import names_loaded_by
-from ..._transcript.request import TurnRequest
+from ..._transcript.request import TurnRequest, names_loaded_by
 from ..._transcript.result import ToolResult
 
 

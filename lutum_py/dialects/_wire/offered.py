@@ -11,7 +11,7 @@ from ..._declare.offer import Descriptions, offered_definitions
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._text.json import copy_json, shorten
-from ..._transcript.tool_choice import ToolChoice
+from ..._transcript.request import ToolChoice
 from ...errors import MisuseError, ToolDefinitionError
 from .._facts import Facts
 from .._schema.compiler import CompiledSchema, compile_schema

@@ -21,7 +21,7 @@ from typing import Any, Final
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.cache import Cache
-from ..._transcript.tool_choice import ToolChoice
+from ..._transcript.request import ToolChoice
 from .._blocks.rendering import mark_messages
 from .._blocks.rules import rules_of
 from .._dialect import Dialect, Draft

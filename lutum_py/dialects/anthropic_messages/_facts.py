@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .._facts import Facts
-from .._schema.strict import FORMATS, Strictness
+from .._schema.strict import ANTHROPIC
 from .._wire.reading import objects_in
 
 NAME: Final = "anthropic_messages"
@@ -44,17 +44,7 @@ FACTS: Final = Facts(
     made_ids="toolu_",
     repeats_own_ids=True,
     empty_is_missing=True,
-    strictness=Strictness(
-        provider="Anthropic",
-        optional_is_nullable=False,
-        recursion=False,
-        keywords=frozenset({"pattern", "format", "minItems"}),
-        formats=FORMATS | {"uri"},
-        min_items=frozenset({0, 1}),
-        kept=frozenset({"title", "description", "default"}),
-        max_optional=24,
-        max_unions=16,
-    ),
+    strictness=ANTHROPIC,
     is_own_item=_is_own_item,
     is_own_body=_is_own_body,
 )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from ..._text.json import is_mapping
 from .._facts import Facts
-from .._schema.strict import FORMATS, Strictness
+from .._schema.strict import ANTHROPIC
 from .._wire.reading import objects_in
 
 NAME: Final = "bedrock_converse"
@@ -50,17 +51,7 @@ FACTS: Final = Facts(
     repeats_own_ids=True,
     empty_is_missing=True,
     # Grammars are compiled as Anthropic's are, of whose models most are that take them.
-    strictness=Strictness(
-        provider="Bedrock",
-        optional_is_nullable=False,
-        recursion=False,
-        keywords=frozenset({"pattern", "format", "minItems"}),
-        formats=FORMATS | {"uri"},
-        min_items=frozenset({0, 1}),
-        kept=frozenset({"title", "description", "default"}),
-        max_optional=24,
-        max_unions=16,
-    ),
+    strictness=replace(ANTHROPIC, provider="Bedrock"),
     is_own_item=_is_own_item,
     is_own_body=_is_own_body,
 )

@@ -31,9 +31,8 @@ from typing import Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
-from ..._transcript.request import TranscriptItem
+from ..._transcript.request import ToolChoice, TranscriptItem
 from ..._transcript.result import ToolResult
-from ..._transcript.tool_choice import ToolChoice
 from ...errors import InvalidValueError
 from .._dialect import Dialect, Draft
 from .._wire.body import add_extras

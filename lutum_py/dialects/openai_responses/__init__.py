@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
-from ..._transcript.tool_choice import ToolChoice
+from ..._transcript.request import ToolChoice
 from .._dialect import Dialect, Draft
 from .._wire.body import openai_body
 from ._decode import tidy, turn_of
