@@ -286,7 +286,8 @@ class Kept:
         return self.place is None or self.place.is_behind(transcript)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a call that is sent elsewhere takes no transcript
-        return (type(self), (self.key_begins, self.place, self.closed_by))
+        kept = (self.key_begins, self.place, self.closed_by, None, {**self.traces})
+        return (type(self), kept)
 
     @property
     def asked_in(self) -> str | None:

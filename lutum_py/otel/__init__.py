@@ -11,7 +11,7 @@ A span is called `execute_tool {name}`, is of kind `INTERNAL`, and has these att
 | `gen_ai.tool.name` | the wire name of the tool |
 | `gen_ai.tool.type` | `function` |
 | `gen_ai.tool.description` | what the model is told of the tool |
-| `gen_ai.tool.call.id` | the provider's id of the call |
+| `gen_ai.tool.call.id` | the id of the call: the provider's, or a path such as `c1/2` |
 | `gen_ai.tool.call.arguments` | what the tool gets, as JSON text; only with `content=True` |
 | `gen_ai.tool.call.result` | what a successful tool gave, as JSON text; only with `content=True` |
 | `error.type` | why it failed: the code of the result, or the class of the exception |
@@ -217,6 +217,9 @@ class CallSpan:
             outcome: A `ToolResult`, `SuspendedCall`, `AskingCall`, `HandledCall` or `RejectedCall`.
         """
         self._outcome = outcome
+        # At once, since a plan may take it in before the span ends.
+        if self.span is not None and isinstance(outcome, AskingCall):
+            trace_of(self.span, outcome)
         return outcome
 
     def __enter__(self) -> Self:
@@ -246,8 +249,6 @@ class CallSpan:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            if self.span is not None and isinstance(self._outcome, AskingCall):
-                trace_of(self.span, self._outcome)
             if self.span is not None and self.span.is_recording():
                 self._end(self.span, error)
         finally:

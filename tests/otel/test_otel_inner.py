@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -208,6 +209,22 @@ def test_copies_of_a_plan_that_are_merged_keep_their_spans(recorded: Recorded) -
     assert [each.parent and each.parent.span_id for each in (spans["c1/1"][0], spans["c1"][1])] == [
         asked.span_id
     ] * 2
+
+
+def test_a_call_that_is_sent_elsewhere_stands_where_it_was_asked(recorded: Recorded) -> None:
+    """A call within another that is pickled, to be run in a worker, takes its place along."""
+    plan = opened(asks([NOTE]))
+    with recorded.tracer.span(plan.pending[0]) as record:
+        plan.record(record(execute_sync(plan.pending[0])))
+    plan = plan.apply_hooks_sync(let_pass)
+    (call,) = pickle.loads(pickle.dumps(plan.pending))
+    plan.discard()
+    with recorded.tracer.span(call):
+        pass
+    asked, within = recorded.spans
+    assert asked.context is not None
+    assert within.parent is not None
+    assert within.parent.span_id == asked.context.span_id
 
 
 @pytest.mark.parametrize("is_there", [True, False])
