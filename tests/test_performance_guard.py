@@ -392,7 +392,7 @@ def limits(*each: int) -> pytest.MarkDecorator:
     )
 
 
-@limits(545, 615, 535, 760)
+@limits(535, 610, 535, 720)
 def test_a_call_is_decoded_in_few_instructions(wire: Wire, limit: int) -> None:
     """A response is read once: a call costs so many instructions, however many there are."""
 
@@ -421,6 +421,18 @@ def test_a_short_stream_takes_few_instructions(wire: Wire, limit: int) -> None:
     """An answer of one call costs no more than its few events and the turn in the end."""
     events = [*map(json.dumps, wire.events(Said(calls=(("c1", "search", ARGUMENTS),))))]
     assert instructions(partial(ours.events, wire, events, 1)) <= limit
+
+
+@limits(3350, 3350, 4500, 3500)
+def test_a_saved_turn_is_loaded_in_few_instructions(wire: Wire, limit: int) -> None:
+    """A turn and its result take so many instructions, however long the transcript."""
+
+    def loading(turns: int) -> Callable[[], object]:
+        return partial(ours.load, ours.saved(wire, turns), 1)
+
+    early, later = each_of(loading, 10, 20), each_of(loading, 80, 120)
+    assert later <= early * 1.01
+    assert later <= limit
 
 
 @limits(660, 1030, 730, 1370)

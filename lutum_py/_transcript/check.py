@@ -7,7 +7,7 @@ that it can answer, and only what finds no place so is one too many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from .._text.json import shorten
 from .assistant import AssistantTurn
 from .message import Message
 from .metadata import ToolMetadata
+from .request import TranscriptItem
 from .result import ToolResult
 
 
@@ -63,6 +64,22 @@ class Checked:
 
     calls: list[CheckedCall] = field(default_factory=list[CheckedCall])
     faults: list[TranscriptFault] = field(default_factory=list[TranscriptFault])
+
+
+def is_in_order(items: Iterable[TranscriptItem]) -> bool:
+    """Tell at a glance that nothing is wrong; False where it takes `checked` to say what."""
+    waiting: list[ToolMetadata] = []
+    for item in items:
+        if isinstance(item, ToolResult):
+            if not (waiting and item.answers(waiting.pop())):
+                return False
+        elif waiting:
+            return False
+        elif isinstance(item, AssistantTurn):
+            waiting = [*reversed(item.tool_calls)]
+            if len(waiting) > 1 and len({call.id for call in waiting}) < len(waiting):
+                return False
+    return not waiting
 
 
 def checked(items: Sequence[Any]) -> Checked:

@@ -8,6 +8,7 @@ to ask.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -37,8 +38,11 @@ class Said(Protocol):
 
 def dialect_named(name: str | None) -> Any:
     """Give the module of a dialect in the list; None for one that is not in it."""
-    known = None if name is None else import_module("lutum_py.dialects").DIALECTS.get(name)
-    return None if known is None else import_module(known)
+    known = None if name is None else _module("lutum_py.dialects").DIALECTS.get(name)
+    return None if known is None else _module(known)
+
+
+_module = cache(import_module)  # of this package and its few dialects: asked for each turn
 
 
 def read_payload(payload: Any, dialect: str | None) -> Any:

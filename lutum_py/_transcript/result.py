@@ -335,17 +335,24 @@ def dump_result(result: ToolResult) -> dict[str, Any]:
 
 def load_result(saved: Saved) -> ToolResult:
     """Read what `dump_result` gave."""
-    from .attachment import load_attachments
-    from .labels import load_labels
+    attachments: tuple[Attachment, ...] = ()
+    labels: Labels | None = None
+    if "attachments" in saved.data:
+        from .attachment import load_attachments
 
+        attachments = load_attachments(saved)
+    if "labels" in saved.data:
+        from .labels import load_labels
+
+        labels = load_labels(saved)
     loaded = make_result(
         load_metadata(saved),
         sendable(saved.json_text("result")),
         saved.member("status", ResultStatus),
         saved.get("message", str, None),
-        load_attachments(saved),
+        attachments,
         saved.get("code", str, None),
-        load_labels(saved),
+        labels,
     )
     ran_with = saved.inner_or_none("ran_with")
     return loaded if ran_with is None else with_ran_with(loaded, ran_with.data)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast
+
+from pydantic_core import from_json
 
 from .._text.json import refuse_constant, shorten
 from ..errors import MisuseError, SavedDataError
@@ -51,7 +53,7 @@ def open_saved(
             "`dump_json()` gave, as str or bytes."
         )
     try:
-        data: Any = json.loads(text, parse_constant=refuse_constant)
+        data = _parse(text)
     except (ValueError, RecursionError) as reason:
         raise error(f"This is no saved {what}: it is not JSON ({reason}).") from None
     if not isinstance(data, dict):
@@ -74,17 +76,37 @@ def open_saved(
     return saved
 
 
+def _parse(text: str | bytes) -> Any:
+    """Parse JSON text; what the fast parser refuses, such as lone surrogates, the slow one reads.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except (TypeError, ValueError):
+        return json.loads(text, parse_constant=refuse_constant)
+
+
 class Saved:
     """One JSON object of stored data, and where it stands."""
 
-    __slots__ = ("_error", "data", "path")
+    __slots__ = ("_around", "_error", "_step", "data")
 
-    def __init__(self, data: Any, path: str, error: type[SavedDataError]) -> None:
-        self.path = path
+    def __init__(
+        self, data: Any, step: str, error: type[SavedDataError], around: Saved | None = None
+    ) -> None:
+        self._step = step
+        self._around = around
         self._error = error
         if not isinstance(data, dict):
             raise self.wrong("", f"expected an object, got {shorten(data)}")
         self.data = cast("dict[str, Any]", data)
+
+    @property
+    def path(self) -> str:
+        """The way to the object."""
+        return self._step if self._around is None else f"{self._around.path}.{self._step}"
 
     def wrong(self, key: str, reason: str) -> SavedDataError:
         """Make the error that says what is wrong with an entry."""
@@ -94,26 +116,23 @@ class Saved:
     def get(self, key: str, kind: type[K], default: Any = _MISSING) -> K:
         """Return an entry, which has to be of a type; None counts where it is the default."""
         value = self.data.get(key, _MISSING)
-        if value is _MISSING or (value is None and default is None):
+        if value.__class__ is kind:
+            return value
+        if value is _MISSING or value is default is None:
             if default is _MISSING:
                 raise self.wrong(key, "it is missing")
             return default  # type: ignore[no-any-return]
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.wrong(key, f"expected {kind.__name__}, got {shorten(value)}")
-        return value
+        raise self.wrong(key, f"expected {kind.__name__}, got {shorten(value)}")
 
     def any(self, key: str) -> Any:
         """Return an entry as it is."""
         return self.data.get(key)
 
     def json_text(self, key: str) -> str:
-        """Return an entry that is JSON text itself; any text a tool gave is taken back.
-
-        The standard library reads it, because pydantic's parser takes no lone surrogates.
-        """
+        """Return an entry that is JSON text itself; any text a tool gave is taken back."""
         text = self.get(key, str)
         try:
-            json.loads(text, parse_constant=refuse_constant)
+            _parse(text)
         except (ValueError, RecursionError) as reason:
             raise self.wrong(key, f"expected JSON text, got {shorten(text)} ({reason})") from None
         return text
@@ -130,12 +149,13 @@ class Saved:
 
     def member(self, key: str, literal: Any) -> Any:
         """Return an entry that is one of a literal's values."""
-        return self.one_of(key, {value: value for value in get_args(literal)}.__getitem__)
+        allowed = literal.__args__
+        return self.one_of(key, lambda value: allowed[allowed.index(value)])
 
     def each(self, key: str, *, optional: bool = False) -> Iterator[Saved]:
         """Go through a list of objects, which may be missing only where that is said."""
         for index, entry in enumerate(self._list(key, optional)):
-            yield Saved(entry, f"{self.path}.{key}[{index}]", self._error)
+            yield Saved(entry, f"{key}[{index}]", self._error, self)
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts."""
@@ -152,7 +172,7 @@ class Saved:
 
     def inner(self, key: str) -> Saved:
         """Go into an object."""
-        return Saved(self.get(key, dict), f"{self.path}.{key}", self._error)
+        return Saved(self.get(key, dict), key, self._error, self)
 
     def inner_or_none(self, key: str) -> Saved | None:
         """Go into an object, if it is there."""

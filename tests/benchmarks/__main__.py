@@ -135,6 +135,11 @@ def wires(quick: bool) -> Iterator[tuple[str, Measured, float]]:
             measured = paired(floor, own, times=1, rounds=many)
             name = f"a recorded event, {wire.name}"
             yield name, measured.share(sum(map(len, streams))), 2.0
+    for wire in WIRES:
+        text = ours.saved(wire, 2000)
+        floor, own = partial(floors.load, text), partial(ours.load, text)
+        name = f"load 2,000 turns, {wire.name}"
+        yield name, paired(floor, own, times=1, rounds=rounds), 2.0
     request = TurnRequest(items=ours.conversation(SMALL, 1000)._request_items())
     bodies = [wire.dialect.encode_request(request) for wire in WIRES]
     for wire, body in zip(WIRES, bodies, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from itertools import count
 from typing import Any
 
@@ -25,9 +26,9 @@ from lutum_py import (
 from lutum_py.dialects import openai_chat
 from lutum_py.execution import execute_all
 
-from ..models.said import Payload
+from ..models.said import Payload, Said
 from .floors import Place
-from .wire import Wire
+from .wire import ARGUMENTS, Wire
 
 __all__ = [
     "Batch",
@@ -40,12 +41,14 @@ __all__ = [
     "events",
     "hooks_of",
     "lines",
+    "load",
     "loop",
     "many_tools",
     "read",
     "render",
     "round_async",
     "round_sync",
+    "saved",
     "wire_round",
 ]
 
@@ -305,6 +308,24 @@ def render(wire: Wire, request: TurnRequest, times: int) -> None:
     """Make the body of a request."""
     for _ in range(times):
         wire.dialect.encode_request(request)
+
+
+def saved(wire: Wire, turns: int) -> str:
+    """Save a conversation of turns with a text and a call, and of their results."""
+    transcript = Transcript()
+    for number in range(turns):
+        said = Said(text="Let me look.", calls=((f"c{number}", "search", ARGUMENTS),))
+        response: Payload = json.loads(json.dumps(wire.whole(said)))
+        outcome = Tools.read_turn(wire.dialect.decode(response))
+        assert isinstance(outcome, NeedsTools)
+        outcome.round.commit(transcript, [outcome.round.expect_one().complete(3)])
+    return transcript.dump_json()
+
+
+def load(text: str, times: int) -> None:
+    """Load a saved conversation."""
+    for _ in range(times):
+        Transcript.load_json(text)
 
 
 def check(wire: Wire, body: Payload, times: int) -> None:

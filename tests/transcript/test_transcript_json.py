@@ -21,6 +21,7 @@ from lutum_py import (
     Usage,
 )
 from lutum_py.errors import TranscriptError
+from lutum_py.testing import assert_transcript_valid
 from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem
 from tests.cases import over
 from tests.round_tools import adds, any_text, check_transcript, done, forged, opened
@@ -320,6 +321,37 @@ def test_an_invalid_transcript_is_not_loaded(case: str) -> None:
     data["items"] = change(data["items"])
     with pytest.raises(TranscriptError, match=f"would be invalid: .*{message}"):
         Transcript.load_json(json.dumps(data))
+
+
+def saved_turn(*ids: str) -> tuple[AssistantTurn, dict[str, Any]]:
+    calls = [{"id": each, "name": "add", "arguments": "{}"} for each in ids]
+    entries = [{"type": "tool_call", **call} for call in calls]
+    turn = AssistantTurn(tool_calls=[ToolMetadata(**call) for call in calls])
+    return turn, {"type": "assistant", "items": entries}
+
+
+def saved_result(id: str, arguments: str = "{}") -> tuple[ToolResult, dict[str, Any]]:
+    fields: dict[str, Any] = {"id": id, "name": "add", "arguments": arguments, "result": "3"}
+    return ToolResult(**fields), {"type": "tool_result", **fields, "status": "success"}
+
+
+SAID = (Message("user", "Hi"), {"type": "message", "role": "user", "text": "Hi"})
+TURNS = [saved_turn(*ids) for ids in ("", "a", "ab", "aa")]
+RESULTS = [saved_result("a"), saved_result("b"), saved_result("a", '{"x": 1}')]
+
+
+@given(st.lists(st.sampled_from([SAID, *TURNS, *RESULTS]), max_size=6))
+def test_a_transcript_is_loaded_just_when_nothing_is_wrong_with_it(given: list[Any]) -> None:
+    """Whatever stands in a file: it is loaded if it breaks no rule, else refused."""
+    data = {**whole(), "items": [entry for _, entry in given]}
+    try:
+        assert_transcript_valid(tuple(item for item, _ in given))
+    except AssertionError:
+        with pytest.raises(TranscriptError, match="would be invalid"):
+            Transcript.load_json(json.dumps(data))
+    else:
+        loaded = Transcript.load_json(json.dumps(data))
+        assert [*loaded] == [item for item, _ in given]
 
 
 def test_what_may_be_left_out_may_be_missing() -> None:

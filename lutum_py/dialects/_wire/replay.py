@@ -58,13 +58,12 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
         {'args': {'b': None}}
     """
     if value.__class__ is dict or is_mapping(value):
-        copy: dict[str, Any] = {}
+        copy: dict[str, Any] = dict(value)  # most of a payload are texts and numbers
         for key, item in value.items():
-            if item.__class__ in LEAVES:  # most of a payload: none of it is worth a call
-                if item is not None or free is _EVERYTHING:
-                    copy[key] = item
-            else:
+            if item.__class__ not in LEAVES:
                 copy[key] = without_nulls(item, _EVERYTHING if key in free else free)
+            elif item is None and free is not _EVERYTHING:
+                del copy[key]
         return copy
     if is_sequence(value):
         return [item if item.__class__ in LEAVES else without_nulls(item, free) for item in value]
