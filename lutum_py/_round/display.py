@@ -19,7 +19,7 @@ from .._text.entries import Entry, Part, brief_table
 from .._text.escaping import LINES, visible
 from .._text.html import as_styles, cut_text, figure, note
 from .._text.json import compact_json, indented_json, is_object, parse_json
-from .._transcript.assistant import AssistantTurn
+from .._transcript.assistant import AssistantTurn, callers_of
 from .._transcript.metadata import ToolMetadata
 from .._transcript.saved import Saved
 from .edits import changed_names
@@ -77,8 +77,15 @@ def _entries(calls: SortedCalls, what: str) -> list[Entry]:
         # What the tool would get, which a hook may have changed.
         arguments = row.proposed if call is None else call.spec.shown_json(call._input)
         parts = (Part("", arguments, "code"), *_why(row, line), *_steps_in_words(line))
-        made.append(Entry(row.id, row.tool, state, kind, (), parts))
+        about = _within(f"{each.id} {each.tool}" for each in row.within)
+        made.append(Entry(row.id, row.tool, state, kind, about, parts))
     return made
+
+
+def _within(outer: Iterable[str]) -> tuple[str, ...]:
+    """Say what a call stands within, the outermost first."""
+    named = ", ".join(outer)
+    return (f"within {named}",) if named else ()
 
 
 def _state_in_words(row: CallRow, line: tuple[Step, ...]) -> tuple[str, str]:
@@ -201,24 +208,23 @@ def read_plan(saved: Saved) -> PlanText:
         PlanError: Something in it is damaged.
     """
     turn, calls = lines_in(saved)
-    paths: dict[str, str] = {}
-    for each, _ in calls:  # whoever asked stands before what it asked for
-        outer = paths.get(each.asked_by)
-        name = f"{each.metadata.id} {each.metadata.name}"
-        paths[each.metadata.id] = name if outer is None else f"{outer}, {name}"
-    entries = [
-        _saved_entry(each.metadata, each.line, saved, paths.get(each.asked_by))
-        for each, saved in calls
-    ]
+    outer = {id: (f"{caller} program",) for id, caller in callers_of(turn).items()}
+    named: dict[str, str] = {}
+    entries: list[Entry] = []
+    for each, entry in calls:  # whoever asked stands before what it asked for
+        id, by = each.metadata.id, each.asked_by
+        named[id] = f"{id} {each.metadata.name}"
+        if by:
+            outer[id] = (*outer.get(by, ()), named[by])
+        entries.append(_saved_entry(each.metadata, each.line, entry, outer.get(id, ())))
     return PlanText(turn, tuple(entries))
 
 
 def _saved_entry(
-    call: ToolMetadata, line: tuple[Step, ...], saved: Saved, within: str | None
+    call: ToolMetadata, line: tuple[Step, ...], saved: Saved, outer: Iterable[str]
 ) -> Entry:
     """Say how one call stands, and a line for each step that brought it there."""
     row, issue = row_of_line(call, line, call.arguments), issue_in(line)
-    about = () if within is None else (f"within {within}",)
     parts = [Part("", indented_json(call.arguments), "code"), *_final_arguments(call, line)]
     for step in line:
         if step.kind == "suspended" and step.detail is not None:
@@ -230,7 +236,7 @@ def _saved_entry(
         parts.append(Part("the model is told", issue.text))
     if row.state in ("finished", "handled") and row.result is not None:
         parts.append(Part("result", indented_json(row.result.model_text), "code"))
-    return Entry(call.id, call.name, *_state_in_words(row, line), about, tuple(parts))
+    return Entry(call.id, call.name, *_state_in_words(row, line), _within(outer), tuple(parts))
 
 
 def _final_arguments(call: ToolMetadata, line: tuple[Step, ...]) -> Iterator[Part]:
@@ -243,12 +249,11 @@ def _final_arguments(call: ToolMetadata, line: tuple[Step, ...]) -> Iterator[Par
     final: Any = parse_json(known[-1]) if known else proposed
     if final != proposed:
         yield Part("final arguments", indented_json(compact_json(final)), "code")
-    for name, text in texts_of_lines(final):
+    for name, text in texts_of_lines(final).items():
         yield Part(name, text, "code")
 
 
-def texts_of_lines(arguments: Any) -> Iterator[tuple[str, str]]:
+def texts_of_lines(arguments: Any) -> dict[str, str]:
     """Find the arguments that are read as lines, such as a program: each by its name."""
-    for name, value in arguments.items() if is_object(arguments) else ():
-        if isinstance(value, str) and "\n" in value:
-            yield name, value
+    named = arguments.items() if is_object(arguments) else ()
+    return {name: each for name, each in named if isinstance(each, str) and "\n" in each}

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 
 from lutum_py import (
+    AssistantTurn,
     NeedsTools,
     Session,
     SuspendTicket,
     ToolContext,
+    ToolMetadata,
     ToolRoundPlan,
     Toolset,
     tool,
@@ -25,6 +27,7 @@ from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.execution import run_sync
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
+from lutum_py.turns import ToolCallItem
 from tests.instructions import calls
 
 from ..dialects.recordings import RECORDED_DIALECTS, recordings
@@ -288,22 +291,23 @@ def test_calls_within_calls_are_shown_with_their_path(lutum: Lutum, tmp_path: Pa
         add = tool(add, needs_approval=True)
         write = tool(write)
 
-    turn = ScriptedModel.tool_calls(("c1", "write", {"code": PROGRAM}))
-    plan = needs(Desk.read_turn(turn)).plan()
+    made = ToolMetadata(id="c1", name="write", arguments=json.dumps({"code": PROGRAM}))
+    plan = needs(Desk.read_turn(AssistantTurn(items=(ToolCallItem(made, "p7"),)))).plan()
     run_sync(plan, hooks=Desk.HookSet())
+    assert "within p7 program, c1 write, c1/1 write" in plan._repr_html_()
     (tmp_path / "plan.json").write_text(plan.dump_json(), encoding="utf-8")
     ran = lutum("show", "plan.json")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert "c1/1  write  asking  within c1 write" in lines
-    assert "c1/2  gone  unknown tool  within c1 write" in lines
-    at = lines.index("c1/1/1  add  suspended  within c1 write, c1/1 write")
+    assert "c1  write  asking  within p7 program" in lines
+    assert "c1/2  gone  unknown tool  within p7 program, c1 write" in lines
+    at = lines.index("c1/1/1  add  suspended  within p7 program, c1 write, c1/1 write")
     assert lines[at + 1 : at + 3] == ['  {"a":1}', '  final arguments: {"a":1,"b":0}']
     at = lines.index("  code:")
     assert lines[at + 1 : at + 3] == [r"  # one\x1b[2K\rtwo \u202e", "  await refund()"]
     assert "c1/1  write" not in ran.out[: ran.out.index("  code:")]
     page = lutum("show", "plan.json", "--html", "-").out
-    assert "within c1 write, c1/1 write" in page
+    assert "within p7 program, c1 write, c1/1 write" in page
     assert not {"\x1b", "\r", "\u202e"} & {*ran.out, *page}
 
 
