@@ -208,6 +208,7 @@ def read_plan(saved: Saved) -> PlanText:
         PlanError: Something in it is damaged.
     """
     turn, calls = lines_in(saved)
+    outer: dict[str, tuple[str, ...]]
     outer = {id: (f"{caller} program",) for id, caller in callers_of(turn).items()}
     named: dict[str, str] = {}
     entries: list[Entry] = []
