@@ -93,10 +93,11 @@ def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
     """Tell of a call whose row is known; the event is of the moment of its last step."""
     steps = () if row._line is None else row._line.steps
     at = moment(steps[-1].at if steps else None) or moment(time()) or ""
-    _tell(on_event, CallEvent(kind, row, at))
+    tell_event(on_event, CallEvent(kind, row, at))
 
 
-def _tell(on_event: OnEvent, event: CallEvent) -> None:
+def tell_event(on_event: OnEvent, event: CallEvent) -> None:
+    """Tell of what happened; what a listener raises is logged."""
     try:
         answer = on_event(event)
         if iscoroutine(answer):

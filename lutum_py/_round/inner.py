@@ -16,7 +16,7 @@ own: it is read from the calls that its last step has, see `AsksStep`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from time import time
@@ -29,9 +29,9 @@ from .._call.line import Branch, Family, Step, end_of, new_step, said_of
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue, rejected_call
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
-from .._hooks.pipeline import AfterSaid, after, decide
+from .._hooks.pipeline import AfterSaid, after, decide, was_asked_after
 from .._hooks.places import HookPlaces
-from .._hooks.registered_hook import RegisteredHook
+from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.json import compact_json, is_sequence, json_data, shorten
 from .._text.once import ONCE
 from .._transcript.assistant import AssistantTurn, ToolCallItem
@@ -52,6 +52,7 @@ from .sorted_calls import (
     InnerCall,
     RoundState,
     SortedCalls,
+    inner_in,
     issue_in,
     outer_of,
     result_in,
@@ -389,7 +390,13 @@ def _asked_at(entry: tuple[str, InnerCall]) -> tuple[float, str]:
 # Deciding.
 
 
-def decide_asked(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -> Steps[None]:
+def decide_asked(
+    calls: SortedCalls,
+    hooks: Hooks,
+    on_event: OnEvent | None = None,
+    *,
+    ids: Container[str] | None = None,
+) -> Steps[None]:
     """Ask hooks about the calls that were asked for, and take in what they said.
 
     Where a hook raises, nothing was decided. What a hook answers a call with is shown to
@@ -399,10 +406,13 @@ def decide_asked(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = No
         calls: A plan, or one in the making.
         hooks: The hooks.
         on_event: Is told what was decided about each call.
+        ids: The ids of the calls that are meant; by default all.
     """
     asking = Asking()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
     for call in calls.asked:
+        if ids is not None and call.id not in ids:
+            continue
         line, draft = call._line, asking.draft(call)
         draft._steps = tuple([step._replace(stage=_NEW) for step in line])
         yield from decide(draft, hooks, asking, is_open=True, of=call)
@@ -442,6 +452,16 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> Steps[Any]:
         put = None if answer is None else "replaced"
         call._append("asked", by=name, phase="after", said=put, detail=(key, answer))
     return shown
+
+
+def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:
+    """Whether after-hooks have not seen what somebody answered within a call that comes back."""
+    return isinstance(hooks, HookPlaces) and any(
+        not was_asked_after(inner.call, key)
+        for inner in inner_in(call._line)
+        if inner.call is not None and state_of(inner.call) == "handled"
+        for key, _ in keyed(hooks._hooks_for(inner.call.selector, "after"))
+    )
 
 
 def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -> Steps[None]:

@@ -20,7 +20,7 @@ from .._round.events import CallEventKind, OnEvent, tell_asked, tell_row
 from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan
 from .._round.rows import Outer, row_of_call
-from .._round.sorted_calls import CallRowState
+from .._round.sorted_calls import CallRowState, outer_of
 from .._schema.touch import meet
 from .._text.json import shorten
 from ..errors import MisuseError
@@ -111,7 +111,8 @@ class PlanRun:
             Its result; None where it may begin, as where no order is kept.
         """
         for doubtful in self.in_doubt:
-            if call._stage.may_begin and meet(doubtful.touches, call.touches):
+            is_free = call in outer_of(self.plan, doubtful.id)  # it stands within this one
+            if call._stage.may_begin and not is_free and meet(doubtful.touches, call.touches):
                 outcome = after_doubt(call, doubtful)
                 self.take(call, [outcome])
                 return outcome

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from time import time
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.lifecycle import CallStatus, StepKind
-from .._call.line import moment
+from .._call.lifecycle import StepKind
+from .._call.line import Step, moment, said_of
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
-from .._round.step_json import load_line
+from .._round.sorted_calls import state_of
+from .._round.step_json import dump_step, load_line
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
 from ..errors import PlanError, StaleError
@@ -42,54 +44,59 @@ def rows_of(
         turns: How its calls are given out.
     """
     before = {row.place: row for row in old}
-    places = _places(plan)
-    return [
-        _row(id, number, places[call.id], call, waiting, before.get(places[call.id]), now, turns)
-        for call, waiting in _open_calls(plan)
-    ]
-
-
-def row_of(plan: ToolRoundPlan[Any], old: SavedCall, now: int) -> SavedCall | None:
-    """Give the row that a call has after its plan was changed; None where it has ended."""
-    rows = rows_of(plan, old.conversation, old.round, [old], now, Turns.of(old))
-    return next((row for row in rows if row.place == old.place), None)
+    places = places_of(plan)
+    found: list[SavedCall] = []
+    for call, waiting in _open_calls(plan):
+        body = _body(plan, places, call, waiting, turns)
+        place = places[call.id]
+        found.append(_row(id, number, place, _state_of(call), body, before.get(place), now))
+    return found
 
 
 def _open_calls(plan: ToolRoundPlan[Any]) -> list[tuple[AnyToolCall, SuspendedCall | None]]:
     open_calls: list[tuple[AnyToolCall, SuspendedCall | None]] = []
-    open_calls += [(call, None) for call in (*plan.pending, *plan.in_doubt)]
+    open_calls += [
+        (call, None) for call in (*plan.pending, *plan.in_doubt, *plan.asking, *plan.asked)
+    ]
     open_calls += [(waiting.call, waiting) for waiting in plan.suspended]
     return open_calls
 
 
-def _places(plan: ToolRoundPlan[Any]) -> dict[str, int]:
-    return {call.id: place for place, call in enumerate(plan._state.turn.tool_calls)}
+def places_of(plan: ToolRoundPlan[Any]) -> dict[str, int]:
+    """Give the places of all calls by their ids; a call keeps its place as long as its round."""
+    return {asked.id: place for place, asked in enumerate(plan._state._calls_of_all())}
 
 
 def _state_of(call: AnyToolCall) -> State:
-    if call.status is CallStatus.SUSPENDED:
-        return "waiting"
-    return "begun" if call.status is CallStatus.RUNNING else "ready"
+    return _STATES.get(call._stage.name, "ready")
+
+
+_STATES: Final[Mapping[str, State]] = {
+    "suspended": "waiting",
+    "running": "begun",
+    "in_doubt": "begun",
+    "asking": "asking",
+    "asked": "asked",
+}
+_HELD: Final = ("waiting", "asking", "asked")
+"""The states in which nobody may claim a call."""
 
 
 def _row(
     id: str,
     number: int,
     place: int,
-    call: AnyToolCall,
-    waiting: SuspendedCall | None,
+    state: State,
+    body: str,
     old: SavedCall | None,
     now: int,
-    turns: Turns,
 ) -> SavedCall:
-    state = _state_of(call)
-    body = _body(call, waiting, turns)
     # The old row stays, and with it the token: whoever has claimed this call goes on, while
     # somebody saves the plan because of another one.
     if old is not None and old.state == state and _says(old.said.data) == _says(json.loads(body)):
         return old
     token = 0 if old is None else old.token + 1  # whoever has it by now, has another call
-    until = None if state == "waiting" else now
+    until = None if state in _HELD else now
     begun = 0
     if state == "begun":
         token = begun = token + 1
@@ -98,14 +105,29 @@ def _row(
 
 def _says(said: dict[str, Any]) -> dict[str, Any]:
     """Give what a row says of its call beside what was done since."""
-    # These three grow with what is done, though the call is the same.
-    return {name: value for name, value in said.items() if name not in ("after", "steps", "line")}
+    # Three grow with what is done, though the call is the same; and what it stands within is known
+    # in whole where the conversation is at hand.
+    grows = ("after", "steps", "line", "within")
+    return {name: value for name, value in said.items() if name not in grows}
 
 
-def _body(call: AnyToolCall, waiting: SuspendedCall | None, turns: Turns) -> str:
+def _body(
+    plan: ToolRoundPlan[Any],
+    places: Mapping[str, int],
+    call: AnyToolCall,
+    waiting: SuspendedCall | None,
+    turns: Turns,
+) -> str:
     body: dict[str, Any] = {"id": call.id, "tool": call.name, "digest": call.digest}
     body |= turns.said_of(call)
+    inner = plan._state._inner.get(call.id)
+    if inner is not None:
+        body["asked_by"] = places[inner.asked_by]
+    if any(said_of(call._line, "asks")):
+        body["asks"] = True
     if waiting is not None:
+        if within := plan.within(call.id):
+            body["within"] = [asdict(each) for each in within]
         body["proposed"] = call.spec.shown_text(call.metadata.arguments)
         body["arguments"] = waiting.arguments
         body["ticket"] = waiting.ticket.to_dict()
@@ -129,11 +151,21 @@ def made(kind: StepKind, **fields: Any) -> dict[str, Any]:
     return {"kind": kind, "at": moment(time()), **fields}
 
 
-def with_result(row: SavedCall, result: ToolResult) -> SavedCall:
-    """Give the row of a call that has its result."""
+def with_result(
+    row: SavedCall, result: ToolResult, at: float, shown: Iterable[Step] = ()
+) -> SavedCall:
+    """Give the row of a call that has its result.
+
+    Args:
+        row: The row.
+        result: The result.
+        at: When it came.
+        shown: What after-hooks did since.
+    """
     body = with_steps(
         row,
-        made("ended", said=result.status),
+        made("ended", at=moment(at), said=result.status),
+        *map(dump_step, shown),
         made("recorded", said=result.status, result=dump_result(result)),
     )
     return row._replace(state="done", until=None, body=body)
@@ -163,6 +195,7 @@ def go_on(
         call._append(
             each.kind,
             by=each.by,
+            phase=each.phase,
             said=each.said,
             digest=each.digest,
             detail=each.detail,
@@ -199,8 +232,7 @@ def bring_up(plan: P, rows: list[SavedCall]) -> P:
 
 
 def _bring_up(plan: ToolRoundPlan[Any], rows: list[SavedCall]) -> None:
-    places = _places(plan)
-    calls = {places[call.id]: call for call, _ in _open_calls(plan)}
+    calls = calls_at(plan)
     # Each seal holds for one row, so a row that was taken out, or put back from yesterday, has a
     # good one. Only against the plan does that show.
     if calls.keys() != {row.place for row in rows}:
@@ -209,8 +241,33 @@ def _bring_up(plan: ToolRoundPlan[Any], rows: list[SavedCall]) -> None:
             f"plan's open calls {sorted(calls)}: somebody else added or removed some. Put the "
             "database back as it was, or give the round up."
         )
-    for row in rows:
-        call = calls[row.place]
+    take_in(plan, calls, rows)
+
+
+def calls_at(plan: ToolRoundPlan[Any]) -> dict[int, AnyToolCall]:
+    """Give the open calls of a plan by their places."""
+    places = places_of(plan)
+    return {places[call.id]: call for call, _ in _open_calls(plan)}
+
+
+def take_in(
+    plan: ToolRoundPlan[Any], calls: Mapping[int, AnyToolCall], rows: Sequence[SavedCall]
+) -> None:
+    """Let calls go on as their rows say, and refuse to run.
+
+    Args:
+        plan: The plan.
+        calls: Its open calls, by their places.
+        rows: The rows, in the order of places.
+
+    Raises:
+        PlanError: A row cannot follow the plan.
+    """
+    # Who asked stands before what it asked for, and goes on once that has its results.
+    for row in reversed(rows):
+        call = calls.get(row.place)
+        if call is None:
+            raise _not_open(row)
         _check(row, call)
         go_on(plan, call, row)
         call._hold()
@@ -218,7 +275,7 @@ def _bring_up(plan: ToolRoundPlan[Any], rows: list[SavedCall]) -> None:
 
 def _check(row: SavedCall, call: AnyToolCall) -> None:
     state = _state_of(call)
-    if row.state != state and (row.state == "waiting" or state == "waiting"):
+    if row.state != state and (row.state in _HELD or state in _HELD):
         raise _unfit(row, call, f"it is {row.state}, the call is {call.status}")
     if state == "begun" and row.state == "ready":
         raise _unfit(row, call, "it is ready, the call was begun")
@@ -233,21 +290,28 @@ def _unfit(row: SavedCall, call: AnyToolCall, why: str) -> PlanError:
     )
 
 
-def claimed(plan: ToolRoundPlan[Any], row: SavedCall) -> AnyToolCall:
+def claimed(plan: ToolRoundPlan[Any], row: SavedCall, rows: Sequence[SavedCall]) -> AnyToolCall:
     """Find the call that a row allows to run; the plan, as it was saved, is given up.
+
+    Args:
+        plan: The plan.
+        row: The row.
+        rows: The same with those that it goes on from, in the order of places.
 
     Raises:
         PlanError: The plan does not allow it to run.
     """
-    places = _places(plan)
     plan.discard()
-    for call in (*plan.pending, *plan.in_doubt):
-        if places[call.id] == row.place:
-            _check(row, call)
-            go_on(plan, call, row)
-            call._hold()
-            return call
-    raise PlanError(
+    calls = calls_at(plan)
+    take_in(plan, calls, rows)
+    call = calls[row.place]
+    if state_of(call) not in ("pending", "in_doubt"):
+        raise _not_open(row)
+    return call
+
+
+def _not_open(row: SavedCall) -> PlanError:
+    return PlanError(
         f"The row of call {row.place} in conversation {row.conversation!r} says that it may be "
         "run, and the plan does not. Put the database back as it was, or give the round up."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._hooks.places import HookPlaces
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
 from ._values import Claim
@@ -40,6 +41,17 @@ def check_claim(claim: object, step: str) -> None:
     if not isinstance(claim, Claim):
         raise MisuseError.of_field(
             f"store.{step}", "claim", "a claim", claim, "Write `claim = store.claim(toolset)`."
+        )
+
+
+def check_sees(claim: Claim, hooks: object) -> None:
+    """Refuse to go on without hooks that have to see the result of a call within another."""
+    if claim._owes_after and not isinstance(hooks, HookPlaces):
+        raise MisuseError(
+            f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
+            f"in conversation {claim.id!r} has after-hooks, which have to see its result before "
+            f"call {claim._outer.calls[-1].id!r} does, which asked for it. Pass that hook set as "
+            "`hooks=`, to `store.run` or `store.finish`."
         )
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, Hooks
 from .._round.commit import ResultLike, as_results
 from .._round.events import OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
@@ -20,7 +20,7 @@ from ..execution._batch import ContextFor
 from ..execution._settings import RunOptions
 from ._database import Rows
 from ._rows import Head
-from ._run import Records, to_its_end
+from ._run import Records, on_this_loop, to_its_end
 from ._said import Said
 from ._values import Stored, Waiting
 
@@ -43,6 +43,7 @@ class HeldRunOptions(RunOptions, total=False):
 
     lease: float
     on_event: OnEvent | None
+    hooks: Hooks | None
     context: ContextFor | None
     limit: int | None
 
@@ -212,10 +213,13 @@ class Held(Generic[T_co]):
             options: Those of `store.run`; the lease of a call is that of the hold by default.
 
         Returns:
-            What waits for a decision.
+            What waits for a decision; without `hooks=` in the options, what a call asked for and
+            nobody decided about stays in `plan.asked`.
 
         Raises:
-            MisuseError: A hidden parameter is missing, or a tool has no function.
+            MisuseError: A hidden parameter is missing, or a tool has no function; or hooks have to
+                see the result of a call within another, see `store.run`.
+            HookError: A hook raised about a call within another.
             PlanError: The plan does not load, or does not fit its rows.
             StoreError: A row was edited, or the database failed.
             CommitError: What `in_doubt` gave is the result of another call.
@@ -232,10 +236,11 @@ class Held(Generic[T_co]):
             # Nothing can be claimed: what is left waits for people. Else somebody else is at a
             # call, or one is in doubt and its lease has run out, which is ended here.
             if await in_thread(self._store._is_held_up, self.id):
-                if waiting := await in_thread(self._store.waiting, self.id):
+                waiting = await in_thread(self._store.waiting, self.id)
+                if waiting or (plan.asked and options.get("hooks") is None):
                     return waiting
             else:
-                ended = await self._doubts_end(in_doubt, lease, options.get("on_event"))
+                ended = await self._doubts_end(in_doubt, lease, options)
                 await asyncio.sleep(0 if ended else next(again))
         return []
 
@@ -254,10 +259,11 @@ class Held(Generic[T_co]):
         raise MisuseError("An event loop runs here. Write `await desk.run()`.")
 
     async def _doubts_end(
-        self, in_doubt: InDoubt | None, lease: float, on_event: OnEvent | None
+        self, in_doubt: InDoubt | None, lease: float, options: HeldRunOptions
     ) -> bool:
         """Give each call that is in doubt and must not be run again its result; whether any was."""
         store, is_any = self._store, False
+        hooks, on_event = options.get("hooks"), options.get("on_event")
         while claim := await in_thread(store._claim_ready, self.id, self._toolset, lease, True):
             is_any = True
             try:
@@ -267,13 +273,14 @@ class Held(Generic[T_co]):
                     result = claim.call.indeterminate(_KILLED)
                 ((result,), _) = as_results([result])
                 with suppress(StaleError):  # somebody else has it since
-                    await in_thread(store.finish, claim, result)
+                    await in_thread(store._finish, claim, result, hooks, on_this_loop())
             except BaseException:
                 with suppress(StaleError):
                     await in_thread(store.release, claim)
                 raise
             if on_event is not None:
-                tell_row(on_event, "ended", row_of_call(claim.call, "finished", result))
+                row = row_of_call(claim.call, "finished", result, outer=claim._outer)
+                tell_row(on_event, "ended", row)
         return is_any
 
 

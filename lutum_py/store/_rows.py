@@ -263,7 +263,7 @@ _HEAD_CELLS: Mapping[str, _Kind] = {
     "round": _is_count,
 }
 
-State: TypeAlias = Literal["ready", "begun", "waiting", "done"]
+State: TypeAlias = Literal["ready", "begun", "waiting", "asking", "asked", "done"]
 
 COLUMNS = "conversation, place, round, state, token, begun, owner, until, body, seal"
 
@@ -272,9 +272,10 @@ class SavedCall(NamedTuple):
     """How far one call is.
 
     Attributes:
-        place: Its place among the calls of the turn.
+        place: Its place among the calls of the turn, behind which stand those within them.
         round: The number of the round.
-        state: Whether it may be begun, was begun, waits for a decision, or has its result.
+        state: Whether it may be begun, was begun, waits for a decision, asks for calls that have no
+            result yet, is asked for and not decided about, or has its result.
         token: Grows with each claim, and with all that makes an earlier claim void.
         begun: The token under which it was begun last; 0 where it was not.
         owner: Who claimed it last.
@@ -324,6 +325,14 @@ class SavedCall(NamedTuple):
             data = None
         return Saved(data, f"call {self.place}", StoreError)
 
+    @property
+    def asked_by(self) -> int | None:
+        """The place of the call that asked for this one; None for one of the turn."""
+        by: object = None
+        with suppress(StoreError):  # whoever edited a row holds up no other
+            by = self.said.any("asked_by")
+        return by if isinstance(by, int) and by < self.place else None
+
     @classmethod
     def at(cls, rows: Rows, id: str, place: int) -> tuple[Self | None, int]:
         """Read one, and the clock."""
@@ -370,6 +379,11 @@ class SavedCall(NamedTuple):
             *(*sealed[2:], self.conversation, self.place),
         )
 
+    def insert(self, rows: Rows, key: bytes | None) -> None:
+        """Put it where there is none."""
+        marks = ", ".join("?" * len(self))
+        rows.run(f"INSERT INTO lutum_call ({COLUMNS}) VALUES ({marks})", *self.sealed(key))
+
 
 _CALL_CELLS: Mapping[str, _Kind] = {
     **dict.fromkeys(("place", "round", "token", "begun"), _is_count),
@@ -392,9 +406,8 @@ def replace_rows(rows: Rows, id: str, kept: Sequence[SavedCall], key: bytes | No
     # All anew, and not row by row: a plan has few open calls, and what is left over of an older
     # round would be claimed.
     rows.run("DELETE FROM lutum_call WHERE conversation = ?", id)
-    marks = ", ".join("?" * len(SavedCall._fields))
     for row in kept:
-        rows.run(f"INSERT INTO lutum_call ({COLUMNS}) VALUES ({marks})", *row.sealed(key))
+        row.insert(rows, key)
 
 
 class Holder(NamedTuple):

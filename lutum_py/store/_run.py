@@ -9,17 +9,23 @@ record before the cancellation goes on.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, Hooks
+from .._call.line import said_of
 from .._call.outcomes import AskingCall, SuspendedCall
+from .._call.steps import Steps, drive
 from .._context.context import ToolContext
-from .._round.events import CallEventKind, OnEvent, tell_row
+from .._round.events import CallEvent, CallEventKind, OnEvent, tell_event, tell_row
+from .._round.inner import is_unshown
 from .._round.rows import row_of_call
+from .._round.sorted_calls import CallRowState
 from .._schema.touch import meet
-from ..errors import StaleError
+from .._transcript.result import ToolResult
+from ..errors import HookError, StaleError
 from ..execution._batch import ContextFor
 from ..execution._outcome import (
     ExecutionCancelled,
@@ -34,7 +40,21 @@ from ..execution._outcome import (
 )
 from ..execution._run import Run
 from ..execution._settings import Settings
+from ._checks import check_sees
+from ._inner import Drive
 from ._values import Claim
+
+R = TypeVar("R")
+
+
+def on_this_loop() -> Drive:
+    """Give what runs hooks on this loop, for a thread that does what is to be done of a store."""
+    loop = asyncio.get_running_loop()
+
+    def run(steps: Steps[R], /) -> R:
+        return asyncio.run_coroutine_threadsafe(drive(steps), loop).result()
+
+    return run
 
 
 class Records(Protocol):
@@ -44,7 +64,12 @@ class Records(Protocol):
     def begin(self, claim: Claim, /) -> AnyToolCall: ...
     def renew(self, claim: Claim, /) -> None: ...
     def release(self, claim: Claim, /) -> None: ...
-    def finish(self, claim: Claim, outcome: Outcome, /) -> None: ...
+    def _finish(
+        self, claim: Claim, outcome: Outcome, hooks: Hooks | None, drive: Drive, /
+    ) -> tuple[Outcome, list[CallEvent]]: ...
+    def _decide_within(
+        self, id: str, toolset: Any, hooks: Hooks, drive: Drive, is_due: bool, /
+    ) -> list[CallEvent] | None: ...
 
 
 class Worker:
@@ -60,6 +85,7 @@ class Worker:
         context: ContextFor | None,
         settings: Settings,
         on_event: OnEvent | None,
+        hooks: Hooks | None,
     ) -> None:
         self.store = store
         self.id = id
@@ -68,12 +94,14 @@ class Worker:
         self.context = context
         self.settings = settings
         self.on_event = on_event
+        self.hooks = hooks
         self.is_stopping = False
         self.faults: list[BaseException] = []
         self.raised: list[Exception] = []
         self.outcomes: list[Outcome] = []
         self._tools: set[asyncio.Task[Outcome]] = set()
-        self._in_doubt: list[AnyToolCall] = []
+        self._in_doubt: list[Claim] = []
+        self._is_unshown = False
 
     async def run(self) -> None:
         """Run until nothing is ready.
@@ -107,9 +135,11 @@ class Worker:
     async def _run(self) -> None:
         tasks: set[asyncio.Task[None]] = set()
         while True:
-            claim = await self._next(len(tasks))
+            claim = None if self._is_unshown else await self._next(len(tasks))
             if claim is not None:
                 tasks.add(asyncio.create_task(self._work(claim)))
+            elif await self._decided():
+                continue
             elif tasks:
                 _, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             else:
@@ -126,14 +156,30 @@ class Worker:
             self._fail(error)
             return None
 
+    async def _decided(self) -> bool:
+        """Let hooks decide about what was asked for elsewhere; whether there was anything."""
+        is_due, self._is_unshown = self._is_unshown, False
+        if self.hooks is None or self.is_stopping:
+            return False
+        try:
+            given = (self.id, self.toolset, self.hooks, on_this_loop(), is_due)
+            decided = await asyncio.to_thread(self.store._decide_within, *given)
+        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+            self._fail(error)
+            return False
+        self._tell_all(decided or ())
+        return decided is not None
+
     def _fail(self, error: BaseException) -> None:
         self.is_stopping = True
         self.faults.append(error)
 
     async def _work(self, claim: Claim) -> None:
         """Do one claim from its beginning to its end; what fails is noted."""
+        if self.hooks is not None and is_unshown(claim.call, self.hooks):
+            self._is_unshown = True
         try:
-            run = None if self.is_stopping else self._prepared(claim)
+            run = None if self.is_stopping or self._is_unshown else self._prepared(claim)
         except Exception as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             run = None
@@ -158,6 +204,7 @@ class Worker:
         """Check all that can be wrong with a run before it is on record that it begins."""
         # A copy, because the call of the claim has to stay as it is: `store.finish` compares with
         # it.
+        check_sees(claim, self.hooks)
         call = claim.call.again() if claim.in_doubt else copy(claim.call)
         call._let_go(claim._key_begins)
         # Always with a context, so that there is a token by which a lost lease stops the tool.
@@ -176,7 +223,8 @@ class Worker:
             asked: When it was to be put on record, from which on the lease holds.
         """
         call = run.call
-        self._tell("begun", call)
+        goes_on = any(said_of(call._line, "asks"))
+        self._tell(claim, "goes_on" if goes_on else "begun", call)
         renewing = asyncio.create_task(self._renew(claim, run, asked))
         try:
             outcome = await self._outcome(run)
@@ -188,17 +236,31 @@ class Worker:
         if is_lost and claim.idempotent and was_stopped(outcome):
             return  # it was this worker that failed, not the call: it is claimed and run again
         if is_in_doubt(outcome):
-            self._in_doubt.append(call)
+            self._in_doubt.append(claim)
         await self._finish(claim, call, outcome)
 
     def _doubt_before(self, call: AnyToolCall) -> AnyToolCall | None:
         """Find a call of this run that perhaps still works on what another one touches."""
-        return next((each for each in self._in_doubt if meet(each.touches, call.touches)), None)
+        for claim in self._in_doubt:
+            is_within = any(outer.id == call.id for outer in claim._outer.calls)
+            if not is_within and meet(claim.call.touches, call.touches):
+                return claim.call
+        return None
 
     async def _finish(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
-        await asyncio.to_thread(self.store.finish, claim, outcome)
-        self._tell("ended", call, outcome)
+        hooks, driving = self.hooks, on_this_loop()
+        try:
+            done = await asyncio.to_thread(self.store._finish, claim, outcome, hooks, driving)
+        except HookError as error:
+            if not isinstance(outcome, AskingCall):
+                raise
+            self._fail(error)  # it stays asked: a model is not asked again for its turn
+            done = await asyncio.to_thread(self.store._finish, claim, outcome, None, driving)
+        outcome, events = done
+        if not isinstance(outcome, AskingCall):
+            self._tell(claim, "ended", call, outcome)
+        self._tell_all(events)
 
     async def _outcome(self, run: Run) -> Outcome:
         tool = asyncio.create_task(self._guarded(run))
@@ -250,15 +312,25 @@ class Worker:
             end = asked + claim.lease
         run.cancel("its lease was lost, so somebody else may run the call")
 
-    def _tell(self, kind: CallEventKind, call: AnyToolCall, outcome: Outcome | None = None) -> None:
+    def _tell(
+        self,
+        claim: Claim,
+        kind: CallEventKind,
+        call: AnyToolCall,
+        outcome: SuspendedCall | ToolResult | None = None,
+    ) -> None:
         if self.on_event is None:
             return
         if isinstance(outcome, SuspendedCall):
-            tell_row(self.on_event, "suspended", row_of_call(call, "suspended"))
-        elif outcome is None or isinstance(outcome, AskingCall):
-            tell_row(self.on_event, kind, row_of_call(call))
+            tell_row(self.on_event, "suspended", row_of_call(call, "suspended", outer=claim._outer))
         else:
-            tell_row(self.on_event, kind, row_of_call(call, "finished", outcome))
+            state: CallRowState | None = None if outcome is None else "finished"
+            tell_row(self.on_event, kind, row_of_call(call, state, outcome, outer=claim._outer))
+
+    def _tell_all(self, events: Iterable[CallEvent]) -> None:
+        if self.on_event is not None:
+            for event in events:
+                tell_event(self.on_event, event)
 
 
 async def to_its_end(task: asyncio.Future[Any]) -> None:

@@ -10,23 +10,29 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from time import time
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, Unpack, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.line import Step
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
+from .._call.steps import drive_sync
 from .._context.suspension import Decision
 from .._round.commit import ResultLike, as_results, mismatches
-from .._round.events import OnEvent
+from .._round.events import CallEvent, OnEvent
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
 from .._round.resume import check_decision
+from .._round.rows import Outer
 from .._round.seal import check_key
 from .._round.sorted_calls import StoredAs
 from .._session.session import Session
 from .._text.json import shorten
+from .._transcript.result import ToolResult
 from ..errors import (
     CommitError,
     ExtraResult,
@@ -43,16 +49,23 @@ from ._calls import (
     bring_up,
     check_holds,
     claimed,
-    go_on,
     made,
-    row_of,
+    places_of,
     rows_of,
     with_result,
     with_steps,
 )
-from ._checks import check_claim, check_lease, check_toolset, check_wait, check_word
+from ._checks import (
+    check_claim,
+    check_lease,
+    check_sees,
+    check_toolset,
+    check_wait,
+    check_word,
+)
 from ._database import Rows, database_at
 from ._hold import Hold, held_by_nobody
+from ._inner import Drive, decide_within, leave, let_return, shown
 from ._rows import Head, SavedCall, ids_in, now, prepare, replace_rows
 from ._run import Worker
 from ._said import Said, Spoken, spoken_of
@@ -326,12 +339,6 @@ class Store:
 
     def _text(self, plan: ToolRoundPlan[Any], id: str) -> str:
         plan._state._check_open()
-        if plan._state._inner:
-            raise PlanError(
-                "A call of this plan asked for others, and a store does not keep such a plan. Run "
-                "it to its end before it is saved, as with `await run(plan, hooks=hooks)`, or keep "
-                "its text, `plan.dump_json()`."
-            )
         return dump_plan(plan, plan._state, self._key, id)
 
     def _next(self, rows: Rows, id: str, version: int | None) -> Head:
@@ -490,8 +497,10 @@ class Store:
             )
 
         changed: list[ToolRoundPlan[Any]] = []
+        outcome: HookOutcome | None = None
 
-        def take(plan: ToolRoundPlan[Any], said: Said) -> tuple[str, HookOutcome | None]:
+        def take(plan: ToolRoundPlan[Any], said: Said, _rows: object) -> list[str] | None:
+            nonlocal outcome
             changed.append(plan)
             if decision.decision_id in said.decided:
                 raise ResumeError(
@@ -499,11 +508,10 @@ class Store:
                     f"conversation {id!r}, and not about call {decision.call_id!r} of this "
                     "one. Show the call as it is now, and ask again."
                 )
-            if hooks is None:
-                return decision.call_id, plan.resume(decision)
-            return decision.call_id, plan.amend_sync(decision, hooks)
+            outcome = plan.resume(decision) if hooks is None else plan.amend_sync(decision, hooks)
+            return None if outcome is None else [decision.call_id]
 
-        outcome = self._change_plan(id, toolset, take)
+        self._change_plan(id, toolset, take)
         changed[-1]._tell_resumed(decision, outcome, on_event)
         if isinstance(outcome, AnyToolCall):
             outcome._hold()
@@ -513,17 +521,27 @@ class Store:
         self,
         id: str,
         toolset: Any,
-        change: Callable[[ToolRoundPlan[Any], Said], tuple[str, HookOutcome | None]],
+        change: Callable[[ToolRoundPlan[Any], Said, Sequence[SavedCall]], list[str] | None],
         claim: Claim | None = None,
-    ) -> HookOutcome | None:
-        """Change what a stored plan says of one call; anew, where it was changed meanwhile."""
+    ) -> None:
+        """Change what a stored plan says; anew, where it was changed meanwhile.
+
+        Args:
+            id: The conversation.
+            toolset: The toolset of the plan.
+            change: Changes a plan, and gives the ids of the calls whose rows that is about, the one
+                of the claim first; None where there is nothing to change.
+            claim: The claim of the call that is changed, if it is of one.
+        """
         # Hooks may take minutes, so the plan is read, changed without a lock, and put back if it is
         # still what was read. Else all is done anew with what is there now, hooks included.
         while True:
             with self._database.read() as rows:
                 before, note, text = self._read(rows, id)
+                found: list[SavedCall] = []
                 if claim is not None:
                     check_holds(claim, SavedCall.at(rows, id, claim._place)[0], self._key)
+                    found = SavedCall.of(rows, id)
             if text is None:
                 raise ResumeError(
                     f"No round of conversation {id!r} is open, so that no call waits. The decision "
@@ -531,12 +549,9 @@ class Store:
                 )
             plan = self._plan(toolset, before, text)
             try:
-                call_id, outcome = change(plan, Said.read(note))
-                if outcome is None:
-                    return None
-                changed = self._text(plan, id)
-                if self._put(before, note, changed, plan, call_id, claim):
-                    return outcome
+                ids = change(plan, Said.read(note), found)
+                if ids is None or self._put(before, note, self._text(plan, id), plan, ids, claim):
+                    return
             finally:
                 plan.discard()
 
@@ -546,33 +561,43 @@ class Store:
         note: str,
         text: str,
         plan: ToolRoundPlan[Any],
-        call_id: str,
+        ids: list[str],
         claim: Claim | None,
     ) -> bool:
         """Put a changed plan in the place of what it was read from, if that is still there."""
-        ids = [call.id for call in plan._state.turn.tool_calls]
+        places = places_of(plan)
         with self._database.write() as rows:
             head = self._locked(rows, before.id)
             # The version does not matter here: it grows whenever another call of the round is begun
             # or finished, and the plan stays the same text.
             if head._replace(version=0, seal="") != before._replace(version=0, seal=""):
                 return False
-            old, clock = SavedCall.at(rows, head.id, ids.index(call_id))
-            if claim is not None:
-                old = check_holds(claim, old, self._key)
-            if old is None or old.state not in ("waiting", "ready", "begun"):
-                raise PlanError(
-                    f"Call {call_id!r} of conversation {head.id!r} waits by its plan, and its row "
-                    "says otherwise. Put the database back as it was, or give the round up."
+            old: list[SavedCall] = []
+            for call_id in ids:
+                row, _ = SavedCall.at(rows, head.id, places[call_id])
+                if claim is not None and call_id == claim.call.id:
+                    check_holds(claim, row, self._key)
+                elif claim is None and (row is None or row.state not in ("waiting", "asked")):
+                    raise PlanError(
+                        f"Call {call_id!r} of conversation {head.id!r} waits by its plan, and its "
+                        "row says otherwise. Put the database back as it was, or give the round up."
+                    )
+                if row is not None:
+                    row.check(self._key)
+                    old.append(row)
+            turns = Turns.of(old[0]) if old else Turns()
+            made = rows_of(plan, head.id, head.round, old, now(rows), turns)
+            new = {row.place: row for row in made}
+            for place in (places[call_id] for call_id in ids):
+                rows.run(
+                    "DELETE FROM lutum_call WHERE conversation = ? AND place = ?", head.id, place
                 )
-            old.check(self._key)
-            new = row_of(plan, old, clock)
-            if new is None:
-                rows.run("DELETE FROM lutum_call WHERE conversation = ? AND place = ?", *old[:2])
-            else:
-                new.write(rows, self._key)
+                if place in new:
+                    new[place].insert(rows, self._key)
             head._replace(version=head.version + 1).write_texts(rows, note, text, self._key)
-            if Turns.of(old).in_order:
+            for row in {row.asked_by: row for row in old if row.place not in new}.values():
+                let_return(rows, row, self._key)
+            if turns.in_order:
                 settle(rows, head.id, self._key)
         return True
 
@@ -613,15 +638,19 @@ class Store:
             busy.add(next_one)
         return self._claim(toolset, *taken, lease)
 
-    def _claim(self, toolset: Any, row: SavedCall, text: str, lease: float) -> Claim:
-        """Make the claim of a row that is ours."""
+    def _claim(
+        self, toolset: Any, row: SavedCall, text: str, rows: Sequence[SavedCall], lease: float
+    ) -> Claim:
+        """Make the claim of a row that is ours, and goes on from others."""
         plan = toolset.load_plan(text, key=self._key, binding=row.conversation)
-        call = claimed(plan, row)
+        call = claimed(plan, row, rows)
+        outer = Outer.of(plan, call.id)
         key = f"{row.conversation}/{row.round}/{call._own_key}"
         in_doubt = row.state == "begun"
         return Claim(
             *(row.conversation, call, key, row.token, in_doubt, lease),
-            *(toolset, row.round, row.place, Turns.of(row).in_order),
+            *(toolset, row.round, row.place, outer, Turns.of(row).in_order),
+            bool(outer.calls) and plan._owes_after,
         )
 
     def _next_claimable(
@@ -672,6 +701,7 @@ class Store:
         *,
         lease: float = 60,
         on_event: OnEvent | None = None,
+        hooks: Hooks | None = None,
         context: ContextFor | None = None,
         limit: int | None = None,
         **options: Unpack[RunOptions],
@@ -688,6 +718,8 @@ class Store:
             toolset: The toolset that its plan is of.
             lease: How long a claim holds without a sign of life, in seconds.
             on_event: Is told of each call that is begun, and of each that has ended or waits.
+            hooks: Decide about the calls that calls ask for, as they do, and see what these come
+                to. Left out, what was asked for and nobody decided about stays in `plan.asked`.
             context: Makes the context of each call.
             limit: How many may run at once; None for all of them.
             options: More options of a run; see `lutum_py.execution.RunOptions`.
@@ -696,10 +728,14 @@ class Store:
             The conversation as it is then.
 
         Raises:
-            MisuseError: A hidden parameter is missing, or a tool has no function.
+            MisuseError: A hidden parameter is missing, or a tool has no function; or a hook set
+                with after-hooks decided about calls within others, and is not passed.
+            HookError: A hook raised about a call within another. What was asked for stays asked;
+                what a call came to is in `outcomes_of(error)`, and the call in doubt.
             StoreError: There is no such conversation, a row was edited, or the database failed;
                 `outcomes_of(error)` gives what calls came to.
-            PlanError: The plan does not load, or does not fit its rows.
+            PlanError: The plan does not load, or does not fit its rows; or a tool left bytes to
+                come back to, and the store has no key.
             ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
             CancelledError: The task was cancelled: what was begun is finished with what it came
                 to, the rest is given back.
@@ -715,12 +751,20 @@ class Store:
             context=context,
             settings=Settings.of(options, limit),
             on_event=on_event,
+            hooks=hooks,
         )
         await worker.run()
         return await asyncio.to_thread(self.load, id, toolset)
 
-    def _take(self, id: str, place: int, lease: float) -> tuple[SavedCall, str] | None:
-        """Claim one row, unless somebody else just did; give it, and the plan that it is of."""
+    def _take(
+        self, id: str, place: int, lease: float
+    ) -> tuple[SavedCall, str, list[SavedCall]] | None:
+        """Claim one row, unless somebody else just did.
+
+        Returns:
+            The row, the plan that it is of, and the rows that it goes on from, itself among them.
+        """
+        found: list[SavedCall] = []
         fault: StoreError | None = None
         text: str | None = None
         row: SavedCall | None = None
@@ -745,6 +789,11 @@ class Store:
                     return None
                 row = row._replace(token=row.token + 1, owner=self._owner, until=until)
                 row.write(rows, self._key)
+                # What comes back from calls goes on from what these came to.
+                comes_back = row.said.any("asks")
+                found = SavedCall.of(rows, id) if comes_back else [row]
+                for each in found if comes_back else ():
+                    each.check(self._key)
             except StoreError as error:
                 fault = error
                 self._unfit[id, place] = now(rows) + round(1000 * lease)
@@ -752,7 +801,7 @@ class Store:
             raise fault
         assert row is not None
         assert text is not None
-        return row, text
+        return row, text, found
 
     def begin(self, claim: Claim) -> AnyToolCall:
         """Put on record that a call is about to run, and give the call that can be.
@@ -845,61 +894,135 @@ class Store:
             back = row._replace(token=row.token + 1, owner=None, until=clock)
             back.write(rows, self._key)
 
-    def finish(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
+    def finish(
+        self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None
+    ) -> None:
         """Put on record what a call came to.
 
         Args:
             claim: The claim.
-            outcome: A result of this call, or the call that suspended itself, which waits again.
+            outcome: A result of this call, or the call that suspended itself, which waits again, or
+                that asks for others, which may be claimed again once each of these has its result.
+            hooks: Of a call that asks for others, they decide about these; else these wait for
+                `load`, `plan.apply_hooks` and `save`. Of a call within another, their after-hooks
+                see the result. They have to be sync.
 
         Raises:
             CommitError: It is the result of another call.
             LifecycleError: It is another call that waits, or one that does not wait any more.
             StaleError: The claim is not the last one any more, the call has its result, or the
                 round is over: the result is refused.
+            MisuseError: A hook is async; or after-hooks have to see the result of a call within
+                another, and no hook set is passed.
+            HookError: A hook raised; nothing changed.
+            PlanError: A tool left bytes to come back to, and the store has no key.
             StoreError: The database failed.
         """
         check_claim(claim, "finish")
+        self._finish(claim, outcome, hooks, _BY_HAND)
+
+    def _finish(
+        self, claim: Claim, outcome: ResultLike | NotEnded, hooks: Hooks | None, drive: Drive
+    ) -> tuple[ToolResult | NotEnded, list[CallEvent]]:
+        """Do the same with any hooks; give what is on record now, and what was asked for."""
         asked = claim.call.metadata
-        if isinstance(outcome, AskingCall):
-            raise MisuseError(
-                f"Call {asked.id!r} of tool `{asked.name}` asks for others, which a store does not "
-                "keep. Finish the claim with a result, such as `call.fail(message)`."
-            )
-        if isinstance(outcome, SuspendedCall):
+        events: list[CallEvent] = []
+        if isinstance(outcome, SuspendedCall | AskingCall):
             if outcome.call.metadata != asked:
                 raise LifecycleError(
                     f"The claim is of call {asked.id!r} of tool `{asked.name}`, and what waits is "
                     f"call {outcome.call.id!r} of tool `{outcome.call.name}`. Finish each claim "
                     "with what its own call came to."
                 )
-
-            def take(plan: ToolRoundPlan[Any], _said: Said) -> tuple[str, HookOutcome | None]:
-                with self._database.read() as rows:
-                    found, _ = SavedCall.at(rows, claim.id, claim._place)
-                row = check_holds(claim, found, self._key)
-                call = plan._call(asked.id)
-                assert call is not None
-                go_on(plan, call, row, is_left=False)
-                plan.record(outcome)
-                return outcome.call.id, outcome
-
-            self._change_plan(claim.id, claim._toolset, take, claim)
-            return
+            left = self._leave(claim, outcome, hooks, drive, events)
+            if left is outcome:
+                return left, events
+            outcome = left  # it asked for too much
         ((result,), _) = as_results([outcome])
         if result.id != asked.id:
             raise CommitError([ExtraResult(result.id, result.name, (asked.id,), False)])
         if faults := mismatches(result, asked):
             raise CommitError(faults)
+        at, seen = time(), tuple[Step, ...]()
+        if claim._outer.calls:
+            check_sees(claim, hooks)
+            with self._database.read() as rows:
+                check_holds(claim, SavedCall.at(rows, claim.id, claim._place)[0], self._key)
+            if hooks is not None:
+                result, seen = shown(claim.call, result, hooks, drive)
         with self._database.write() as rows:
             head, row, _ = self._claimed(rows, claim)
-            with_result(row, result).write(rows, self._key)
+            with_result(row, result, at, seen).write(rows, self._key)
             head._replace(version=head.version + 1).write(rows, self._key)
+            let_return(rows, row, self._key)
             if Turns.of(row).in_order:
                 settle(rows, head.id, self._key)
+        return result, events
+
+    def _leave(
+        self,
+        claim: Claim,
+        outcome: NotEnded,
+        hooks: Hooks | None,
+        drive: Drive,
+        events: list[CallEvent],
+    ) -> NotEnded | ToolResult:
+        """Put on record that a call left its tool; one that asks for too much has a result."""
+        came_to: NotEnded | ToolResult = outcome
+
+        def take(
+            plan: ToolRoundPlan[Any], _said: Said, rows: Sequence[SavedCall]
+        ) -> list[str] | None:
+            nonlocal came_to
+            events.clear()
+            for row in rows:
+                row.check(self._key)
+            left = leave(plan, outcome, rows, hooks, drive, events)
+            if isinstance(left, ToolResult):
+                came_to = left
+                return None
+            return left
+
+        self._change_plan(claim.id, claim._toolset, take, claim)
+        return came_to
+
+    def _decide_within(
+        self, id: str, toolset: Any, hooks: Hooks, drive: Drive, is_due: bool
+    ) -> list[CallEvent] | None:
+        """Decide about what calls of a conversation asked for, and nobody decided about.
+
+        Args:
+            id: The conversation.
+            toolset: The toolset of its plan.
+            hooks: Decide.
+            drive: Runs their steps.
+            is_due: Whether after-hooks have to see what somebody answered within a call.
+
+        Returns:
+            What was decided; None where there was nothing to do.
+        """
+        events: list[CallEvent] | None = None
+        with self._database.read() as rows:
+            query = "SELECT 1 FROM lutum_call WHERE conversation = ? AND state = 'asked'"
+            if not is_due and rows.one(query, id) is None:
+                return None
+
+        def take(plan: ToolRoundPlan[Any], _said: Said, _rows: object) -> list[str] | None:
+            nonlocal events
+            told: list[CallEvent] = []
+            ids = decide_within(plan, hooks, drive, told)
+            events = None if ids is None else told
+            return ids
+
+        with suppress(ResumeError):  # the round is over by now
+            self._change_plan(id, toolset, take)
+        return events
 
     def _claimed(self, rows: Rows, claim: Claim) -> tuple[Head, SavedCall, int]:
         """Lock the conversation of a claim that still holds, and read its row and the clock."""
         head = self._locked(rows, claim.id)
         row, clock = SavedCall.at(rows, claim.id, claim._place)
         return head, check_holds(claim, row, self._key), clock
+
+
+_BY_HAND: Drive = partial(drive_sync, twin="`await store.run(id, toolset, hooks=hooks)`")

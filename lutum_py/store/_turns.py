@@ -8,6 +8,7 @@ the round anew. Between conversations nothing is written down: a claim looks at 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Any, NamedTuple, Self
 
 from .._call.call import AnyToolCall
@@ -89,7 +90,8 @@ def settle(rows: Rows, id: str, key: bytes | None) -> None:
         id: The conversation, whose round keeps the order.
         key: Seals rows.
     """
-    found = [(row, *_looked_at(row, key)) for row in SavedCall.of(rows, id) if row.state != "done"]
+    still = [row for row in SavedCall.of(rows, id) if row.state != "done"]
+    found = [(row, *_looked_at(row, key)) for row in _by_end(still)]
     clock = now(rows)
     # For read a, write a, read b it gives [[], [0], []]: the earlier calls that each call meets.
     waits = waits_for(touches for _, _, touches in found)
@@ -98,6 +100,17 @@ def settle(rows: Rows, id: str, key: bytes | None) -> None:
             continue
         if bool(before) is not (row.until is None):
             row._replace(until=None if before else clock).write(rows, key)
+
+
+def _by_end(rows: list[SavedCall]) -> list[SavedCall]:
+    """Sort rows in the order of the turn, each behind those within it, as none waits for it."""
+    asked_by = {row.place: row.asked_by for row in rows}
+
+    def path(place: int) -> tuple[float, ...]:
+        by = asked_by.get(place)
+        return (place,) if by is None else (*path(by), place)
+
+    return sorted(rows, key=lambda row: (*path(row.place), inf))
 
 
 def has_turn(rows: Rows, row: SavedCall, key: bytes | None) -> bool:

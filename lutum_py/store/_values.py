@@ -10,6 +10,7 @@ from .._call.call import AnyToolCall
 from .._call.line import CallStep
 from .._context.suspension import SuspendTicket
 from .._round.plan import ToolRoundPlan
+from .._round.rows import Outer, Within
 from .._round.sorted_calls import stored_as
 from .._round.step_json import load_ticket
 from .._session.session import Session
@@ -68,6 +69,7 @@ class Waiting(Asked):
         digest: Names tool, schema and final arguments: what an approval is bound to.
         ticket: What is asked.
         steps: What happened to the call so far; empty for what an older release saved.
+        within: The calls that it stands within, the outermost first: none, for one of the turn.
     """
 
     id: str
@@ -78,6 +80,7 @@ class Waiting(Asked):
     digest: str
     ticket: SuspendTicket
     steps: tuple[CallStep, ...] = field(default=(), compare=False, repr=False)
+    within: tuple[Within, ...] = field(default=(), compare=False, repr=False)
     _round: int = field(default=0, compare=False, repr=False)
 
     def _of(self) -> tuple[str, str, str]:
@@ -99,6 +102,10 @@ def waiting_of(row: SavedCall) -> Waiting:
         saved.get("digest", str),
         load_ticket(saved.inner("ticket")),
         tuple(_shown_step(each) for each in saved.each("line", optional=True)),
+        tuple(
+            Within(each.get("id", str), each.get("tool", str), each.any("arguments"))
+            for each in saved.each("within", optional=True)
+        ),
         row.round,
     )
 
@@ -130,7 +137,9 @@ class Claim:
     _toolset: Any = field(repr=False)
     _round: int = field(repr=False)
     _place: int = field(repr=False)
+    _outer: Outer = field(repr=False)
     _is_in_order: bool = field(default=False, repr=False)
+    _owes_after: bool = field(default=False, repr=False)
     _is_begun: bool = field(default=False, repr=False)
 
     @property

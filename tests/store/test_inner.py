@@ -1,35 +1,582 @@
-"""What a store says of calls that ask for others."""
+"""The laws of calls within calls in a store: they are rows, and the asking call comes back."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from lutum_py.errors import MisuseError, PlanError
-from lutum_py.execution import execute
-from lutum_py.store import open_store
-from tests.inner_tools import Desk, asks, opened, step
+from lutum_py import (
+    AnyToolCall,
+    Complete,
+    HookSet,
+    Reject,
+    ResumeMode,
+    Session,
+    Suspend,
+    SuspendTicket,
+    ToolContext,
+    ToolResult,
+    ToolRoundPlan,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import (
+    HookError,
+    LifecycleError,
+    MisuseError,
+    PlanError,
+    StaleError,
+)
+from lutum_py.execution import execute, outcomes_of
+from lutum_py.sinks import CallEvent
+from lutum_py.store import Claim, Store, Stored, open_store
+from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states
+from tests.store.beside import Clock, others, sealed
+from tests.store.desk import KEY
+
+COLUMNS = "conversation, place, round, state, token, begun, owner, until, body, seal"
+NOTE: Any = ("note", {"text": "a"})
+PAY: Any = ("pay", {"cents": 5})
 
 
-def test_a_plan_with_calls_within_is_not_kept() -> None:
-    """It is refused with what to do instead, and stays open."""
-    plan = opened(asks([("note", {"text": "a"})]))
-    step(plan)
-    with open_store(":memory:") as store, pytest.raises(PlanError, match="asked for others"):
-        store.save("one", plan)
+def claimed(store: Store, toolset: Any = Desk, **options: Any) -> Claim:
+    claim = store.claim(toolset, **options)
+    assert claim is not None
+    return claim
+
+
+def outcome_of(store: Store, claim: Claim) -> Any:
+    """Begin and run a claim."""
+    return asyncio.run(execute(store.begin(claim)))
+
+
+def done(store: Store, claim: Claim, **options: Any) -> None:
+    """Begin, run and finish a claim."""
+    store.finish(claim, outcome_of(store, claim), **options)
+
+
+def looked(store: Store, toolset: Any = Desk) -> dict[str, str]:
+    """Where each call of the conversation stands."""
+    plan: ToolRoundPlan[Any] | None = store.load("one", toolset).plan
+    assert plan is not None
     plan.discard()
+    return states(plan)
 
 
-def test_a_claim_is_not_finished_by_asking() -> None:
-    """The call is still the claim's, to be finished with a result."""
-    with open_store(":memory:") as store:
-        store.save("one", opened(asks([("note", {"text": "a"})])))
-        claim = store.claim(Desk)
-        assert claim is not None
-        call = store.begin(claim)
-        outcome = asyncio.run(execute(call))
-        with pytest.raises(MisuseError, match="asks for others"):
-            store.finish(claim, outcome)
-        store.finish(claim, call.fail("no"))
-        assert store.settled() == ["one"]
+def run(store: Store, toolset: Any = Desk, **options: Any) -> Stored[Any]:
+    return asyncio.run(store.run("one", toolset, **options))
+
+
+def committed(store: Store, toolset: Any = Desk, hooks: Any = None) -> list[ToolResult]:
+    """End the round, and give its results."""
+    plan = store.load("one", toolset).plan
+    assert plan is not None
+    shown = [] if hooks is None else plan.apply_after_hooks_sync(hooks)
+    return list(plan.commit(Session(), shown).results)
+
+
+# By hand.
+
+
+def test_what_a_call_asks_for_waits_for_hooks_and_then_for_any_worker(store: Store) -> None:
+    """Nobody claims it before hooks let it pass, and the asking call not before its last result."""
+    store.save("one", opened(asks([NOTE, NOTE])))
+    done(store, claimed(store))
+    assert looked(store) == {"c1": "asking", "c1/1": "asked", "c1/2": "asked"}
+    assert (store.claim(Desk), store.settled(), store.waiting()) == (None, [], [])
+    stored = store.load("one", Desk)
+    assert stored.plan is not None
+    plan = asyncio.run(stored.plan.apply_hooks(let_pass))
+    store.save("one", plan, version=stored.version)
+    first, second = claimed(store), claimed(store)
+    assert {first.call.id, second.call.id} == {"c1/1", "c1/2"}
+    done(store, second)
+    assert store.claim(Desk) is None
+    done(store, first)
+    assert looked(store)["c1"] == "pending"
+    done(store, claimed(store))
+    assert store.settled() == ["one"]
+    assert committed(store)[0].output == [["c1/1 success", "c1/2 success"]]
+
+
+def test_hooks_decide_in_the_step_that_asks(store: Store) -> None:
+    """What they let pass can be claimed at once, and what they refuse has its result."""
+    hooks = Desk.HookSet()
+
+    @hooks.on(Desk.pay)
+    def no(metadata: Any, input: Any) -> Any:
+        return Reject("no")
+
+    store.save("one", opened(asks([NOTE, PAY], [PAY])))
+    done(store, claimed(store), hooks=hooks)
+    assert looked(store) == {"c1": "asking", "c1/1": "pending", "c1/2": "rejected"}
+    done(store, claimed(store))
+    done(store, claimed(store), hooks=hooks)  # all that it asks for is answered at once
+    assert looked(store)["c1"] == "pending"
+    done(store, claimed(store))
+    assert committed(store)[0].output == [["c1/1 success", "c1/2 rejected"], ["c1/3 rejected"]]
+
+
+def test_others_of_the_round_are_not_touched_by_a_call_that_asks(store: Store) -> None:
+    """A claim holds on while another call asks, comes back and asks again."""
+    store.save("one", opened(NOTE, asks([NOTE], [NOTE])))
+    other = claimed(store)
+    for _ in range(4):
+        done(store, claimed(store), hooks=let_pass)
+    done(store, other)
+    done(store, claimed(store))
+    assert [each.is_success for each in committed(store)] == [True, True]
+
+
+def test_what_was_asked_without_hooks_is_not_decided_about_by_those_of_another(
+    store: Store,
+) -> None:
+    """Hooks of a step decide about what that step asks for."""
+    store.save("one", opened(asks([NOTE]), asks([NOTE])))
+    done(store, claimed(store))
+    done(store, claimed(store), hooks=let_pass)
+    assert looked(store) == {"c1": "asking", "c2": "asking", "c1/1": "asked", "c2/1": "pending"}
+
+
+def test_a_hook_that_raises_or_waits_changes_nothing(store: Store) -> None:
+    """The claim still holds, and can be finished otherwise."""
+    hooks = Desk.HookSet()
+
+    @hooks.on(Desk.note)
+    async def slow(metadata: Any, input: Any) -> Any:
+        raise AssertionError
+
+    def broken(call: AnyToolCall) -> Any:
+        raise ValueError
+
+    store.save("one", opened(asks([NOTE])))
+    claim = claimed(store)
+    outcome = outcome_of(store, claim)
+    with pytest.raises(MisuseError, match=r"slow` is async.*store\.run"):
+        store.finish(claim, outcome, hooks=hooks)
+    with pytest.raises(HookError):
+        store.finish(claim, outcome, hooks=broken)
+    assert looked(store) == {"c1": "in_doubt"}
+    store.finish(claim, outcome)
+    with pytest.raises(StaleError):
+        store.finish(claim, outcome)
+    assert looked(store) == {"c1": "asking", "c1/1": "asked"}
+
+
+def test_another_call_that_asks_is_refused(store: Store) -> None:
+    """Each claim is finished with what its own call came to."""
+    store.save("one", opened(asks([NOTE]), asks([NOTE])))
+    first, second = claimed(store), claimed(store)
+    with pytest.raises(LifecycleError, match="its own call"):
+        store.finish(first, outcome_of(store, second))
+
+
+def test_a_call_that_asks_for_too_much_has_ended(store: Store) -> None:
+    """Its result is the error, and nothing was asked."""
+    store.save("one", opened(asks([NOTE] * 101)))
+    done(store, claimed(store), hooks=let_pass)
+    assert committed(store)[0].code == "too_many_calls"
+
+
+def test_a_key_is_the_same_at_every_try(store: Store, clock: Clock) -> None:
+    """Also where the step that asked was made again."""
+    store.save("one", opened(asks([NOTE])))
+    outcome_of(store, claimed(store, lease=1))  # and the worker is killed here
+    clock.move(2)
+    again = claimed(store, lease=1)
+    assert again.in_doubt
+    done(store, again, hooks=let_pass)
+    keys: set[str] = set()
+    for _ in range(2):
+        inner = claimed(store)
+        keys.add(inner.key)
+        store.release(inner)
+    inner = claimed(store)
+    keys |= {inner.key, store.begin(inner).idempotency_key}
+    assert len(keys) == 1
+    assert keys.pop().startswith("one/1/")
+
+
+def test_an_inner_call_in_doubt_waits_for_its_answer_and_the_asking_call_goes_on(
+    store: Store, clock: Clock
+) -> None:
+    """It is not run again, and the asking call reads that nobody knows."""
+    store.save("one", opened(asks([PAY, NOTE])))
+    done(store, claimed(store), hooks=let_pass)
+    store.begin(claimed(store, lease=1))
+    clock.move(2)
+    assert states(run_open(store)) == {"c1": "asking", "c1/1": "in_doubt", "c1/2": "finished"}
+    doubtful = claimed(store)
+    with pytest.raises(MisuseError, match="not idempotent"):
+        store.begin(doubtful)
+    store.finish(doubtful, doubtful.call.indeterminate("killed"))
+    run_open(store)
+    assert committed(store)[0].output == [["c1/1 indeterminate", "c1/2 success"]]
+
+
+def run_open(store: Store, toolset: Any = Desk, **options: Any) -> ToolRoundPlan[Any]:
+    """Run what is ready, and give the plan; it is only looked at."""
+    plan: ToolRoundPlan[Any] | None = run(store, toolset, **options).plan
+    assert plan is not None
+    plan.discard()
+    return plan
+
+
+# Decisions.
+
+
+def test_a_decision_within_shows_where_it_stands_and_lets_the_asking_call_return(
+    store: Store,
+) -> None:
+    """What waits names the calls around it; a cancelled last one is a result like any other."""
+    inner = asks([("pay", {"cents": 5})])
+    store.save("one", opened(asks([inner]), toolset=Asking))
+    plan = run_open(store, Asking, hooks=let_pass)
+    assert states(plan) == {"c1": "asking", "c1/1": "asking", "c1/1/1": "suspended"}
+    (waiting,) = store.waiting()
+    assert waiting.call_id == "c1/1/1"
+    assert waiting.within == plan.within("c1/1/1")
+    assert [each.id for each in waiting.within] == ["c1", "c1/1"]
+    store.decide("one", waiting.cancel("no"), Asking)
+    run_open(store, Asking, hooks=let_pass)
+    assert committed(store, Asking)[0].output == [["c1/1 success"]]
+
+
+def test_an_edit_within_goes_through_hooks(store: Store) -> None:
+    """The edited arguments run, and the asking call comes back."""
+    store.save("one", opened(asks([PAY]), toolset=Asking))
+    run_open(store, Asking, hooks=let_pass)
+    (waiting,) = store.waiting()
+    store.decide("one", waiting.edit({"cents": 7}), Asking, hooks=let_pass)
+    plan = run_open(store, Asking)
+    assert [each.output for each in plan.finished] == [[["c1/1 success"]], "paid 7 to shop"]
+
+
+def test_an_approval_of_the_asking_call_says_nothing_of_what_it_asks_for(store: Store) -> None:
+    """Each waits for its own decision."""
+    hooks = Asking.HookSet()
+
+    @hooks.gate(Asking.steps)
+    def ask(metadata: Any, input: Any) -> Suspend:
+        return Suspend(SuspendTicket(message="Run?"))
+
+    plan = opened(asks([PAY]), toolset=Asking).apply_hooks_sync(hooks)
+    store.save("one", plan)
+    (waiting,) = store.waiting()
+    store.decide("one", waiting.approve(), Asking)
+    assert states(run_open(store, Asking, hooks=hooks)) == {"c1": "asking", "c1/1": "suspended"}
+
+
+@tool_fn(idempotent=True)
+def asks_then_waits(ctx: ToolContext) -> str:
+    """Ask for a call, and then somebody."""
+    if ctx.inner is None:
+        ctx.ask([NOTE])
+    if ctx.resume is None:
+        ctx.suspend(SuspendTicket(resume_mode=ResumeMode.PASS_DECISION_TO_TOOL))
+    return f"{ctx.inner.results[0].output}, {ctx.resume.result}"
+
+
+class Waits(Toolset):
+    """A tool that asks and then waits."""
+
+    note = tool(note)
+    asks_then_waits = tool(asks_then_waits)
+
+
+def test_a_call_that_comes_back_may_wait(store: Store) -> None:
+    """What it asked for stays on record, and it goes on from there."""
+    store.save("one", opened(("asks_then_waits", {}), toolset=Waits))
+    assert states(run_open(store, Waits, hooks=let_pass)) == {"c1": "suspended", "c1/1": "finished"}
+    (waiting,) = store.waiting()
+    store.decide("one", waiting.approve(result="yes"), Waits)
+    run_open(store, Waits)
+    assert committed(store, Waits)[0].output == "noted a, yes"
+
+
+# `store.run`.
+
+
+def test_a_run_decides_as_it_goes_and_tells_what_a_run_of_a_plan_tells(store: Store) -> None:
+    """Until nothing is pending; each thing is told once, in order."""
+    told: list[CallEvent] = []
+    store.save("one", opened(asks([NOTE, ("nix", {})], [NOTE])))
+    stored = run(store, hooks=let_pass, on_event=told.append)
+    assert stored.plan is not None
+    assert stored.plan.commit(Session()).results[0].output == [
+        ["c1/1 success", "c1/2 rejected"],
+        ["c1/3 success"],
+    ]
+    assert [(each.kind, each.row.id) for each in told] == [
+        ("begun", "c1"),
+        ("asks", "c1"),
+        ("asked", "c1/1"),
+        ("asked", "c1/2"),
+        ("decided", "c1/1"),
+        ("begun", "c1/1"),
+        ("ended", "c1/1"),
+        ("goes_on", "c1"),
+        ("asks", "c1"),
+        ("asked", "c1/3"),
+        ("decided", "c1/3"),
+        ("begun", "c1/3"),
+        ("ended", "c1/3"),
+        ("goes_on", "c1"),
+        ("ended", "c1"),
+    ]
+    assert [each.id for each in told[5].row.within] == ["c1"]
+
+
+def test_without_hooks_a_run_decides_nothing_and_one_with_hooks_goes_on(store: Store) -> None:
+    """What was asked elsewhere is decided about by whoever brings hooks, async ones too."""
+    store.save("one", opened(asks([NOTE])))
+    assert states(run_open(store)) == {"c1": "asking", "c1/1": "asked"}
+    told: list[CallEvent] = []
+    hooks = Desk.HookSet()
+
+    @hooks.on(Desk.note)
+    async def slow(metadata: Any, input: Any) -> Any:
+        await asyncio.sleep(0)
+        return Complete("by hook")
+
+    plan = run_open(store, hooks=hooks, on_event=told.append)
+    assert plan.is_settled
+    assert told[0].kind == "decided"
+
+
+def test_of_two_who_decide_at_once_the_first_counts(store: Store) -> None:
+    """The other looks again, and finds nothing to decide about."""
+    store.save("one", opened(asks([NOTE])))
+    run_open(store)
+    hooks = Desk.HookSet()
+
+    @hooks.on(Desk.note)
+    async def slow(metadata: Any, input: Any) -> Any:
+        await asyncio.to_thread(run_open, store, hooks=let_pass)
+        return Complete("too late")
+
+    assert run_open(store, hooks=hooks).calls[1].result.output == "noted a"  # type: ignore[union-attr]
+
+
+def test_a_row_that_does_not_fit_what_was_asked_is_refused(store: Store) -> None:
+    """One that may be run by its row, and not by the plan, and one of a call that has ended."""
+    store.save("one", opened(asks([NOTE]), NOTE))
+    done(store, claimed(store))
+    done(store, claimed(store))
+    forged(0, until=0)
+    with pytest.raises(PlanError, match="and the plan does not"):
+        store.claim(Desk)
+    forged(0, until=None)
+    forged(2, state="ready", until=0)
+    with pytest.raises(PlanError, match="it is ready, the call is"):
+        store.claim(Desk)
+    forged(2, state="done", until=None)
+    forged(0, state="ready", until=0, place=7)
+    with pytest.raises(PlanError, match="and the plan does not"):
+        store.claim(Desk)
+
+
+def forged(at: int, **fields: Any) -> None:
+    """Change a row as somebody would who has the key."""
+    with others() as rows:
+        names = [name.strip() for name in COLUMNS.split(",")]
+        (found,) = rows.all(f"SELECT {COLUMNS} FROM lutum_call WHERE place = {at}")
+        row = dict(zip(names, found, strict=True))
+        made = sealed({**row, **fields}, KEY)
+        rows.run(f"DELETE FROM lutum_call WHERE place = {at}")
+        marks = ", ".join("?" * len(names))
+        values = [made[name] for name in names]
+        rows.run(f"INSERT INTO lutum_call ({COLUMNS}) VALUES ({marks})", *values)
+
+
+def test_a_hook_that_raises_leaves_what_was_asked(store: Store) -> None:
+    """The step that asked is on record, so that it is not made again."""
+    begun: list[str] = []
+
+    def told(event: CallEvent) -> None:
+        begun.append(event.kind)
+
+    def broken(call: AnyToolCall) -> Any:
+        raise ValueError
+
+    store.save("one", opened(asks([NOTE])))
+    for _ in range(2):  # where it asks, and where it was asked before
+        with pytest.raises(HookError):
+            run(store, hooks=broken, on_event=told)
+        assert looked(store) == {"c1": "asking", "c1/1": "asked"}
+    assert begun == ["begun", "asks", "asked"]
+
+
+def test_bytes_that_a_tool_leaves_are_kept_under_a_key_alone(store: Store) -> None:
+    """Without one, the step is refused with what to do."""
+    with open_store(":memory:") as bare:
+        bare.save("one", opened(("leaves", {}), toolset=Leaving))
+        with pytest.raises(PlanError, match=r"`key=`.*keep='replay'"):
+            run(bare, Leaving, hooks=let_pass)
+    store.save("one", opened(("leaves", {}), toolset=Leaving))
+    run_open(store, Leaving, hooks=let_pass)
+    assert committed(store, Leaving)[0].output == "bytes"
+
+
+@tool_fn(idempotent=True)
+def leaves(ctx: ToolContext) -> str:
+    """Leave bytes."""
+    if ctx.inner is None:
+        ctx.ask([NOTE], state=b"bytes")
+    assert isinstance(ctx.inner.state, bytes)
+    return ctx.inner.state.decode()
+
+
+class Leaving(Toolset):
+    """A tool that leaves bytes."""
+
+    note = tool(note)
+    leaves = tool(leaves)
+
+
+# After-hooks.
+
+
+def seeing(seen: list[str]) -> HookSet[Any]:
+    """A hook set that sees results, and hides the first one within."""
+    hooks = Desk.HookSet()
+
+    @hooks.after()
+    async def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
+        seen.append(result.id)
+        return call.again().fail("hidden") if result.id == "c1/1" else None
+
+    return hooks
+
+
+def test_after_hooks_see_a_result_within_once_before_the_asking_call_does(store: Store) -> None:
+    """What they put in its place is what that one reads; those of the turn are for the commit."""
+    seen: list[str] = []
+    hooks = seeing(seen)
+    store.save("one", opened(asks([NOTE, NOTE], [NOTE])))
+    told: list[CallEvent] = []
+    stored = run(store, hooks=hooks, on_event=told.append, limit=1)
+    assert seen == ["c1/1", "c1/2", "c1/3"]
+    assert next(e.row for e in told if e.kind == "ended" and e.row.id == "c1/1").result.is_error  # type: ignore[union-attr]
+    plan = stored.plan
+    assert plan is not None
+    with pytest.raises(MisuseError, match="after-hooks"):
+        plan.commit(Session())
+    results = asyncio.run(plan.apply_after_hooks(hooks))
+    assert seen == ["c1/1", "c1/2", "c1/3", "c1"]
+    assert plan.commit(Session(), results).results[0].output == [
+        ["c1/1 error", "c1/2 success"],
+        ["c1/3 success"],
+    ]
+
+
+def test_without_the_hooks_that_have_to_see_it_no_call_within_is_run_or_finished(
+    store: Store,
+) -> None:
+    """The refusal comes before the tool, and says what to pass."""
+    hooks = Desk.HookSet()
+
+    @hooks.after()
+    def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
+        return call.again().fail("hidden")
+
+    store.save("one", opened(asks([NOTE])))
+    done(store, claimed(store), hooks=hooks)
+    for without in (None, let_pass):
+        with pytest.raises(MisuseError, match="has after-hooks"):
+            run(store, hooks=without)
+    assert looked(store)["c1/1"] == "pending"
+    claim = claimed(store)
+    result = outcome_of(store, claim)
+    with pytest.raises(MisuseError, match="has after-hooks"):
+        store.finish(claim, result)
+    store.finish(claim, result, hooks=hooks)
+    done(store, claimed(store))
+    assert committed(store, hooks=hooks)[0].is_error
+
+
+def test_after_hooks_see_a_result_that_was_made_by_hand(store: Store, clock: Clock) -> None:
+    """Also of a call that is in doubt, of which nothing was run here."""
+    seen: list[ToolResult] = []
+    hooks = Desk.HookSet()
+
+    @hooks.after()
+    def shown(call: AnyToolCall, result: ToolResult) -> None:
+        assert call.status.is_terminal
+        seen.append(result)
+
+    store.save("one", opened(asks([PAY])))
+    done(store, claimed(store), hooks=hooks)
+    store.begin(claimed(store, lease=1))
+    clock.move(2)
+    claim = claimed(store)
+    result = claim.call.again().fail("nothing was paid")
+    store.finish(claim, result, hooks=hooks)
+    assert seen == [result]
+    with pytest.raises(StaleError):
+        store.finish(claim, result, hooks=hooks)
+    assert seen == [result]
+
+
+def test_after_hooks_see_what_a_person_answers_within(store: Store) -> None:
+    """Before the asking call goes on, in whichever run, and once."""
+    seen: list[str] = []
+    hooks = seeing(seen)
+
+    @hooks.gate(Desk.pay)
+    def ask(metadata: Any, input: Any) -> Suspend:
+        mode = ResumeMode.USE_DECISION_AS_TOOL_RESULT
+        return Suspend(SuspendTicket(resume_mode=mode))
+
+    store.save("one", opened(asks([PAY], [NOTE])))
+    run_open(store, hooks=hooks)
+    (waiting,) = store.waiting()
+    store.decide("one", waiting.approve(result="paid"), Desk)
+    run_open(store, hooks=hooks, limit=1)
+    assert seen == ["c1/1", "c1/2"]
+    stored = store.load("one", Desk)
+    assert stored.plan is not None
+    results = asyncio.run(stored.plan.apply_after_hooks(hooks))
+    assert seen == ["c1/1", "c1/2", "c1"]
+    (result,) = stored.plan.commit(Session(), results).results
+    assert result.output == [["c1/1 error"], ["c1/2 success"]]
+
+
+def test_an_after_hook_that_raises_tells_what_the_call_came_to(store: Store) -> None:
+    """The result is in the error, and the call in doubt."""
+    hooks = Desk.HookSet()
+
+    @hooks.after()
+    def shown(call: AnyToolCall, result: ToolResult) -> None:
+        raise ValueError
+
+    store.save("one", opened(asks([NOTE])))
+    with pytest.raises(HookError) as caught:
+        run(store, hooks=hooks)
+    assert outcomes_of(caught.value)[-1].is_success
+    assert looked(store) == {"c1": "asking", "c1/1": "in_doubt"}
+
+
+# Held.
+
+
+def test_a_loop_that_holds_runs_to_the_end_with_hooks(store: Store, clock: Clock) -> None:
+    """What is in doubt within is answered, and seen by after-hooks, too."""
+    seen: list[str] = []
+    hooks = seeing(seen)
+    with store.hold("one", Desk) as desk:
+        desk.save(opened(asks([PAY])))
+        assert desk.run_sync() == []
+        assert desk.plan is not None
+        assert desk.plan.asked
+        store._decide_within("one", Desk, let_pass, lambda steps: next(steps, None), False)  # type: ignore[arg-type]
+        store.begin(claimed(store, lease=0.001))
+        clock.move(1)
+        told: list[CallEvent] = []
+        assert desk.run_sync(hooks=hooks, on_event=told.append) == []
+        assert desk.plan.is_settled
+        assert [each.id for each in told[0].row.within] == ["c1"]
+    assert seen == ["c1/1"]

@@ -290,12 +290,12 @@ def test_a_tool_whose_lease_is_lost_is_stopped(store: Store) -> None:
 
         store.renew = refuse  # type: ignore[method-assign]
 
-        def finish(claim: Claim, outcome: Any) -> None:
+        def finish(claim: Claim, outcome: Any, *_: Any) -> None:
             assert outcome.status == "indeterminate"
             assert "lease was lost" in outcome.model_text
             raise StaleError("somebody else has it")
 
-        store.finish = finish  # type: ignore[method-assign]
+        store._finish = finish  # type: ignore[method-assign, assignment]
         return await store.run("one", Hall, lease=0.05, grace=0)
 
     assert ran(asyncio.run(go())) == {"c0": "in_doubt"}

@@ -20,8 +20,10 @@ from lutum_py import (
 )
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown
+from lutum_py.execution import execute, run
 from lutum_py.store import Claim, Store, open_store
 from lutum_py.testing import ScriptedModel
+from tests.inner_tools import asks, opened, steps
 from tests.store.beside import Clock, others, sealed
 from tests.store.desk import KEY
 from tests.store.test_kills import killed
@@ -69,6 +71,7 @@ class Files(Toolset):
     lose = tool(lose)
     wipe = tool(wipe)
     guess = tool(guess)
+    steps = tool(steps)
 
 
 hooks = Files.HookSet()
@@ -191,6 +194,48 @@ def test_run_goes_through_a_round_in_order(store: Store) -> None:
     decide(store, "one", store.waiting("one")[0].approve())
     asyncio.run(store.run("one", Files))
     assert done[-2:] == ["wipe b", "edit b"]
+
+
+def file(what: str) -> tuple[str, dict[str, Any]]:
+    """A call such as `edit a`."""
+    name, _, path = what.partition(" ")
+    return name, {"path": path}
+
+
+def test_a_call_that_asks_holds_up_those_behind_it_and_nothing_within(store: Store) -> None:
+    """What it asked for keeps its own order, and comes before what is behind it in the turn."""
+    edits = asks([file("edit a"), file("edit a"), file("edit b")])
+    store.save("one", opened(edits, file("edit b"), toolset=Files), in_order=True)
+    (asking,) = claims(store, "one").values()
+    outcome = asyncio.run(execute(store.begin(asking)))
+    store.finish(asking, outcome)
+    assert claims(store, "one") == {}
+    stored = store.load("one", Files)
+    assert stored.plan is not None
+    store.save("one", stored.plan.apply_hooks_sync(hooks), version=stored.version)
+    first = claims(store, "one")
+    assert set(first) == {"c1/1", "c1/3"}
+    finish(store, first["c1/3"])
+    assert claims(store, "one") == {}
+    finish(store, first["c1/1"])
+    finish(store, claims(store, "one")["c1/2"])
+    finish(store, claims(store, "one")["c1"])
+    assert set(claims(store, "one")) == {"c2"}
+
+
+def test_a_doubt_within_holds_up_what_is_behind_it_and_not_the_call_around_it(
+    store: Store,
+) -> None:
+    """The asking call goes on, in a store as in a plan."""
+    doubtful = asks([file("lose a"), file("edit a")])
+    store.save("one", opened(doubtful, file("edit a"), toolset=Files), in_order=True)
+    kept = asyncio.run(store.run("one", Files, hooks=hooks)).plan
+    plan = opened(doubtful, file("edit a"), toolset=Files)
+    for each in (kept, asyncio.run(run(plan, hooks=hooks, in_order=True))):
+        assert each is not None
+        first, second = each.resolve().results
+        assert first.output == [["c1/1 indeterminate", "c1/2 cancelled"]]
+        assert second.code == "after_doubt"
 
 
 def test_run_cancels_what_is_behind_doubt(store: Store) -> None:

@@ -1,0 +1,137 @@
+"""Calls within calls in a store: what a call leaves behind, and when it may be claimed again.
+
+A call that asked for others has a row in state `asking`; the row of each of these is `asked` or,
+once hooks let it pass, `ready`. The last one that gets its result makes the first `ready` again.
+
+What was done since a plan was saved stands in rows. A call that comes back goes on from the results
+within it, and a plan that says so has to have these. So where it leaves its tool once more, the
+rows of all within it go into the plan:
+
+    c1 asking, c1/1 done, c1/2 ready      c1/2 ends: c1 ready
+    c1 begun, c1/1 done, c1/2 done        c1 asks:   c1 asking, c1/3 asked, and no row of the others
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar
+
+from .._call.call import AnyToolCall, Hooks
+from .._call.line import Step
+from .._call.outcomes import NotEnded, SuspendedCall
+from .._call.steps import Steps
+from .._round.events import CallEvent, tell_asked, tell_row
+from .._round.inner import ask, decide_asked, settle_within, show_to
+from .._round.plan import ToolRoundPlan
+from .._round.rows import row_at
+from .._round.sorted_calls import inner_in
+from .._transcript.result import ToolResult
+from ._calls import calls_at, go_on, places_of, take_in
+from ._database import Rows
+from ._rows import SavedCall, now
+
+R = TypeVar("R")
+
+
+class Drive(Protocol):
+    """Run steps of hooks to their end."""
+
+    def __call__(self, steps: Steps[R], /) -> R: ...
+
+
+def leave(
+    plan: ToolRoundPlan[Any],
+    outcome: NotEnded,
+    rows: Iterable[SavedCall],
+    hooks: Hooks | None,
+    drive: Drive,
+    events: list[CallEvent],
+) -> list[str] | ToolResult:
+    """Let a call leave its tool, to wait for a decision or for calls that it asks for.
+
+    Args:
+        plan: The plan as it was saved.
+        outcome: What the call came to.
+        rows: All rows of the round, each of which fits its seal, in the order of places.
+        hooks: Decide about what it asks for; None leaves that asked.
+        drive: Runs their steps.
+        events: Takes what happened.
+
+    Returns:
+        The ids of the calls whose rows change, its own first; or the result of one that asks for
+        too much, and nothing changed.
+    """
+    call = plan._call(outcome.call.id)
+    assert call is not None
+    places = places_of(plan)
+    within = {places[each.metadata.id] for each in inner_in(call._line)}
+    calls = calls_at(plan)
+    take_in(plan, calls, [row for row in rows if row.place in within])
+    for row in rows:
+        if row.place == places[call.id]:
+            go_on(plan, call, row, is_left=False)
+    if isinstance(outcome, SuspendedCall):
+        plan.record(outcome)
+    else:
+        asked = ask(plan, outcome)
+        if isinstance(asked, ToolResult):
+            return asked
+        tell_row(events.append, "asks", row_at(plan, call.metadata))
+        tell_asked(plan, events.append, call)
+        if hooks is not None:
+            mine = [
+                each.id for each in plan.asked if plan._state._inner[each.id].asked_by == call.id
+            ]
+            drive(decide_asked(plan, hooks, events.append, ids=mine))
+    return [call.id, *(each.metadata.id for each in inner_in(call._line))]
+
+
+def decide_within(
+    plan: ToolRoundPlan[Any], hooks: Hooks, drive: Drive, events: list[CallEvent]
+) -> list[str] | None:
+    """Decide about what was asked for, and let after-hooks see what people answered within.
+
+    Returns:
+        The ids of the calls whose rows change; None where nothing changed.
+    """
+    inner = plan._state._inner
+    before = {id: len(each.line) for id, each in inner.items()}
+    asked = [call.id for call in plan.asked]
+    drive(settle_within(plan, hooks, events.append))
+    if all(len(each.line) == before[id] for id, each in inner.items()):
+        return None
+    return asked
+
+
+def shown(
+    call: AnyToolCall, result: ToolResult, hooks: Hooks, drive: Drive
+) -> tuple[ToolResult, tuple[Step, ...]]:
+    """Show after-hooks the result of a call within another; give it as they left it."""
+    ended = call._alike()
+    if ended._stage.may_end:  # it was run elsewhere, or answered by hand
+        ended._append("ended", said=result.status, detail=result)
+    before = len(ended._line)
+    result = drive(show_to(ended, result, hooks))
+    return result, ended._line[before:]
+
+
+def let_return(rows: Rows, row: SavedCall, key: bytes | None) -> None:
+    """Let the call be claimed that asked for one which ended, where that was the last.
+
+    Args:
+        rows: The transaction, in which the conversation is locked.
+        row: The row of the call that ended.
+        key: Seals rows.
+
+    Raises:
+        StoreError: The row of the call that asked was edited.
+    """
+    if (by := row.asked_by) is None:
+        return
+    still = [each for each in SavedCall.of(rows, row.conversation) if each.state != "done"]
+    if any(each.asked_by == by for each in still):
+        return
+    for asking in still:
+        if asking.place == by and asking.state == "asking":
+            asking.check(key)
+            asking._replace(state="ready", until=now(rows)).write(rows, key)
