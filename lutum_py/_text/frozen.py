@@ -21,7 +21,7 @@ class Point(Frozen, _PointFields):
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from .immutable import Immutable
 from .json import size_of
@@ -70,6 +70,12 @@ class Frozen(Immutable):
     def _fill(self, values: tuple[Any, ...]) -> None:
         for name, value in zip(self._fields, values, strict=True):
             object.__setattr__(self, name, value)
+
+    def _but(self, **changed: Any) -> Self:
+        """Give the same value with other fields, which are known to be right."""
+        made = object.__new__(type(self))
+        made._fill(tuple(changed.get(name, getattr(self, name)) for name in self._fields))
+        return made
 
 
 def _restore(cls: type[Frozen], values: tuple[Any, ...]) -> Frozen:

@@ -395,16 +395,8 @@ def with_calls(
     )
     if items == turn.items:
         return turn
-    return AssistantTurn(
-        items=items,
-        finish_reason=turn.finish_reason,
-        usage=turn.usage,
-        model=turn.model,
-        request_id=turn.request_id,
-        dialect=turn.dialect,
-        payload=turn.payload,
-        cut_off=turn.cut_off,
-    )
+    calls = tuple(item.metadata for item in items if isinstance(item, ToolCallItem))
+    return turn._but(items=items, tool_calls=calls)
 
 
 def callers_of(turn: AssistantTurn) -> dict[str, str]:

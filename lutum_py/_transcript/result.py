@@ -271,30 +271,22 @@ def with_message(
         attachments: The files that go with it; those of the result by default.
     """
     files = result.attachments if attachments is None else attachments
-    return _but(result, message=sendable(message), attachments=files)
+    return result._but(message=sendable(message), attachments=files)
 
 
 def with_ran_with(result: ToolResult, arguments: dict[str, Any]) -> ToolResult:
     """Give a result that says what its call was run with."""
-    return _but(result, ran_with=arguments)
+    return result._but(ran_with=arguments)
 
 
 def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
     """Give a result with these labels, unless it has some of its own."""
-    return result if labels is None or result.labels is not None else _but(result, labels=labels)
+    return result if labels is None or result.labels is not None else result._but(labels=labels)
 
 
 def renamed(result: ToolResult, id: str) -> ToolResult:
     """Give the result of a call as that of the same call under another id."""
-    return _but(result, id=id)
-
-
-def _but(result: ToolResult, **changed: Any) -> ToolResult:
-    made = _ResultFields()
-    for name in _ResultFields.__slots__:
-        setattr(made, name, changed.get(name, getattr(result, name)))
-    made.__class__ = ToolResult
-    return made  # type: ignore[return-value]
+    return result._but(id=id)
 
 
 def unknown_outcome(metadata: ToolMetadata, reason: str, code: str | None = None) -> ToolResult:
