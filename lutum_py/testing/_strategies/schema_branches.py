@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 from typing import Any
 
 from ..._schema.schema_reader import UNIONS, JsonSchema, parts_of, type_of
 from ..._text.json import is_array, is_object
+from ...dialects._schema.conjunction import conjoined
 
 _INFERRED = {
     **dict.fromkeys(["properties", "required", "additionalProperties"], "object"),
@@ -17,32 +17,16 @@ _INFERRED = {
     **dict.fromkeys(["maximum", "exclusiveMaximum"], "number"),
 }
 _ALL_KINDS = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
-_LOWEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
-_HIGHEST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 
 
 def opened(root: JsonSchema, schema: Any) -> JsonSchema:
     """Follow references and join `allOf`, so that the keywords stand in one object."""
-    return reduce(_merged, reversed(parts_of(schema, root)), {})
+    return _joined(*(parts_of(schema, root) or [{}]))
 
 
-def _merged(one: JsonSchema, other: JsonSchema) -> JsonSchema:
-    """Join two schemas that both hold, as well as one object can say it."""
-    # {"minimum": 1} and {"minimum": 3, "type": "integer"} are {"minimum": 3, "type": "integer"}.
+def _joined(first: JsonSchema, *others: JsonSchema) -> JsonSchema:
     # What no single object can say, such as two patterns, is left to whoever decodes the value.
-    made = {**one, **other}
-    for key in ("properties", "$defs"):
-        if is_object(one.get(key)) and is_object(other.get(key)):
-            made[key] = {**one[key], **other[key]}
-    if is_array(one.get("required")) and is_array(other.get("required")):
-        made["required"] = [*dict.fromkeys([*one["required"], *other["required"]])]
-    if is_array(one.get("enum")) and is_array(other.get("enum")):
-        made["enum"] = [value for value in one["enum"] if value in other["enum"]]
-    for keys, choose in ((_LOWEST, min), (_HIGHEST, max)):
-        for key in keys:
-            if key in one and key in other:
-                made[key] = choose(one[key], other[key])
-    return made
+    return conjoined(first, others, lambda _: None)
 
 
 def branches_of(root: JsonSchema, schema: Any) -> Iterator[JsonSchema]:
@@ -56,7 +40,7 @@ def branches_of(root: JsonSchema, schema: Any) -> Iterator[JsonSchema]:
                 # Without it nobody could tell the branches apart, whatever each of them says.
                 beside["required"] = [*beside.get("required", ()), tag["propertyName"]]
             for branch in node[key]:
-                yield from branches_of(root, _merged(opened(root, branch), beside))
+                yield from branches_of(root, _joined(beside, opened(root, branch)))
             return
     if is_array(node.get("type")):
         for kind in node["type"]:
