@@ -12,20 +12,23 @@ from typing import Any
 
 
 def on_demand(
-    module: dict[str, Any], homes: Mapping[str, Sequence[str]]
+    module: dict[str, Any], homes: Mapping[str, Sequence[str]], inner: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the `__getattr__` and the `__dir__` of a module.
 
     Args:
         module: The globals of the module.
         homes: The names that are imported on demand, by their module below `lutum_py`.
+        inner: The modules inside of it that are imported in the same way.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 
     def get(name: str) -> Any:
+        if name in inner:
+            return import_module(f"{module['__name__']}.{name}")
         if name not in home_of:
             raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
         value = module[name] = getattr(import_module(f"lutum_py.{home_of[name]}"), name)
         return value
 
-    return get, lambda: sorted({*module, *home_of})
+    return get, lambda: sorted({*module, *home_of, *inner})

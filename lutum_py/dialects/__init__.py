@@ -39,9 +39,9 @@ to be kept), `_wire_form` (for the testing kit). They share:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from .._text.on_demand import on_demand
 from ._repair.violations import Change, Violation
 from ._schema.compiler import CompiledSchema
 from ._wire.losses import EncodedRequest, Loss
@@ -61,12 +61,5 @@ The testing kit and the command line know the dialects from here. One of your ow
 before they are used.
 """
 
-
-_MODULES: Final = frozenset({*DIALECTS, "sse"})
-
 if not TYPE_CHECKING:  # else every misspelt name would have a type
-
-    def __getattr__(name: str) -> Any:
-        if name in _MODULES:
-            return import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__, __dir__ = on_demand(globals(), {}, inner=(*DIALECTS, "sse"))

@@ -10,47 +10,37 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._text.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from . import strategies as strategies
-    from ._loop.check import Loop as Loop
-    from ._loop.check import check_loop as check_loop
-    from ._loop.fault import FaultKind as FaultKind
-    from ._loop.fault import LoopFailure as LoopFailure
-    from ._loop.fault import LoopFault as LoopFault
-    from ._script import ScriptExhausted as ScriptExhausted
-    from ._scripted_client import ScriptedAnswer as ScriptedAnswer
-    from ._scripted_client import ScriptedClient as ScriptedClient
-    from ._scripted_client import ScriptedResponse as ScriptedResponse
-    from ._scripted_client import ScriptedStream as ScriptedStream
-    from ._scripted_model import ScriptedModel as ScriptedModel
-    from ._scripted_model import TurnScript as TurnScript
-    from ._strategies.calls import AnyToolset as AnyToolset
-    from ._strategies.calls import ArgumentStrategies as ArgumentStrategies
-    from ._transcript_valid import Dialect as Dialect
-    from ._transcript_valid import assert_transcript_valid as assert_transcript_valid
-
-# Imported on use: pytest loads the plugin beside this in every run, also in those without a loop.
-_HOMES = {
-    "AnyToolset": "_strategies.calls",
-    "ArgumentStrategies": "_strategies.calls",
-    "Dialect": "_transcript_valid",
-    "FaultKind": "_loop.fault",
-    "Loop": "_loop.check",
-    "LoopFailure": "_loop.fault",
-    "LoopFault": "_loop.fault",
-    "ScriptExhausted": "_script",
-    "ScriptedAnswer": "_scripted_client",
-    "ScriptedClient": "_scripted_client",
-    "ScriptedModel": "_scripted_model",
-    "ScriptedResponse": "_scripted_client",
-    "ScriptedStream": "_scripted_client",
-    "TurnScript": "_scripted_model",
-    "assert_transcript_valid": "_transcript_valid",
-    "check_loop": "_loop.check",
-}
+    from . import strategies
+    from ._loop.check import Loop, check_loop
+    from ._loop.fault import FaultKind, LoopFailure, LoopFault
+    from ._script import ScriptExhausted
+    from ._scripted_client import ScriptedAnswer, ScriptedClient, ScriptedResponse, ScriptedStream
+    from ._scripted_model import ScriptedModel, TurnScript
+    from ._strategies.calls import AnyToolset, ArgumentStrategies
+    from ._transcript_valid import Dialect, assert_transcript_valid
+else:
+    # Also because pytest loads the plugin beside this in every run, in those without a loop too.
+    __getattr__, __dir__ = on_demand(
+        globals(),
+        {
+            "testing._loop.check": ("Loop", "check_loop"),
+            "testing._loop.fault": ("FaultKind", "LoopFailure", "LoopFault"),
+            "testing._script": ("ScriptExhausted",),
+            "testing._scripted_client": (
+                *("ScriptedAnswer", "ScriptedClient"),
+                *("ScriptedResponse", "ScriptedStream"),
+            ),
+            "testing._scripted_model": ("ScriptedModel", "TurnScript"),
+            "testing._strategies.calls": ("AnyToolset", "ArgumentStrategies"),
+            "testing._transcript_valid": ("Dialect", "assert_transcript_valid"),
+        },
+        inner=("pytest_plugin", "strategies"),
+    )
 
 __all__ = [
     "AnyToolset",
@@ -71,20 +61,3 @@ __all__ = [
     "check_loop",
     "strategies",
 ]
-
-
-if not TYPE_CHECKING:  # else every misspelt name would have a type
-
-    def __getattr__(name: str) -> Any:
-        if name in ("pytest_plugin", "strategies"):
-            return import_module(f".{name}", __name__)
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = getattr(import_module(f".{home}", __name__), name)
-        globals()[name] = found
-        return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

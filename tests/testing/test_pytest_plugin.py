@@ -187,7 +187,8 @@ def test_loading_the_plugin_loads_little() -> None:
         "print(*sorted(set(sys.modules) - before))"
     )
     added = run("-c", code).stdout.split()
-    assert added == ["lutum_py", "lutum_py.testing", "lutum_py.testing.pytest_plugin"]
+    lazy = ["lutum_py._text", "lutum_py._text.on_demand"]
+    assert added == ["lutum_py", *lazy, "lutum_py.testing", "lutum_py.testing.pytest_plugin"]
     assert not set(added) & set(HEAVY)
 
 
