@@ -56,6 +56,7 @@ from ._round.read_turn import MissingReason, TextResult
 from ._round.rows import CallRow, Within
 from ._round.sorted_calls import CallRowState
 from ._schema.invocation import Invocation
+from ._schema.options import Caller
 from ._schema.schema_reader import JsonSchema
 from ._session.model import AnyModel
 from ._session.session import Restored
@@ -110,6 +111,7 @@ __all__ = [
     "CallRow",
     "CallRowState",
     "CallStep",
+    "Caller",
     "Condition",
     "Conditions",
     "ContinueSuggestion",

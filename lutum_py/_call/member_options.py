@@ -6,11 +6,12 @@ its path. An option is added here, with how it goes inward, and to the signature
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args
 
+from .._schema.options import Caller
 from .._text.frozen import Frozen
 from .._text.json import is_number, shorten
 from ..errors import ToolDefinitionError
@@ -58,6 +59,7 @@ class _OptionFields:
     __slots__ = (
         "approval_message",
         "asked_around",
+        "callers",
         "deferred",
         "needs_approval",
         "off",
@@ -76,6 +78,7 @@ class _OptionFields:
     asked_around: tuple[Condition, ...]
     approval_message: str | None
     rules: tuple[Rule, ...]
+    callers: tuple[Caller, ...]
 
 
 class MemberOptions(Frozen, _OptionFields):
@@ -92,6 +95,7 @@ class MemberOptions(Frozen, _OptionFields):
             nothing within a group takes that away.
         approval_message: What the person is told, with names of arguments in braces.
         rules: What is asked about each call: its own, then those of the groups from the inside out.
+        callers: Who may call it; empty where nothing is said.
 
     Raises:
         ToolDefinitionError: An option is of the wrong kind.
@@ -111,6 +115,7 @@ class MemberOptions(Frozen, _OptionFields):
         asked_around: tuple[Condition, ...] = (),
         approval_message: str | None = None,
         rules: tuple[Rule, ...] = (),
+        callers: Sequence[Caller] = (),
     ) -> None:
         if not isinstance(prefix, str):
             raise ToolDefinitionError(f"`prefix=` takes a text, not {shorten(prefix)}.")
@@ -122,6 +127,11 @@ class MemberOptions(Frozen, _OptionFields):
                     f"`needs_approval=` takes True, False or a function of the input, not "
                     f"{shorten(condition)}. Write `needs_approval=lambda input: input.amount > 5`."
                 )
+        if isinstance(callers, str) or not {*callers} <= {*get_args(Caller)}:
+            raise ToolDefinitionError(
+                f"`callers=` takes who may call a tool, not {shorten(callers)}. Write "
+                '`callers=("model", "program")`.'
+            )
         if not (isinstance(timeout, _Unsaid | None) or (is_number(timeout) and 0 < timeout < inf)):
             raise ToolDefinitionError(
                 f"`timeout=` takes a positive number of seconds or None, not {shorten(timeout)}."
@@ -137,6 +147,7 @@ class MemberOptions(Frozen, _OptionFields):
                 asked_around,
                 approval_message,
                 rules,
+                tuple(callers),
             )
         )
 
@@ -156,6 +167,7 @@ class MemberOptions(Frozen, _OptionFields):
             asked_around=outer.asked_around + self.asked_around,
             approval_message=self.approval_message,
             rules=self.rules + outer.rules,
+            callers=self.callers,
         )
 
 

@@ -154,6 +154,8 @@ class AnySelector(Immutable):
             made = own.with_name(prefix + own.name) if prefix else own
             if made.timeout != self.timeout:
                 made = made.with_timeout(self.timeout)
+            if self.options.callers:
+                made = made.with_callers(self.options.callers)
             self._put(_definition=made)
             return made
         return self._definition

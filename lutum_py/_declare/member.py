@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, cast, overload
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .._call.member_options import Rule
     from .._call.reply import Reply
     from .._call.selector import FnSelector, HidingSelector, Selector
+    from .._schema.options import Caller
     from .._transcript.result_cap import ResultCap
 
 # The defaults are for mypy, to which a tool is anything whose hidden parameters may be anything.
@@ -42,6 +43,7 @@ class _Told(TypedDict, total=False):
     result_cap: ResultCap | None
     timeout: float | None
     approval_message: str | None
+    callers: Sequence[Caller]
 
 
 class _FnTold(_Told, Generic[Output], total=False):
@@ -93,6 +95,7 @@ def tool(
     needs_approval: Condition = UNSAID,
     approval_message: str | None = None,
     rule: Any = None,
+    callers: Sequence[Caller] = (),
 ) -> Any:
     """Make a tool a member of a toolset.
 
@@ -116,6 +119,9 @@ def tool(
             mapping of the arguments to change, `Complete` or `Reject`. That of any other tool takes
             the input, and returns another input in the place of the mapping. A call begins only
             after it was asked.
+        callers: Who may call it, where a provider runs programs that call tools: `model`,
+            `program`, or both. Where this is left out, it is the model alone. Other providers let
+            the model call it, and a request says so in its losses.
 
     Raises:
         ToolDefinitionError: `t` is not declared as a tool, an option is of the wrong kind, or the
@@ -150,6 +156,7 @@ def tool(
         needs_approval=needs_approval,
         approval_message=approval_message,
         rules=() if rule is None else (_rule_of(spec, rule),),
+        callers=callers,
     )
     return ToolMember(spec, options)
 

@@ -6,13 +6,13 @@ and refuses changes from then on: the digest, the validator and the wire all go 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from .._text.immutable import Immutable
 from .._text.json import compact_json, copy_json, digest_of, is_array, is_object, shorten
 from ..errors import MisuseError, ToolDefinitionError
-from .options import TOLD, ToolOptions
+from .options import TOLD, Caller, ToolOptions
 from .schema_reader import REMARKS, JsonSchema, alternatives, follow, with_subschemas
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ class ToolDef(Immutable):
         timeout: Seconds that a run may take, in `call()` and under `execution`; None for no limit.
         idempotent: Whether a second run of the same call does no harm.
         strict: Whether arguments have to be of the very type, without coercion.
+        callers: Who may call it, where a toolset says so: the model, and programs of the model's
+            that its provider runs.
     """
 
     name: str
@@ -90,6 +92,7 @@ class ToolDef(Immutable):
     timeout: float | None
     idempotent: bool
     strict: bool
+    callers: tuple[Caller, ...]
     _capabilities: ToolCapabilities | None
     _input_source: JsonSchema | Callable[[], JsonSchema]
     _output_source: JsonSchema | Callable[[], JsonSchema] | None
@@ -111,6 +114,7 @@ class ToolDef(Immutable):
         timeout: float | None = None,
         idempotent: bool = False,
         strict: bool = False,
+        callers: Iterable[Caller] = (),
     ) -> None:
         for field, text in (("name", name), ("description", description)):
             if not isinstance(text, str):
@@ -125,6 +129,7 @@ class ToolDef(Immutable):
             timeout=timeout,
             idempotent=idempotent,
             strict=strict,
+            callers=tuple(callers),
             _capabilities=capabilities,
             _input_source=input_schema,
             _output_source=output_schema,
@@ -244,6 +249,10 @@ class ToolDef(Immutable):
         """Return the same definition with another limit on the time of a run."""
         return self._but(timeout=timeout)
 
+    def with_callers(self, callers: Iterable[Caller]) -> ToolDef:
+        """Return the same definition with others who may call it."""
+        return self._but(callers=callers)
+
     def with_name(self, name: str) -> ToolDef:
         """Return the same definition under another wire name."""
         return self._but(name=name)
@@ -261,7 +270,8 @@ class ToolDef(Immutable):
 
     def _told(self) -> dict[str, Any]:
         slots = ("_capabilities" if name == "capabilities" else name for name in TOLD)
-        return {name: getattr(self, slot) for name, slot in zip(TOLD, slots, strict=True)}
+        told = {name: getattr(self, slot) for name, slot in zip(TOLD, slots, strict=True)}
+        return {**told, "callers": [*self.callers]}
 
     def to_dict(self) -> dict[str, Any]:
         """Give the whole definition as plain data."""

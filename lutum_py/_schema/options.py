@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from .._text.immutable import dataclass
 from .._text.json import is_number, shorten
 from ..errors import ToolDefinitionError
+
+Caller: TypeAlias = Literal["model", "program"]
+"""Who may call a tool: the model, or a program of the model's that its provider runs."""
 
 if TYPE_CHECKING:
     from .capabilities import ToolCapabilities

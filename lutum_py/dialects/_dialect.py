@@ -138,6 +138,7 @@ class Dialect(Generic[C]):
 
     def tool_of(self, definition: ToolDef, strict: bool) -> dict[str, Any]:
         """Describe one tool."""
+        strict = strict and self.facts.may_be_strict(definition)
         # Copied: what was compiled is kept for the next request, and this one is the caller's to
         # change.
         schema = copy_json(compiled(definition, self.facts, strict).schema)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from .._schema.definition import ToolDef
+from .._schema.options import Caller
 from .._schema.schema_reader import JsonSchema
 from .._schema.stand_in import stand_in
 from .._text.json import is_whole_json, shorten
@@ -42,6 +44,8 @@ class Facts:
         empty_is_missing: Whether `{}` may stand for arguments that a limit cut off, as in a format
             that holds them as an object.
         strictness: What the strict mode of a tool takes; None where a tool has none.
+        callers: Its words for who may call a tool, where it runs programs that call tools.
+        calls_strictly: Whether a program may call a tool that is in strict mode.
         rewrite: Rewrites the schema of each tool: its name, its schema, what takes the losses.
         is_own_item: Tells an item of a conversation that no other dialect has.
         is_own_body: Tells a request body with a field that no other dialect has.
@@ -60,9 +64,15 @@ class Facts:
     repeats_own_ids: bool = False
     empty_is_missing: bool = False
     strictness: Strictness | None = None
+    callers: Mapping[Caller, str] = field(default_factory=dict[Caller, str])
+    calls_strictly: bool = True
     rewrite: Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None = None
     is_own_item: Callable[[Mapping[str, Any]], bool] = lambda _: False
     is_own_body: Callable[[Mapping[str, Any]], bool] = lambda _: False
+
+    def may_be_strict(self, definition: ToolDef) -> bool:
+        """Tell whether a tool may be offered in strict mode, as far as its callers go."""
+        return self.calls_strictly or "program" not in definition.callers
 
     def takes_name(self, name: object) -> bool:
         """Tell whether the provider takes a name of a tool."""

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import pytest
 
-from lutum_py import Toolset, tool, tool_fn
+from lutum_py import AssistantTurn, Toolset, tool, tool_fn
 from lutum_py.dialects import anthropic_messages, openai_responses
+from lutum_py.turns import ToolCallItem
 
 Payload = dict[str, Any]
 CODE: Final = "await refund({order: 'A1', cents: 9900})"
@@ -31,11 +32,18 @@ def orders(customer: str) -> list[dict[str, int]]:
     return [{"cents": 9900}]
 
 
-class Shop(Toolset):
-    """What a program may call, and one tool that only the model may."""
+@tool_fn
+def note(text: str) -> str:
+    """Write something down."""
+    return text
 
-    orders = tool(orders)
-    refund = tool(refund, needs_approval=True)
+
+class Shop(Toolset):
+    """What programs may call, what both may, and what the model alone may."""
+
+    orders = tool(orders, callers=("program",))
+    refund = tool(refund, needs_approval=True, callers=("model", "program"))
+    note = tool(note)
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ class Wire:
         caller: What a call says of it.
         name: What its program is called.
         given: What the model gave it.
+        tool: The provider's tool that runs programs.
     """
 
     dialect: ModuleType
@@ -55,6 +64,7 @@ class Wire:
     caller: Payload
     name: str
     given: Payload
+    tool: Payload
 
     @property
     def id(self) -> str:
@@ -80,6 +90,13 @@ class Wire:
             "stop_reason": "tool_use",
             "container": {"id": "box", "expires_at": "2026-01-01T00:00:00Z"},
         }
+
+    def direct(self) -> Payload:
+        """The response of a model that calls without a program."""
+        made = self.response()
+        (key,) = {"output", "content"} & made.keys()
+        made[key] = [{**made[key][1], "caller": {"type": "direct"}}]
+        return made
 
     def done(self) -> Payload:
         """The response in which the program has ended, and the model answers."""
@@ -147,6 +164,7 @@ OPENAI: Final = Wire(
     {"type": "program", "caller_id": "p1"},
     "program",
     {"code": CODE},
+    {"type": "programmatic_tool_calling"},
 )
 ANTHROPIC: Final = Wire(
     anthropic_messages,
@@ -154,7 +172,13 @@ ANTHROPIC: Final = Wire(
     {"type": "code_execution_20260120", "tool_id": "s1"},
     "code_execution",
     {"code": CODE},
+    {"type": "code_execution_20260521", "name": "code_execution"},
 )
 BOTH = pytest.mark.parametrize(
     "wire", [pytest.param(OPENAI, id="openai"), pytest.param(ANTHROPIC, id="anthropic")]
 )
+
+
+def callers(turn: AssistantTurn) -> list[str | None]:
+    """Who made each call of a turn."""
+    return [item.caller for item in turn.items if isinstance(item, ToolCallItem)]

@@ -29,7 +29,7 @@ from lutum_py.testing import ScriptedModel
 from lutum_py.turns import ServerToolItem, ToolCallItem
 from lutum_py.typing import Within
 
-from .program_wires import ARGUMENTS, BOTH, Shop, Wire
+from .program_wires import ARGUMENTS, BOTH, Shop, Wire, callers
 
 
 @tool_fn(idempotent=True)
@@ -52,23 +52,11 @@ def planned(wire: Wire) -> ToolRoundPlan[Any]:
     return outcome.round.plan()
 
 
-def callers(turn: AssistantTurn) -> list[str | None]:
-    return [item.caller for item in turn.items if isinstance(item, ToolCallItem)]
-
-
 @BOTH
 def test_a_call_says_which_item_made_it(wire: Wire) -> None:
     """The caller of a call is the program's id, and None where the model called directly."""
     assert callers(wire.dialect.decode(wire.response())) == [wire.id]
-    assert callers(wire.dialect.decode(direct(wire))) == [None]
-
-
-def direct(wire: Wire) -> dict[str, Any]:
-    """The response of a model that calls without a program."""
-    made = wire.response()
-    (key,) = {"output", "content"} & made.keys()
-    made[key] = [{**made[key][1], "caller": {"type": "direct"}}]
-    return made
+    assert callers(wire.dialect.decode(wire.direct())) == [None]
 
 
 @BOTH

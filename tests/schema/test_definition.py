@@ -53,6 +53,7 @@ def test_a_definition_is_plain_data() -> None:
         "idempotent": True,
         "strict": False,
         "title": None,
+        "callers": [],
     }
     assert repr(FULL) == "ToolDef(name='t', description='A tool.')"
     assert define({}).capabilities == ToolCapabilities()
@@ -114,6 +115,9 @@ def test_definitions_travel_and_compare() -> None:
         assert hash(back) == hash(FULL)
         assert back.digest == FULL.digest
     renamed, retold = FULL.with_name("u"), FULL.with_description("Other.")
+    called = FULL.with_callers(["program"])
+    assert called.callers == ("program",)
+    assert called != FULL
     assert renamed.name == "u"
     assert retold.description == "Other."
     for other, change in ((renamed, {"name": "u"}), (retold, {"description": "Other."})):

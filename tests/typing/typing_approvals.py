@@ -56,6 +56,15 @@ class Office(Toolset):
     desk = toolset(Desk, prefix="desk_", needs_approval=lambda input: input.cents > 0)
 
 
+class Called(Toolset):
+    send = tool(send, callers=("model", "program"))
+    pay_back = tool(Refund, callers=["program"], needs_approval=is_much)
+
+
+tool(refund, callers=("programs",))  # error
+tool(refund, callers="program")  # error
+
+
 class Misspelt(Toolset):
     refund = tool(refund, needs_approval=lambda input: input.cnts > 5000)  # error
     pay = tool(Payment, needs_approval=lambda input: input.cnts > 5000)  # error

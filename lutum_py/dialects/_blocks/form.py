@@ -44,6 +44,8 @@ class BlockForm:
         inside: The way from a block to the fields of a call.
         mend: Mends what else is wrong with a block that is kept: the block, its position, the
             mending.
+        is_of_program: Tells the fields of a call that a program of the provider's made: the results
+            of its turn stand alone in their message.
         takes_text: Whether text may stand for the list of blocks.
         needs_ids: Whether each call has to have an id.
         takes_turns: Whether no two messages that follow each other may be of one role.
@@ -59,6 +61,7 @@ class BlockForm:
     answers: str
     mend: Callable[[dict[str, Any], str, Any], None] | None = None
     inside: str = ""
+    is_of_program: Callable[[dict[str, Any]], bool] = lambda _: False
     takes_text: bool = True
     needs_ids: bool = False
     takes_turns: bool = False

@@ -43,6 +43,9 @@ class BlockRendering(FrontRendering):
         self._results.append(self._result_block(result, answers, position))
 
     def _user(self, message: Message, position: str) -> None:
+        if self.stand_alone and self._results:
+            text = "the results for a program go out alone: this follows behind the next turn"
+            self.losses.append(Loss(position, text))
         self._of_user += self.blocks_of(message.text, message.attachments, position)
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
@@ -67,6 +70,7 @@ class BlockRendering(FrontRendering):
         else:
             content = self._content_of(payload)
             if isinstance(content, str):
+                self.stand_alone = False
                 self.said.append({"role": "assistant", "content": content})
                 return
             blocks = [self._replayed(block) for block in self._sent_back(turn, content, position)]
@@ -82,6 +86,7 @@ class BlockRendering(FrontRendering):
             self.ids.send(sent, key, is_own=payload is not None)
             self._answers[call.id] = {form.answers: sent[key]} if sent.get(key) else {}
         self.facts.send_names(calls)
+        self.stand_alone = any(map(form.is_of_program, calls))
         if blocks:
             self._say("assistant", blocks)
 
@@ -192,7 +197,8 @@ def mark_messages(
         if message["role"] != "user":
             continue
         content: list[dict[str, Any]] = message["content"]
-        end = blocks if at == last else len(content)
+        # What is ephemeral may wait behind results that stand alone, and is not in the message.
+        end = min(blocks, len(content)) if at == last else len(content)
         if end:
             mark(content, end)
             count -= 1

@@ -9,6 +9,7 @@ keeps the outcome.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from typing import Any
 
@@ -40,7 +41,7 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
     # says how many of them have their result. At the first doubt it says no, and `_mend` looks
     # closely.
     due: list[str | None] = []
-    turn = -1
+    turn, alone = -1, -2
     answered = 0
     turn_of: dict[str, int] = {}
     spoken = read_messages(messages, form, mending)
@@ -68,6 +69,10 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
                     turn_of[call_id] = turn
                 elif form.needs_ids:
                     return False
+                if form.is_of_program(call):
+                    alone = turn
+            elif said.role == "user" and said.group == alone + 1:
+                return False
     takes = form.facts.call_ids.fullmatch
     if not all(map(takes, turn_of)) or answered < len(due):
         return False
@@ -94,6 +99,7 @@ def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
     remedy = "Send exactly one result for each call, with the call's id"
     gone = mending.drop_unpaired(pairing, [block.position for block, _ in results], remedy)
     dropped = {results[number][0] for number in gone}
+    alone = {block.group + 1 for block, call in calls if form.is_of_program(call)}
     touched: set[int] = set()
     answers: dict[int, list[tuple[Block, Block]]] = {}
     for number, (block, call) in enumerate(calls):
@@ -108,7 +114,7 @@ def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
         if note_places(group, answered, "result", mending):
             touched.add(group)
         _distinct_ids(answered, form, mending)
-    _write(spoken, answers, touched, dropped, form, mending)
+    _write(spoken, answers, touched, dropped, alone, form, mending)
     _begin(form, mending)
 
 
@@ -164,16 +170,38 @@ def _give_id(
     call[form.call_id] = result[form.answers] = made
 
 
+def _beside_results(spoken: list[Spoken[Block]], alone: set[int], mending: Mending) -> list[Block]:
+    """Give what stands beside results that are to stand alone."""
+    found = [
+        block
+        for said in spoken
+        for block in said.pieces
+        if said.role == "user" and said.group in alone and not block.is_result
+    ]
+    for block in found:
+        mending.note(
+            block.position,
+            "result_not_alone",
+            "it stands beside results for a program that the provider runs",
+            "Send these results alone, and say the rest behind the next turn",
+            "put it behind the next turn, or left it out where there is none",
+        )
+    return found
+
+
 def _write(
     spoken: list[Spoken[Block]],
     answers: dict[int, list[tuple[Block, Block]]],
     touched: set[int],
     dropped: set[Block],
+    alone: set[int],
     form: BlockForm,
     mending: Mending,
 ) -> None:
     """Write the messages; results of a turn with a breach go to the head of the turn after it."""
     moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
+    late = deque(_beside_results(spoken, alone, mending))
+    moved.update(late)
     # Results of a mended turn wait here until its last message is written. They then stand at the
     # head of the user's next message, or make one where the user says nothing.
     waiting: list[Block] = []
@@ -182,6 +210,11 @@ def _write(
         if said.role == "user":
             kept = waiting + kept
             waiting = []
+            # Behind the results, if there are any; what follows these alone waits on.
+            at = sum(block.is_result for block in kept)
+            while late and late[0].group < said.group and said.group not in alone:
+                kept.insert(at, late.popleft())
+                at += 1
         if kept:
             _say(_with_blocks(said, kept, form), said.index, form, mending)
         if said.role == "assistant" and (following is None or following.group != said.group):

@@ -28,6 +28,8 @@ class FrontRendering(Rendering):
         system: The texts of system and developer, in order.
         lasting: Where the first ephemeral message of the user stands, as the index of its message
             and of its first block in that; None where there is none.
+        stand_alone: Whether nothing may stand beside the results of the last turn: what the user
+            says goes out behind the next turn.
         lasting_system: How many texts of `system` stand before the first ephemeral one; None where
             there is none.
     """
@@ -40,6 +42,7 @@ class FrontRendering(Rendering):
         self._results: list[dict[str, Any]] = []
         self._of_user: list[dict[str, Any]] = []
         self._begun = False
+        self.stand_alone = False
         self.lasting: tuple[int, int] | None = None
         self.lasting_system: int | None = None
 
@@ -78,9 +81,12 @@ class FrontRendering(Rendering):
 
     def finish(self) -> None:
         """Write down what was collected since the last turn."""
+        waiting: list[dict[str, Any]] = []
+        if self.stand_alone and self._results:
+            waiting, self._of_user = self._of_user, []
         self._write(self._results, self._of_user)
         self._results = []
-        self._of_user = []
+        self._of_user = waiting
 
     def take_ephemeral(self, message: Message, position: str) -> None:
         """Render a message that no later request has, and note what stands before the first."""

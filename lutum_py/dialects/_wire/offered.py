@@ -95,6 +95,12 @@ def compiled(definition: ToolDef, facts: Facts, strict: bool = False) -> Compile
     return compile_schema(definition, facts, strict=strict)
 
 
+def callers_of(definition: ToolDef, facts: Facts) -> dict[str, Any]:
+    """Give the field that says who may call a tool, where something is said of that."""
+    callers = [facts.callers[each] for each in definition.callers]
+    return {"allowed_callers": callers} if callers else {}
+
+
 @lru_cache(maxsize=2048)
 def as_sent(definition: ToolDef, facts: Facts) -> ToolDef:
     """Give a tool as the model gets to know it: under a stand-in, its text begins with its name."""
@@ -106,7 +112,14 @@ def as_sent(definition: ToolDef, facts: Facts) -> ToolDef:
 
 
 def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> Iterator[Loss]:
-    """Say what the provider will not enforce of a tool's schema."""
+    """Say what the provider will not enforce of a tool's schema, or that no program can call it."""
+    if "program" in definition.callers and not facts.callers:
+        text = f"{facts.name} runs no programs that call tools, so the model calls this one itself"
+        yield Loss(f"tools.{definition.name}.callers", text)
+    if strict and not facts.may_be_strict(definition):
+        text = f"{facts.name} lets no program call a tool in strict mode, so this one is not in it"
+        yield Loss(f"tools.{definition.name}.callers", text)
+        strict = False
     for loss in compiled(definition, facts, strict).losses:
         path = f".{loss.path}" if loss.path else ""
         yield Loss(f"tools.{definition.name}{path}", loss.text)

@@ -27,8 +27,9 @@ from .._blocks.rules import rules_of
 from .._dialect import Dialect, Draft
 from .._wire.body import add_extras
 from .._wire.native_search import always_offered, native_search_of, native_tools
+from .._wire.offered import callers_of
 from ._decode import tidy, turn_of
-from ._encode import Rendering, is_manual
+from ._encode import Rendering, called_from, is_manual
 from ._facts import FACTS, NAME
 from ._form import BLOCKS
 from ._history import read_history as _read_history
@@ -65,7 +66,7 @@ def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, An
     tool["input_schema"] = schema
     if strict:
         tool["strict"] = True
-    return tool
+    return tool | callers_of(definition, FACTS)
 
 
 def _choice(choice: ToolChoice) -> dict[str, Any]:
@@ -101,11 +102,13 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         for definition, is_deferred in native_tools(request, native, rendering.loaded)
     ]
     if offer:
-        body["tools"] = offer
+        body["tools"] = called_from(offer, request.extra)
         choice = draft.choice()
         if request.parallel_tool_calls is not None and choice["type"] != "none":
             choice["disable_parallel_tool_use"] = not request.parallel_tool_calls
         body["tool_choice"] = choice
+    if rendering.container is not None:
+        body["container"] = rendering.container
     if request.temperature is not None:
         body["temperature"] = request.temperature
     body |= draft.answer()

@@ -23,9 +23,10 @@ from ..._transcript.attachment import Attachment
 from ..._transcript.result import ToolResult
 from .._blocks.rendering import BlockRendering
 from .._wire.native_search import NativeSearch
-from .._wire.reading import objects_in
+from .._wire.reading import objects_in, text_or_none
 from .._wire.rendered_items import data_of, send_as_object
-from ._facts import FACTS
+from .._wire.replay import own_payload
+from ._facts import FACTS, PROGRAM
 from ._form import BLOCKS
 
 # Citations come with these set to null, and the API takes them only if they are there.
@@ -46,6 +47,16 @@ class Rendering(BlockRendering):
     facts = FACTS
     form = BLOCKS
     found: NativeSearch | None
+    container: str | None = None
+    """Where that waits which the last turn began to run."""
+
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        super()._turn(turn, position)
+        payload = own_payload(turn, FACTS.name) or {}
+        # Nothing else that the turn ran goes on, and containers end.
+        waits = turn.tool_calls or turn.finish_reason == "pause_turn"
+        box = payload.get("container") if waits else None
+        self.container = text_or_none(box.get("id")) if is_mapping(box) else None
 
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
         return payload["content"]
@@ -112,6 +123,17 @@ def is_manual(extra: Mapping[str, Any]) -> bool:
     """Tell whether a request asks for thinking with a budget, which newer models do not take."""
     thinking = extra.get("thinking")
     return is_mapping(thinking) and thinking.get("type") == "enabled"
+
+
+def called_from(offer: list[dict[str, Any]], extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Let the tools on offer be called from the version of code execution that a request has."""
+    kinds = [str(tool.get("type")) for tool in objects_in(extra.get("tools"))]
+    version = next((kind for kind in kinds if kind.startswith("code_execution_")), PROGRAM)
+    for tool in offer:
+        callers = tool.get("allowed_callers", ())
+        if callers:
+            tool["allowed_callers"] = [version if each == PROGRAM else each for each in callers]
+    return offer
 
 
 def references(names: Iterable[str]) -> list[dict[str, Any]]:

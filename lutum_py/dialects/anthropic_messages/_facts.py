@@ -15,6 +15,9 @@ from .._wire.reading import objects_in
 
 NAME: Final = "anthropic_messages"
 
+PROGRAM: Final = "code_execution_20260120"
+"""The tool that runs programs, where a request names none: each version of it is a caller."""
+
 _BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 
@@ -45,6 +48,8 @@ FACTS: Final = Facts(
     repeats_own_ids=True,
     empty_is_missing=True,
     strictness=ANTHROPIC,
+    callers={"model": "direct", "program": PROGRAM},
+    calls_strictly=False,
     is_own_item=_is_own_item,
     is_own_body=_is_own_body,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .._blocks.form import NOTHING, BlockForm, Read
+from .._wire.reading import caller_of
 from ._facts import FACTS
 
 
@@ -28,4 +29,5 @@ BLOCKS: Final = BlockForm(
     block_looks="an object with a `type`",
     call_id="id",
     answers="tool_use_id",
+    is_of_program=lambda call: caller_of(call) is not None,
 )

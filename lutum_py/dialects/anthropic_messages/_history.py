@@ -18,7 +18,10 @@ from ._form import BLOCKS
 
 def read_history(history: History) -> None:
     """Read a conversation; the `system` of a body becomes the first messages."""
-    read_messages(history, BLOCKS, _parts, _answer, lambda content: {"content": content})
+    box = history.body.get("container")
+    # A name alone, or an object with what is in it.
+    kept = {} if box is None else {"container": box if is_mapping(box) else {"id": box}}
+    read_messages(history, BLOCKS, _parts, _answer, lambda content: {"content": content, **kept})
 
 
 def _answer(block: Mapping[str, Any], position: str, history: History) -> None:

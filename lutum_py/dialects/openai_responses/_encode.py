@@ -146,6 +146,7 @@ def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
         # The id would lead the API to the reasoning of the other model, which is left out above.
         elif kind in _WITHOUT_ID:
             item.pop("id", None)
+            item.pop("caller", None)  # a program, which is left out below
             kept.append(item)
         else:
             lost[f"{kind} that the provider ran"] = None

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..._schema.definition import ToolDef
-from ..._schema.schema_reader import JsonSchema
+from ..._schema.schema_reader import JsonSchema, branches, types_in
 from ..._text.json import copy_json
 from ..._text.suggestion import names_for_message
 from ..._transcript.request import TurnRequest
 from ...errors import MisuseError
 from .._wire.native_search import NativeSearch, native_search_of, native_tools
-from .._wire.offered import as_sent, compiled
+from .._wire.offered import as_sent, callers_of, compiled
 from ._decode import SEARCH
 from ._facts import FACTS, NAME
 
@@ -31,7 +31,18 @@ def tool_of(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, 
         tool["description"] = definition.description
     tool["parameters"] = schema
     tool["strict"] = strict
-    return tool
+    output = definition.output_schema
+    # A program gets a text as it is; what has a schema is read as JSON for it.
+    if "program" in definition.callers and output is not None and not _may_be_text(output):
+        tool["output_schema"] = copy_json(output)
+    return tool | callers_of(definition, FACTS)
+
+
+def _may_be_text(schema: JsonSchema) -> bool:
+    """Tell whether a value of a schema may be a text, as one of unknown type may."""
+    parts = branches(schema, [schema])
+    named = {kind for part in parts for kind in types_in(part)}
+    return "string" in named or not named
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,5 +32,6 @@ FACTS: Final = Facts(
     truncated=frozenset({"max_output_tokens"}),
     call_ids=re.compile(r".{1,64}", re.DOTALL),
     strictness=OPENAI,
+    callers={"model": "direct", "program": "programmatic"},
     is_own_item=_is_own_item,
 )

@@ -19,6 +19,7 @@ from .._repair.mending import Mending
 from .._repair.pairing import Pairing, Standing, distinct_ids, pair
 from .._repair.violations import OUTCOME_UNKNOWN
 from .._wire.call_ids import fitting_id, takes_id
+from .._wire.reading import caller_of
 from ._facts import FACTS
 from ._spoken import ANSWERS, Item, output_of, read_item, repeated_in
 
@@ -41,6 +42,8 @@ def _is_in_order(given: list[Any], mending: Mending) -> bool:
             call = calls[answered]
             answered += 1
             if call.key != item.key or item.kind not in ANSWERS[call.kind]:
+                return False
+            if caller_of(call.fields) != caller_of(item.fields):
                 return False
         elif item.kind == "reasoning":
             is_led_up_to = True
@@ -269,6 +272,16 @@ def _unanswered(call: Item, mending: Mending) -> Item:
 def _of_right_type(call: Item, result: Item, mending: Mending) -> None:
     right = ANSWERS[call.kind]
     if result.kind in right:
+        if caller_of(call.fields) != caller_of(result.fields):
+            mending.note(
+                f"input[{result.index}].caller",
+                "result_for_other_caller",
+                f"it is not the caller of input[{call.index}], the call",
+                "Repeat the `caller` of the call in its output",
+                "put the caller of the call there",
+            )
+            result.fields.pop("caller", None)
+            result.fields.update(repeated_in(call.fields))
         return
     mending.note(
         f"input[{result.index}].type",
