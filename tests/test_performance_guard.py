@@ -53,6 +53,7 @@ from tests.instructions import instructions
 from tests.many_tools import ManyTools
 from tests.models.said import Said
 
+LISTED = json.dumps(LISTS)
 SMALL = '{"query":"hello world","max_results":3}'
 
 
@@ -190,21 +191,39 @@ def test_a_round_costs_the_same_for_each_call() -> None:
 
 def test_inputs_that_can_change_cost_little_more() -> None:
     """Lists, models and mappings are written by pydantic to be compared, not gone through here."""
-    text = json.dumps(LISTS)
 
-    def round_of_lists(size: int, hooks: int) -> int:
-        made = ours.hooks_of(hooks)
-        round_of = partial(ours.round_async, [text] * size, 1, name="find", hooks=made)
-        return instructions(round_of)
+    def a_call(hooks: int, *, later: bool = False) -> float:
+        made = ours.hooks_of(hooks, later=later)
 
-    each = [(round_of_lists(24, hooks) - round_of_lists(8, hooks)) / 16 for hooks in (0, 1, 3)]
-    assert each[0] <= 1_250
-    assert each[1] <= 1_590
-    assert each[2] - each[1] <= 760
+        def round_of_lists(size: int) -> Callable[[], object]:
+            return partial(ours.round_async, [LISTED] * size, 1, name="find", hooks=made)
+
+        return each_of(round_of_lists, 8, 24)
+
+    without, with_one = a_call(0), a_call(1)
+    assert without <= 1200
+    assert with_one <= 1530
+    assert a_call(3) - with_one <= 720
+    assert a_call(1, later=True) <= 1570
+
+
+def test_a_call_whose_input_can_change_takes_few_instructions() -> None:
+    """Its input is not written down before the tool has it: its text reads the same once more."""
+
+    def calling(times: int) -> Callable[[], object]:
+        return partial(ours.call_async, LISTED, times, name="find")
+
+    assert each_of(calling, 10, 30) <= 480
 
 
 @pytest.mark.parametrize(
-    ("loop", "limit"), [(loop_of, 2870), (partial(ours.loop, SMALL), 2200)], ids=["sync", "async"]
+    ("loop", "limit"),
+    [
+        (loop_of, 2870),
+        (partial(ours.loop, SMALL), 2200),
+        (partial(ours.loop, LISTED, name="find"), 2450),
+    ],
+    ids=["sync", "async", "lists"],
 )
 def test_a_turn_costs_the_same_however_long_the_conversation(
     loop: Callable[[int], object], limit: int

@@ -490,7 +490,7 @@ class CallState:
             input = told._made_input()
         arguments = told.spec.arguments
         if not arguments.is_fixed:
-            if told._text is None and (not arguments.is_plain or told._is_rewritten):
+            if told._text is None and (not arguments.reads_same or told._is_rewritten):
                 told._text = arguments.to_text(input)
                 if told._text is None:  # without a JSON form there is nothing to compare it with
                     is_asked = self.selector.approval and not told._is_rewritten

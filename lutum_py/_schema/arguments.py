@@ -48,6 +48,7 @@ class Arguments:
     Attributes:
         type: The input type: a pydantic model, a dataclass or a `TypedDict`.
         is_plain: Whether it has fields of plain types only, as a model of ours.
+        reads_same: Whether a text gives an equal input whenever it is read.
         validate_json: Text to input, straight; raises pydantic's `ValidationError`.
     """
 
@@ -75,6 +76,7 @@ class Arguments:
         self._bounded = closing.bounded
         self._by_alias = not closing.renames
         self._is_exact = closing.is_exact
+        self.reads_same: bool = closing.reads_same
         self.is_plain: bool = is_plain
         self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json

@@ -38,6 +38,8 @@ class Closing:
         renames: Whether some field is read under one name and written under another.
         is_exact: Whether pydantic's JSON of an input holds all of it, and is the same of equal
             ones: nothing in the type is masked, without an order, or written in a way of its own.
+        reads_same: Whether a text gives an equal input whenever it is read: no code of the author's
+            and no clock has a say.
         source: What the JSON schema is generated from.
     """
 
@@ -45,6 +47,7 @@ class Closing:
     bounded: bool
     renames: bool
     is_exact: bool
+    reads_same: bool
     source: type[BaseModel] | TypeAdapter[Any]
     validator: SchemaValidator
     serializer: SchemaSerializer
@@ -62,6 +65,7 @@ def take_as_is(model: type[BaseModel]) -> Closing:
         bounded=False,
         renames=False,
         is_exact=True,
+        reads_same=True,
         source=model,
         validator=model.__pydantic_validator__,  # type: ignore[arg-type]
         serializer=model.__pydantic_serializer__,
@@ -116,6 +120,7 @@ def _close(source: Any, core_schema: Any, validator: Any, serializer: Any, stric
         bounded=bounds.found,
         renames=any(map(_is_renamed, parts)),
         is_exact=all(map(_is_exact, parts)),
+        reads_same=all(map(_reads_same, parts)),
         source=source,
         validator=validator,
         serializer=serializer,
@@ -240,6 +245,18 @@ def _is_exact(part: dict[str, Any]) -> bool:
         and "serialization" not in part
         and "allow" not in (part.get("extra_behavior"), config.get("extra_fields_behavior"))
     )
+
+
+_OF_AN_AUTHOR: Final = frozenset(
+    {"custom_init", "default_factory", "discriminator", "missing", "now_op", "post_init"}
+)
+
+
+def _reads_same(part: dict[str, Any]) -> bool:
+    kind: str = part["type"]
+    is_known = kind in _EXACT or kind in ("any", "set", "frozenset")
+    by_code = kind.startswith("function") or any(part.get(key) for key in _OF_AN_AUTHOR)
+    return is_known and not by_code
 
 
 def _is_renamed(field: dict[str, Any]) -> bool:

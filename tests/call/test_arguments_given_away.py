@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Annotated, Any, Final
 
 import pytest
@@ -309,3 +310,27 @@ def test_what_a_program_made_without_a_json_form_is_not_let_pass(given: str) -> 
         call.input = odd_seen.Input(given=Odd([2]))
     with pytest.raises(HookError, match=r"has no JSON form.*serializer"):
         call.hook_sync(hooks)
+
+
+numbers = count()
+
+
+class Numbered(BaseModel):
+    number: int = Field(default_factory=numbers.__next__)
+
+
+@tool_fn
+def look(given: Numbered, more: int = 1) -> int:
+    return given.number
+
+
+class Looks(Toolset):
+    look = tool(look)
+
+
+def test_a_default_that_is_made_anew_each_time_is_as_the_tool_had_it() -> None:
+    """Where a text reads otherwise each time, the call shows the input that its tool was given."""
+    metadata = ToolMetadata(id="c1", name="look", arguments='{"given": {}}')
+    call = Looks.parse_tool_call(metadata)
+    result = call.call_sync()
+    assert call.steps[0].arguments == {"given": {"number": result.output}, "more": 1}
