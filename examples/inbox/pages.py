@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from edits import Change, Field, answer_field, differences, pretty
 from guard import Person
 from journal import Entry
-from markup import Html, ago, el, value
+from markup import Html, ago, el, join, value
 
 from lutum_py import ResumeMode
 from lutum_py.store import Waiting
@@ -167,8 +167,15 @@ def _facts(waiting: Waiting) -> tuple[str, ...]:
     since = ago(waiting.ticket.parameters.get("asked_at"))
     return (
         *(el("code", waiting.tool), " · the assistant asks, in conversation "),
-        *(el("code", waiting.id), " · since ", since),
+        *(el("code", waiting.id), _path(waiting), " · since ", since),
     )
+
+
+def _path(waiting: Waiting) -> Html:
+    if not waiting.within:
+        return Html("")
+    tools = join(*(join(" of ", el("code", each.tool)) for each in reversed(waiting.within)))
+    return join(" · call ", el("code", waiting.call_id), tools)
 
 
 def _brief(given: Any) -> str:
@@ -277,7 +284,7 @@ def call_page(
         class_="panel",
         aria_labelledby="decision",
     )
-    told = [_table(waiting), *_proposed(waiting), *_said(shown.said)]
+    told = [_table(waiting), *_proposed(waiting), *_within(waiting), *_said(shown.said)]
     return page(
         _question(waiting),
         person,
@@ -293,16 +300,33 @@ def _back() -> Html:
 
 
 def _table(waiting: Waiting) -> Html:
-    rows = [
-        el("tr", el("th", name, scope="row"), el("td", value(_text(given))))
-        for name, given in waiting.arguments.items()
-    ]
     return el(
         "section",
         el("h2", "What would run: ", el("code", waiting.tool), id="arguments"),
-        el("table", *rows, aria_labelledby="arguments"),
+        _rows(waiting.arguments, "arguments"),
         aria_labelledby="arguments",
     )
+
+
+def _rows(arguments: Mapping[str, Any], heading: str, kind: str | None = None) -> Html:
+    rows = [
+        el("tr", el("th", name, scope="row"), el("td", value(_text(given)), class_=kind))
+        for name, given in arguments.items()
+    ]
+    return el("table", *rows, aria_labelledby=heading)
+
+
+def _within(waiting: Waiting) -> Iterator[Html]:
+    """Show what the call stands within, such as the program that makes it."""
+    for number, each in enumerate(waiting.within):
+        heading = f"within-{number}"
+        yield el(
+            "section",
+            el("h2", "It is a part of ", el("code", each.tool), " ", each.id, id=heading),
+            el("p", "Your decision is about the call above alone.", class_="hint"),
+            _rows(each.arguments or {}, heading, "code"),
+            aria_labelledby=heading,
+        )
 
 
 def _text(given: Any) -> str:

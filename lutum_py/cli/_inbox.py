@@ -10,8 +10,9 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from rich.text import Text
 from .._call.call import HookOutcome
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._context.suspension import Decision
-from .._text.escaping import visible
-from .._text.json import compact_json
+from .._round.display import texts_of_lines
+from .._text.escaping import LINES, visible
+from .._text.json import compact_json, is_object
 from .._text.suggestion import meant_by
 from ..errors import LutumError, StaleError
 from ..store import Store, Waiting
@@ -80,6 +82,7 @@ def waiting_data(waiting: Iterable[Waiting]) -> list[dict[str, Any]]:
             "arguments": each.arguments,
             "digest": each.digest,
             "ticket": each.ticket.to_dict(),
+            "within": list(map(asdict, each.within)),
         }
         for each in waiting
     ]
@@ -94,13 +97,28 @@ def waiting_lines(waiting: Sequence[Waiting]) -> list[Text]:
         if each.ticket.message:
             lines.append(text(f"  {each.ticket.message}"))
         lines.append(text(f"  arguments  {compact_json(each.arguments)}"))
+        lines += _numbered(each.arguments)
         if _differs(each):
             lines.append(text(f"  the model  {each.proposed}"))
         if each.ticket.response_schema is not None:
             lines.append(text(f"  asks for   {compact_json(each.ticket.response_schema)}"))
+        for outer in each.within:
+            lines.append(text(f"  within     {outer.id}  {outer.tool}"))
+            given, long = outer.arguments, texts_of_lines(outer.arguments)
+            rest = {k: v for k, v in given.items() if k not in long} if is_object(given) else given
+            lines += [text(f"             {compact_json(rest)}")] if rest else []
+            lines += _numbered(outer.arguments)
         lines.append(text(f"  digest     {_digits(each)[:_SHOWN_DIGITS]}"))
         lines.append(text(f"  ticket     {each.ticket.id}"))
     return lines
+
+
+def _numbered(arguments: Any) -> Iterator[Text]:
+    """Write texts of several lines, such as a program, each line behind its number."""
+    for name, words in texts_of_lines(arguments).items():
+        yield text(f"    {name}")
+        for number, line in enumerate(words.removesuffix("\n").split("\n"), 1):
+            yield text(f"    {number:4}  {visible(line, LINES).expandtabs(4)}")
 
 
 def _differs(waiting: Waiting) -> bool:

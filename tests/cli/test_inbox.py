@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from lutum_py import Toolset
+from lutum_py.execution import run_sync
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
 
@@ -42,6 +43,13 @@ def ask(pin: SecretStr) -> str:
     return "asked"
 
 
+@tool_fn(idempotent=True)
+def program(code: str, of: str, ctx: ToolContext) -> str:
+    if ctx.inner is None:
+        ctx.ask([("refund", {"cents": 500})])
+    return code
+
+
 @tool_fn
 def choose() -> str:
     return "never run"
@@ -49,6 +57,7 @@ def choose() -> str:
 
 class Desk(Toolset):
     refund = tool(refund)
+    program = tool(program)
     choose = tool(choose)
     ask = tool(ask)
     look = tool(look)
@@ -402,6 +411,44 @@ def test_looking_makes_no_tables_on_a_server(lutum: Lutum, postgres: Postgres) -
     assert lutum("inbox", where).err == ran.err
     open_store(where).close()
     assert lutum("inbox", where).code == 0
+
+
+def test_a_call_within_a_program_is_shown_with_it(lutum: Lutum, desk: type[Toolset]) -> None:
+    """The program stands in numbered lines, with nothing hidden; a path names one call, or none."""
+    module = importlib.import_module("desk")
+    written = {"code": "x = 1\x1b[2K\r\n\tawait refund()\u202e\n", "of": "ann"}
+    turn = ScriptedModel.tool_calls(("c1", "program", written))
+    plan = desk.read_turn(turn).round.apply_hooks_sync(module.hooks)  # type: ignore[union-attr]
+    with open_store("desk.db") as store:
+        store.save("t", run_sync(plan, hooks=module.hooks))
+        (waiting,) = store.waiting()
+    digits = waiting.digest.removeprefix("sha256:")[:12]
+    assert lutum("inbox", "desk.db").out.splitlines() == [
+        "t/c1/1  refund",
+        "  Refund 500?",
+        '  arguments  {"cents":500,"to":"card"}',
+        '  the model  {"cents":500}',
+        "  within     c1  program",
+        '             {"of":"ann"}',
+        "    code",
+        r"       1  x = 1\x1b[2K\r",
+        r"       2      await refund()\u202e",
+        f"  digest     {digits}",
+        f"  ticket     {waiting.ticket.id}",
+    ]
+    (shown,) = json.loads(lutum("inbox", "desk.db", "--json").out)
+    assert shown["within"] == [{"id": "c1", "tool": "program", "arguments": written}]
+    other = desk.read_turn(ScriptedModel.tool_calls(("1", "refund", {"cents": 500})))
+    with open_store("desk.db") as store:
+        store.save("t/c1", other.round.apply_hooks_sync(module.hooks))  # type: ignore[union-attr]
+    refused = lutum("inbox", "desk.db", "cancel", "t/c1/1", "--tools", "desk:Desk")
+    assert refused.code == 2
+    assert "call 'c1/1' of conversation 't' (`refund`" in refused.err
+    assert "call '1' of conversation 't/c1' (`refund`" in refused.err
+    given = ("approve", "t/c1/1", "--tools", "desk:Desk", "--digest", digits)
+    assert lutum("inbox", "desk.db", *given).code == 0
+    with open_store("desk.db") as store:
+        assert [each.id for each in store.waiting()] == ["t/c1"]
 
 
 def test_an_address_that_is_refused_is_not_shown(lutum: Lutum) -> None:

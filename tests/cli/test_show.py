@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -28,6 +29,7 @@ from lutum_py.execution import run_sync
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from lutum_py.turns import ToolCallItem
+from tests import inner_tools
 from tests.instructions import calls
 
 from ..dialects.recordings import RECORDED_DIALECTS, recordings
@@ -456,6 +458,21 @@ def test_what_a_store_has_is_shown_as_it_is_now(
     ran = lutum("check", "desk.db", "s1", "--key-env", "KEY", "--json")
     assert (ran.code, json.loads(ran.out)["id"], json.loads(ran.out)["clean"]) == (0, "s1", True)
     assert lutum("check", "desk.db", "s1", "--key-env", "KEY").out == "`s1` (transcript): clean\n"
+
+
+def test_calls_within_calls_are_shown_as_a_store_has_them(lutum: Lutum) -> None:
+    """What was done to each since the plan was saved is there, under its path."""
+    asked = inner_tools.asks([("note", {"text": "a"}), ("pay", {"cents": 2})])
+    plan = inner_tools.opened(asked, toolset=inner_tools.Asking)
+    with open_store("desk.db") as store:
+        store.save("s1", plan)
+        done = asyncio.run(store.run("s1", inner_tools.Asking, hooks=inner_tools.let_pass))
+        assert done.plan is not None
+        done.plan.discard()
+    lines = lutum("show", "desk.db", "s1").out.splitlines()
+    assert "c1  steps  asking" in lines
+    assert "c1/1  note  finished  within c1 steps" in lines
+    assert "c1/2  pay  suspended  within c1 steps" in lines
 
 
 @pytest.mark.parametrize("command", ["check", "show"])

@@ -15,7 +15,11 @@ from typing import Any, Final
 import httpx2
 import pytest
 
+from lutum_py import Session, ToolContext, Toolset, tool, tool_fn
+from lutum_py.execution import run
 from lutum_py.store import Store, open_store
+from tests.inner_tools import opened as opened_plan
+from tests.inner_tools import pay
 from tests.instructions import calls
 
 EXAMPLE: Final = Path(__file__).resolve().parents[2] / "examples" / "inbox"
@@ -210,6 +214,43 @@ async def test_what_others_wrote_is_text_and_shows_what_hides(desk: Desk) -> Non
         assert '<span class="odd" title="right-to-left override">\\u202e</span>' in page.text
     edit = await mia.get("/edit", params=FORGED)
     assert forms(edit.text)[0]["a0"] == '"B-77\\u202e0021-A"'
+
+
+@tool_fn(idempotent=True)
+def run_code(code: str, ctx: ToolContext) -> str:
+    """Ask for a payment, as a program would."""
+    if ctx.inner is None:
+        ctx.ask([("pay", {"cents": 1})])
+    return "done"
+
+
+class Programs(Toolset):
+    """A desk whose model writes programs."""
+
+    pay = tool(pay, needs_approval=True)
+    run_code = tool(run_code)
+
+
+async def test_a_call_within_a_program_is_shown_with_it(desk: Desk, in_memory: Path) -> None:
+    """Its path and the program are there as text, and it is decided on as any call."""
+    code = "pay(1)  # \x1b[2K\u202e<script>\nraise SystemExit"
+    plan = opened_plan(("run_code", {"code": code}), toolset=Programs)
+    await run(plan, hooks=Programs.HookSet())
+    with open_store(in_memory / "programs.db", key=KEY) as store:
+        store.save("ann", plan, session=Session())
+        inbox = desk.modules["web"].Inbox(store, Programs, Programs.HookSet(), desk.journal, KEY)
+        desk.app = inbox.app([HOST])
+        mia = await desk.person("Mia")
+        listed = (await mia.get("/")).text
+        assert "call <code>c1/1</code> of <code>run_code</code>" in listed
+        page = (await mia.get("/call", params={"in": "ann", "id": "c1/1"})).text
+        assert "It is a part of <code>run_code</code> c1</h2>" in page
+        assert "<script" not in page
+        assert not {"\x1b", "\u202e"} & {*page}
+        assert re.search(r"pay\(1\)  # .*\\x1b.*&lt;script&gt;\nraise SystemExit</bdi>", page)
+        answer = await send(mia, forms(page)[0], word="approve")
+        assert answer.status_code == 303
+        assert store.waiting() == []
 
 
 async def test_the_same_form_twice_decides_once(desk: Desk) -> None:
