@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 DESK = Path(__file__).resolve().parents[2] / "examples" / "desk"
+CODE_DESK = DESK.parent / "code_desk" / "support.py"
 STEPS = ((), ("decide",), ())
 """What is done one after the other: go on, decide, go on."""
 NEVER = 0
@@ -98,9 +99,9 @@ def _run_here(
         os._exit(code)
 
 
-def lines_of_steps(folder: Path) -> list[int]:
+def lines_of_steps(folder: Path, program: Path = DESK / "support.py") -> list[int]:
     """Count the lines of each step where nothing is killed."""
-    return [run(folder, step)[1] for step in STEPS]
+    return [run(folder, step, program=program)[1] for step in STEPS]
 
 
 def points(lines: list[int]) -> Iterator[tuple[int, int]]:
@@ -109,15 +110,17 @@ def points(lines: list[int]) -> Iterator[tuple[int, int]]:
         yield from ((step, line) for line in range(1, many + 1))
 
 
-def killed_and_well(folder: Path, step: int, line: int) -> None:
+def killed_and_well(
+    folder: Path, step: int, line: int, program: Path = DESK / "support.py"
+) -> None:
     """Kill one step at a line, start anew until the end, and check what was done."""
     for arguments in STEPS[:step]:
-        run(folder, arguments)
-    run(folder, STEPS[step], line)
+        run(folder, arguments, program=program)
+    run(folder, STEPS[step], line, program)
     where = f"killed in step {step} at line {line}"
     for attempt in count(1):  # what the killed process held is free when its lease is over
-        run(folder, ("decide",))
-        printed, _ = run(folder, ())
+        run(folder, ("decide",), program=program)
+        printed, _ = run(folder, (), program=program)
         if "resolved=True summary='Both orders were refunded.'" in printed:
             break
         assert attempt < ATTEMPTS, where
