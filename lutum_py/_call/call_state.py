@@ -583,13 +583,11 @@ class CallState:
 
     def _hold(self) -> None:
         """Let the call refuse to run until that it runs is on record."""
-        kept = self._kept
-        self._kept = Kept(kept.key_begins, kept.place, HELD, kept.transcript, kept.traces)
+        self._kept = self._kept.closed(HELD, self._kept.key_begins)
 
     def _let_go(self, key_begins: str) -> None:
         """Let a held call run."""
-        kept = self._kept
-        self._kept = Kept(key_begins, kept.place, None, kept.transcript, kept.traces)
+        self._kept = self._kept.closed(None, key_begins)
 
     def _check_kept(self) -> None:
         """Refuse to begin a call that goes on elsewhere, or whose round is over.

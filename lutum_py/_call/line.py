@@ -253,10 +253,11 @@ class Kept:
         closed_by: Why none of them begins here any more: how the round was closed, or `HELD`.
         transcript: The transcript that it was opened behind, where a session asked for the turn.
         traces: By the id of a call that asked for others, the span that these stand under.
+        inner: The calls that its calls asked for, by id, in the order in which they were asked.
         is_open: Whether hooks may still change a call that was decided on.
     """
 
-    __slots__ = ("closed_by", "key_begins", "place", "traces", "transcript")
+    __slots__ = ("closed_by", "inner", "key_begins", "place", "traces", "transcript")
 
     is_open = False
 
@@ -267,12 +268,19 @@ class Kept:
         closed_by: str | None = None,
         transcript: Transcript | None = None,
         traces: Mapping[str, str] = _NO_TRACES,
+        inner: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.key_begins: str = key_begins
         self.place: Place | None = place
         self.closed_by: str | None = closed_by
         self.transcript: Transcript | None = transcript
         self.traces: Mapping[str, str] = traces
+        self.inner: Mapping[str, Any] = inner
+
+    def closed(self, closed_by: str | None, key_begins: str) -> Kept:
+        """Give the same for calls that are closed in another way, or open."""
+        opened = (self.transcript, self.traces, self.inner)
+        return Kept(key_begins, self.place, closed_by, *opened)
 
     def trace(self, call_id: str, trace: str | None) -> None:
         """Note under which span stands what a call asked for: the first one, where it has more."""

@@ -24,7 +24,7 @@ from .._hooks.registered_hook import RegisteredHook
 from .._text.json import shorten
 from .._text.once import ONCE
 from .._transcript.committed import CommittedRound, joined
-from .._transcript.result import NOT_RUN, ToolResult, with_ran_with
+from .._transcript.result import NOT_RUN, ToolResult, with_inner_labels, with_ran_with
 from .._transcript.result_cap import ResultCap
 from ..errors import HookError, LutumError
 from .commit import ResultLike, are_in_order, as_results, check_after_hooks, match_results
@@ -91,6 +91,8 @@ def as_told(
         within = [each.call for each in inner_in(call._line) if each.call is not None]
         rewritten += [each for each in within if each._is_rewritten]
         told_by |= {each.id: call.id for each in within}
+    if inner:
+        results = labelled(results, calls)
     if rewritten:
         edits = [edit for call in rewritten for _, edit in edits_of(call)]
         results = with_edit_lines(results, edits, told_by)
@@ -98,6 +100,16 @@ def as_told(
     if toolset._caps_results:
         results = tuple(_capped(each, toolset._by_name) for each in results)
     return results
+
+
+def labelled(
+    results: tuple[ToolResult, ...], calls: Sequence[AnyToolCall]
+) -> tuple[ToolResult, ...]:
+    """Give results with the labels of what they were made of, where calls asked for others."""
+    made_of = {call.id: [each.result for each in inner_in(call._line)] for call in calls}
+    return tuple(
+        with_inner_labels(each, filter(None, made_of.get(each.id, ()))) for each in results
+    )
 
 
 def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:

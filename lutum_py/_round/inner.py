@@ -25,8 +25,8 @@ from typing import Any, Final, NamedTuple
 from .._call.asking import Asking
 from .._call.call import AnyToolCall, Hooks
 from .._call.lifecycle import STAGES
-from .._call.line import Branch, Family, Step, end_of, new_step, said_of
-from .._call.outcomes import AskingCall, RecoverableToolCallIssue, rejected_call
+from .._call.line import Branch, Family, Step, new_step, said_of
+from .._call.outcomes import AskingCall, RecoverableToolCallIssue
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
 from .._hooks.pipeline import AfterSaid, after, decide, was_asked_after
@@ -45,7 +45,7 @@ from ..errors import (
     LifecycleError,
     MisuseError,
 )
-from .ending import as_told
+from .ending import as_told, labelled, with_final_arguments
 from .events import OnEvent, tell_decided
 from .not_on_offer import not_on_offer
 from .sorted_calls import (
@@ -53,7 +53,6 @@ from .sorted_calls import (
     RoundState,
     SortedCalls,
     inner_in,
-    issue_in,
     outer_of,
     result_in,
     state_in,
@@ -208,7 +207,7 @@ class Ask(NamedTuple):
     @property
     def results(self) -> tuple[ToolResult, ...]:
         """The results of the calls; those without one are left out."""
-        return tuple(filter(None, map(_result_of, self.calls)))
+        return tuple(each.result for each in self.calls if each.result is not None)
 
     def inner(self, rounds: Iterable[Ask]) -> Inner:
         """Give what the tool finds that comes back.
@@ -232,22 +231,19 @@ class Ask(NamedTuple):
         return session
 
 
-def _result_of(inner: InnerCall) -> ToolResult | None:
-    """Give the result of a call within, if the plan has one."""
-    line = inner.line
-    state = state_in(line)
-    if state in ("finished", "handled"):
-        return result_in(line)
-    if state == "unusable":
-        issue = issue_in(line)
-        assert issue is not None
-        return issue.result
-    if state == "rejected":
-        call, end = inner.call, end_of(line)
-        assert call is not None
-        assert end is not None
-        return rejected_call(call, end).result
-    return None
+def results_within(call: AnyToolCall) -> tuple[ToolResult, ...]:
+    """Give what calls within the round of a call came to so far.
+
+    They say what they were run with, and have the labels of what they were made of, as results in
+    a transcript do.
+    """
+    inner = call._kept.inner.values()
+    if not inner:
+        return ()
+    calls = [each.call for each in inner if each.call is not None]
+    results = tuple(each.result for each in inner if each.result is not None)
+    rewritten = [each for each in calls if each._is_rewritten]
+    return labelled(with_final_arguments(results, rewritten), calls)
 
 
 def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
@@ -287,7 +283,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
         left = Left(asking.turn, asking.state, asking._session, calls.toolset)
         call._append("asks", detail=Ask(made, left, asking._trace))
         state._kept.trace(call.id, asking._trace)
-        state._inner = {**state._inner, **{each.metadata.id: each for each in made}}
+        state._kept.inner = {**state._inner, **{each.metadata.id: each for each in made}}
         for each in made:
             calls._move(each.metadata.id)
     return asking
@@ -372,7 +368,7 @@ def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
                 call = adopted(calls, inner.call._alike())
                 call._kept = state._kept
             known[id] = inner._replace(call=call)
-    state._inner = dict(sorted(known.items(), key=_asked_at))
+    state._kept.inner = dict(sorted(known.items(), key=_asked_at))
     for call in calls._every:  # a line that came from there has the calls of that copy
         told = call._told
         if any(step.kind == "asks" for step in told._steps):

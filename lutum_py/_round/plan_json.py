@@ -450,7 +450,7 @@ def load_plan(
     calls = tuple(each.call for each in asked if each.call is not None)
     made = SortedCalls(state, toolset, calls, issues)
     if inner:
-        state._inner = {each.metadata.id: each for each in inner}
+        kept.inner = {each.metadata.id: each for each in inner}
         for each, _ in read:
             for step in each.line:
                 if step.kind == "asks":

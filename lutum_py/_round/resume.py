@@ -276,7 +276,7 @@ def _edited(
         ) from None
     draft = asking.draft(call)
     kept = draft._kept
-    draft._kept = OfEdit(kept.key_begins, kept.place, None, kept.transcript)
+    draft._kept = OfEdit(kept.key_begins, kept.place, None, kept.transcript, inner=kept.inner)
     by = decision.decider
     draft._append("answered", by=by, said="edit", digest=digest, detail=decision)
     if digest != waiting.digest:

@@ -24,7 +24,7 @@ from .._call.asking import Asking
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord, decisions_in
 from .._call.lifecycle import STAGES, Stage
-from .._call.line import BY_TOOL, END_OF, Kept, Step, new_step, said_of
+from .._call.line import BY_TOOL, END_OF, Kept, Step, end_of, new_step, said_of
 from .._call.outcomes import (
     SOURCES,
     HandledCall,
@@ -32,6 +32,7 @@ from .._call.outcomes import (
     RejectedCall,
     SuspendedCall,
     outcome_of,
+    rejected_call,
 )
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
@@ -68,7 +69,6 @@ _OF_STAGE: Mapping[Stage, CallRowState] = {
 
 _NONE: frozenset[str] = frozenset()
 _NO_LINES: Mapping[str, tuple[Step, ...]] = MappingProxyType({})
-_NO_INNER: Mapping[str, InnerCall] = MappingProxyType({})
 
 
 class StoredAs(NamedTuple):
@@ -117,6 +117,24 @@ class InnerCall(NamedTuple):
         """Its line as it is now."""
         return self.unread if self.call is None else self.call._line
 
+    @property
+    def result(self) -> ToolResult | None:
+        """Its result, if the plan has one."""
+        line = self.line
+        state = state_in(line)
+        if state in ("finished", "handled"):
+            return result_in(line)
+        if state == "unusable":
+            issue = issue_in(line)
+            assert issue is not None
+            return issue.result
+        if state == "rejected":
+            end = end_of(line)
+            assert self.call is not None
+            assert end is not None
+            return rejected_call(self.call, end).result
+        return None
+
 
 class RoundState:
     """Keep one turn until it is closed: committed, resolved, aborted, discarded or dumped.
@@ -128,14 +146,12 @@ class RoundState:
     # Of the private ones: the ids of calls whose edits are with hooks right now; the hook sets that
     # decided about it, where any has after-hooks; what it shares with its calls; the ids of calls
     # that moved from list to list, in order; within a `with` of the round, the plans made from it;
-    # how the store calls it that it came from; the lines of calls that are of no tool; the calls
-    # that others asked for, by id, in the order in which they were asked. Most rounds share the
-    # empty ones.
+    # how the store calls it that it came from; the lines of calls that are of no tool. Most rounds
+    # share the empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
         "_hook_sets",
-        "_inner",
         "_kept",
         "_moved",
         "_plans",
@@ -153,7 +169,11 @@ class RoundState:
         self._moved: Sequence[str] = ()
         self._plans: list[Any] | None = None
         self._unread = _NO_LINES
-        self._inner = _NO_INNER
+
+    @property
+    def _inner(self) -> Mapping[str, InnerCall]:
+        """The calls that others asked for, by id, in the order in which they were asked."""
+        return self._kept.inner
 
     @property
     def _closed_by(self) -> str | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 class _LabelFields:
     trusted: bool | None
     readers: tuple[str, ...] | None
+    inner: tuple[tuple[str, Labels | None], ...]
     __slots__ = tuple(__annotations__)
 
 
@@ -27,9 +28,12 @@ class Labels(Frozen, _LabelFields):
     Args:
         trusted: Whether nobody from outside wrote any of it.
         readers: Who may read it; nobody else where it is empty. They are kept in order, each once.
+        inner: Of a call that asked for others: their tools, each with the labels of its results.
+            The result has the least trust and the fewest readers of all of these. A round puts it
+            in as it ends.
 
     Raises:
-        MisuseError: `trusted` is no truth value, or `readers` are no texts.
+        MisuseError: `trusted` is no truth value, `readers` are no texts, or `inner` no such pairs.
 
     Example:
         >>> Labels(trusted=False, readers=["bob@a.com", "ann@a.com"])
@@ -38,10 +42,25 @@ class Labels(Frozen, _LabelFields):
 
     __slots__ = ()
 
-    def __init__(self, trusted: bool | None = None, readers: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        trusted: bool | None = None,
+        readers: Iterable[str] | None = None,
+        inner: Iterable[tuple[str, Labels | None]] = (),
+    ) -> None:
         if not isinstance(trusted, bool | None):
             raise MisuseError.of_field("Labels", "trusted", "True, False or None", trusted)
-        self._fill((trusted, None if readers is None else readers_of("Labels", readers)))
+        pairs = tuple(dict.fromkeys(inner))
+        for tool, labels in pairs:
+            if not isinstance(tool, str) or not isinstance(labels, Labels | None):
+                wish = "pairs of a tool's name and Labels or None"
+                raise MisuseError.of_field("Labels", "inner", wish, (tool, labels))
+        named = None if readers is None else readers_of("Labels", readers)
+        self._fill((trusted, named, pairs))
+
+    def __repr__(self) -> str:  # few have more
+        inner = f", inner={self.inner!r}" if self.inner else ""
+        return f"Labels(trusted={self.trusted!r}, readers={self.readers!r}{inner})"
 
     @classmethod
     def of_meta(cls, meta: Mapping[str, Any] | None, *, believed: bool) -> Labels | None:
@@ -101,12 +120,27 @@ def check_labels(where: str, labels: object) -> None:
         raise MisuseError.of_field(where, "labels", "Labels or None", labels)
 
 
+def joined_labels(own: Labels | None, inner: Iterable[tuple[str, Labels | None]]) -> Labels | None:
+    """Join the labels of a result with those of the results that it was made of, by their tools.
+
+    What a policy declares of these tools is not known here, so that they are kept by name.
+    """
+    pairs = [*inner]
+    if not pairs:
+        return own
+    own = own or Labels()
+    return Labels(own.trusted, own.readers, (*own.inner, *pairs))
+
+
 def dump_labels(labels: Labels | None) -> dict[str, Any]:
     """Give the entry that a saved result has of its labels; none where it has none."""
     if labels is None:
         return {}
     readers = None if labels.readers is None else list(labels.readers)
-    return {"labels": {"trusted": labels.trusted, "readers": readers}}
+    entry: dict[str, Any] = {"trusted": labels.trusted, "readers": readers}
+    if labels.inner:
+        entry["inner"] = [{"tool": tool, **dump_labels(inner)} for tool, inner in labels.inner]
+    return {"labels": entry}
 
 
 def load_labels(saved: Saved) -> Labels | None:
@@ -115,4 +149,7 @@ def load_labels(saved: Saved) -> Labels | None:
     if inner is None:
         return None
     readers = None if inner.any("readers") is None else inner.texts("readers")
-    return Labels(inner.get("trusted", bool, None), readers)
+    pairs = [
+        (each.get("tool", str), load_labels(each)) for each in inner.each("inner", optional=True)
+    ]
+    return Labels(inner.get("trusted", bool, None), readers, pairs)

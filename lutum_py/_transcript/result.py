@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 from .._text.frozen import Frozen
@@ -282,6 +283,16 @@ def with_ran_with(result: ToolResult, arguments: dict[str, Any]) -> ToolResult:
 def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
     """Give a result with these labels, unless it has some of its own."""
     return result if labels is None or result.labels is not None else result._but(labels=labels)
+
+
+def with_inner_labels(result: ToolResult, made_of: Iterable[ToolResult]) -> ToolResult:
+    """Give a result with the labels of those that it was made of joined to its own."""
+    from .labels import joined_labels
+
+    # What was rejected was never run, so nothing was read by it.
+    inner = ((each.name, each.labels) for each in made_of if each.status != "rejected")
+    labels = joined_labels(result.labels, inner)
+    return result if labels is result.labels else result._but(labels=labels)
 
 
 def renamed(result: ToolResult, id: str) -> ToolResult:

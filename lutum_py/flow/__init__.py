@@ -13,14 +13,4 @@ from ._gate import FlowGate, Trace
 from ._index import Source
 from ._policy import Policy
 
-__all__ = [
-    "USER",
-    "Edge",
-    "FlowGate",
-    "Labels",
-    "Policy",
-    "Source",
-    "Trace",
-    "argument",
-    "output",
-]
+__all__ = ["USER", "Edge", "FlowGate", "Labels", "Policy", "Source", "Trace", "argument", "output"]

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from .._declare.offer import Named
+from .._schema.data_places import Path
 from .._text.immutable import dataclass
-from ._places import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Edge:
 
     Attributes:
         kind: `user`, `output` or `argument`.
-        tools: The tools whose outputs or arguments are meant.
+        tools: The tools whose outputs or arguments are meant; in a policy their wire names.
         path: The place in them.
         named: The field of the same record that stands in the user's words.
         part: Whether words within a text there are meant as well.
@@ -30,7 +30,7 @@ class Edge:
     part: bool = False
 
 
-USER: Final = Edge("user")
+USER: Final = Edge("user", part=True)
 """What the messages of user, developer and system say, and no ephemeral one."""
 
 
@@ -65,31 +65,31 @@ def argument(*tools: Named, path: str) -> Edge:
     return Edge("argument", tools, path)
 
 
-class Way(NamedTuple):
-    """Hold an edge whose tools and places were found."""
-
-    kind: str
-    tools: tuple[str, ...]
-    path: Path
-    named: str | None
-    part: bool
-
-
 class Rules(NamedTuple):
     """Hold what is said of one tool.
 
     Attributes:
         trusted: Whether nobody from outside writes its results.
         readers: Who may read them; None for everybody.
-        fills: For each place the ways by which its values may come.
-        texts: For each place of prose the ways of its links, and how many words in a row count.
+        fills: For each place the edges by which its values may come.
+        texts: For each place of prose the edges of its links, and how many words in a row count.
         sinks: The places that name who gets to read it all; None where it is no sink.
         is_clean: Whether it is asked about once anything untrusted was read.
     """
 
     trusted: bool = False
-    readers: frozenset[str] | None = None
-    fills: Mapping[Path, tuple[Way, ...]] = MappingProxyType({})
-    texts: Mapping[Path, tuple[tuple[Way, ...], int]] = MappingProxyType({})
+    readers: tuple[str, ...] | None = None
+    fills: Mapping[Path, tuple[Edge, ...]] = MappingProxyType({})
+    texts: Mapping[Path, tuple[tuple[Edge, ...], int]] = MappingProxyType({})
     sinks: tuple[Path, ...] | None = None
     is_clean: bool = False
+
+    @property
+    def edges(self) -> set[Edge]:
+        """All edges by which anything may come."""
+        of_texts = (edges for edges, _ in self.texts.values())
+        return {edge for edges in (*self.fills.values(), *of_texts) for edge in edges}
+
+
+# Of a tool of which nothing is said.
+UNSAID: Final = Rules()

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._context.suspension import Decision, SuspendTicket
 from .._hooks.gate_decisions import Block, CallGate, Suspend
+from .._round.inner import results_within
+from .._schema.data_places import Path, is_default
 from .._schema.secrets import MASK
 from .._text.escaping import visible
 from .._text.immutable import dataclass
-from .._text.json import compact_json, cut, is_object
+from .._text.json import copy_json, cut
 from .._transcript.transcript import Transcript
 from ..errors import HookError
-from ._edges import Rules
-from ._index import Index, Source, exact_name
-from ._places import Keys, Path, text_of, values_at, written
+from ._edges import UNSAID, Rules
+from ._index import Index, Source, told
+from ._places import Keys, text_of, values_at, written
 from ._words import exact, links
-
-NO_EDGE: Final = "comes by none of its edges"
-LINK: Final = "is a link that comes by none of its edges"
-COPIED: Final = "stands so in an untrusted result alone"
-NO_READER: Final = "may not read what stands in the conversation"
-PRIVATE: Final = "something private stands in the conversation"
-UNTRUSTED: Final = "something untrusted stands in the conversation"
-
-_MISSING: Final[Any] = object()
-_UNSAID: Final = Rules()
-_UNGUARDED: Final = _UNSAID[2:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +51,9 @@ class Trace:
         return f"`{visible(self.argument)}` {value}{fault} {where}"
 
 
+# A place, the value there, and what the policy has against it. Of a call as a whole: no place, and
+# the sources in the place of a value.
 Fault: TypeAlias = tuple[Keys, Any, str | None]
-"""A value with its place, and what the policy has against it."""
 
 
 class FlowGate(CallGate):
@@ -70,14 +63,13 @@ class FlowGate(CallGate):
         transcript: The conversation that it goes by.
     """
 
-    def __init__(self, transcript: Transcript, rules: Mapping[str, Any], otherwise: str) -> None:
+    def __init__(self, transcript: Transcript, rules: Mapping[str, Rules], otherwise: str) -> None:
         self.transcript: Transcript | None = transcript
         self.__qualname__ = "flow"
-        said = {name: each for name, each in rules.items() if each is not None}
-        runs = {run for each in said.values() for _, run in each.texts.values() if run}
-        self._index = Index(transcript, said, runs)
+        self._transcript = transcript
         self._rules = rules
         self._otherwise = otherwise
+        self._index = Index(rules)
         self._lock = Lock()
 
     def __call__(self, call: AnyToolCall, _decision: Decision | None, /) -> Block | Suspend | None:
@@ -86,102 +78,97 @@ class FlowGate(CallGate):
         if not traces:
             return None
         # On one line: what shows questions shows a line break as what it is.
-        values = ". ".join(map(str, traces))
-        message = f"Where do the values of `{call.name}` come from? {values}."
+        message = f"Where do the values of `{call.name}` come from? {'. '.join(map(str, traces))}."
         if self._otherwise == "block":
             return Block(message)
-        told = [{**asdict(each), "sources": [*map(asdict, each.sources)]} for each in traces]
-        return Suspend(SuspendTicket(action="flow", message=message, parameters={"flow": told}))
+        asked = [copy_json(asdict(each)) for each in traces]
+        return Suspend(SuspendTicket(action="flow", message=message, parameters={"flow": asked}))
 
     def trace(self, call: AnyToolCall) -> tuple[Trace, ...]:
         """Say of each value of a call where it was found; what there is against some is last."""
         return self._traces(call, is_whole=True)
 
     def _traces(self, call: AnyToolCall, *, is_whole: bool = False) -> tuple[Trace, ...]:
-        if call.name not in self._rules:
+        rules = self._rules.get(call.name)
+        if rules is None:
             raise HookError(
                 f"The policy knows no tool `{call.name}`, so it says nothing of its calls. Make "
                 "the policy of the toolset that the hooks are of.",
                 tool=call.name,
                 call_id=call.id,
             )
-        rules: Rules = self._rules[call.name] or _UNSAID
         # Nothing is asked of its arguments: the transcript need not be read for it.
-        if not is_whole and rules[2:] == _UNGUARDED:
+        if not is_whole and rules[2:] == UNSAID[2:]:
             return ()
         final = call.final_arguments
         # The index grows while it is read, and one gate may be asked about calls of several
         # threads.
         with self._lock:
-            self._index.read()
-            faults = list(self._found(rules, call, final))
+            index = self._read(call)
+            faults = list(_faults(rules, index, call, final))
             if is_whole:
-                told = {keys for keys, _, text in faults if text in (NO_EDGE, NO_READER)}
-                values = values_at(final, ())
-                faults[:0] = [(k, value, None) for k, value, _ in values if k not in told]
+                known = [(keys, value) for keys, value, _ in faults]
+                values = [(keys, value) for keys, value, _ in values_at(final, ())]
+                faults[:0] = [(*each, None) for each in values if each not in known]
             shown = call.spec.shown(call.input) if faults else None
-            return tuple([self._trace(final, shown, *each) for each in faults])
+            return tuple([_trace(index, final, shown, each) for each in faults])
 
-    def _trace(self, final: Any, shown: Any, keys: Keys, value: Any, text: str | None) -> Trace:
-        """Tell of one value, masked where it is a secret."""
-        index = self._index
-        if not keys:
-            sources = index.told(index.untrusted if text == UNTRUSTED else index.private)
-            return Trace("", None, sources, text)
-        is_shown = _is_same(_at(shown, keys), _at(final, keys))
-        sources = index.sources("" if value is None else text_of(value))
-        return Trace(written(keys), value if is_shown else MASK, sources, text)
-
-    def _found(self, rules: Rules, call: AnyToolCall, final: Any) -> Iterator[Fault]:
-        index, parameters = self._index, call.selector.definition.input_schema.get("properties", {})
-        # What a call read that asked for this one stands in no transcript yet.
-        is_within = call._line[0].by is not None
-        readers = frozenset[str]() if is_within else index.readers
-        if rules.is_clean and (index.untrusted or is_within):
-            yield (), None, UNTRUSTED
-        if rules.sinks is not None and readers is not None:
-            if not rules.sinks:
-                yield (), None, PRIVATE
-            for keys, value in _given(final, rules.sinks):
-                if value is not None and exact_name(text_of(value)) not in readers:
-                    yield keys, value, NO_READER
-        for path, ways in rules.fills.items():
-            # A default came from whoever wrote the tool, and by no edge.
-            given = _given(final, () if _is_default(parameters, final, path[0]) else (path,))
-            for keys, value in given:
-                if not index.has(exact(text_of(value)), ways):
-                    yield keys, value, NO_EDGE
-        for path, (ways, run) in rules.texts.items():
-            for keys, value in _given(final, (path,)):
-                for link, is_plain in links(text_of(value)):
-                    if not (is_plain and index.has(exact(link), ways)):
-                        yield keys, link, LINK
-                for words in index.copied(text_of(value), run) if run else ():
-                    yield keys, words, COPIED
+    def _read(self, call: AnyToolCall) -> Index:
+        """Give the index of all that stands in the conversation, results within a round as well."""
+        within = results_within(call)
+        items = (*self._transcript, *within) if within else self._transcript
+        # Most often something came behind what was read; else a round with calls within has ended.
+        known = self._index.items
+        if items is not known and tuple(known) != tuple(items[: len(known)]):
+            self._index = Index(self._rules)
+        self._index.read(items)
+        return self._index
 
 
-def _is_default(parameters: Any, final: Any, name: str) -> bool:
-    """Whether an argument is written just as the default that the schema says."""
-    said = parameters.get(name)
-    is_said = is_object(said) and "default" in said
-    return is_said and compact_json(said["default"]) == compact_json(final.get(name))
+def _faults(rules: Rules, index: Index, call: AnyToolCall, final: Any) -> Iterator[Fault]:
+    if rules.is_clean and index.untrusted:
+        yield (), index.untrusted, "something untrusted stands in the conversation"
+    if rules.sinks is not None and index.readers is not None:
+        if not rules.sinks:
+            yield (), index.private, "something private stands in the conversation"
+        for keys, value in _given(final, *rules.sinks):
+            if value is not None and exact(text_of(value)) not in index.readers:
+                yield keys, value, "may not read what stands in the conversation"
+    parameters = call.selector.definition.input_schema.get("properties", {})
+    for path, edges in rules.fills.items():
+        # A default came from whoever wrote the tool, and by no edge.
+        if not is_default(parameters.get(path[0]), final.get(path[0])):
+            for keys, value in _given(final, path):
+                if not index.has(exact(text_of(value)), edges):
+                    yield keys, value, "comes by none of its edges"
+    for path, (edges, run) in rules.texts.items():
+        for keys, value in _given(final, path):
+            for link, is_plain in links(text_of(value)):
+                if not (is_plain and index.has(exact(link), edges)):
+                    yield keys, link, "is a link that comes by none of its edges"
+            for words in index.copied(text_of(value), run):
+                yield keys, words, "stands so in an untrusted result alone"
 
 
-def _given(arguments: Any, paths: tuple[Path, ...]) -> Iterator[tuple[Keys, Any]]:
+def _given(arguments: Any, *paths: Path) -> Iterator[tuple[Keys, Any]]:
     for path in paths:
-        for keys, value, _ in values_at(arguments, path, whole=True):
-            yield keys, value
+        yield from ((keys, value) for keys, value, _ in values_at(arguments, path, whole=True))
 
 
-def _at(data: Any, keys: Keys) -> Any:
-    try:
+def _trace(index: Index, final: Any, shown: Any, fault: Fault) -> Trace:
+    """Tell of one value, masked where it is a secret."""
+    keys, value, text = fault
+    if not keys:
+        return Trace("", None, told(value), text)
+    found = index.sources("" if value is None else text_of(value))
+    shown_as = value if _is_shown(shown, final, keys) else MASK
+    return Trace(written(keys), shown_as, told(found), text)
+
+
+def _is_shown(shown: Any, final: Any, keys: Keys) -> bool:
+    """Whether what may be shown of arguments has a value as it is."""
+    with suppress(KeyError, IndexError, TypeError):
         for key in keys:
-            data = data[key]
-    except (KeyError, IndexError, TypeError):
-        return _MISSING
-    return data
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON: to Python, true is 1."""
-    return type(one) is type(other) and bool(one == other)
+            shown, final = shown[key], final[key]
+        return bool(shown == final)
+    return False

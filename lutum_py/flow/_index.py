@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from .._text.escaping import visible
 from .._text.immutable import dataclass
 from .._text.json import parse_json
+from .._transcript.labels import Labels
 from .._transcript.message import Message
 from .._transcript.result import ToolResult
-from .._transcript.transcript import Transcript
-from ._edges import Rules, Way
-from ._places import text_of, texts_in, values_at
+from ._edges import UNSAID, USER, Edge, Rules
+from ._places import path_of, text_of, texts_in, values_at
 from ._words import Places, Words, exact, loose, said
 
+# How many sources of a value are told.
 _MOST: Final = 4
-"""How many sources of a value are told."""
+_NO_LABELS: Final = Labels()
 _END_OF_FILE: Final = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 
 
@@ -28,7 +29,8 @@ class Source:
 
     Attributes:
         kind: `user`, `developer` or `system` for a message, `result` for the result of a call.
-        position: The place of the item in the transcript.
+        position: The place of the item in the transcript; results within an open
+            round come behind it.
         tool: The wire name of the tool, for a result.
         call_id: The id of the call, for a result.
         trusted: Whether what stands there is trusted.
@@ -36,9 +38,9 @@ class Source:
 
     kind: str
     position: int
-    tool: str | None
-    call_id: str | None
-    trusted: bool
+    tool: str | None = None
+    call_id: str | None = None
+    trusted: bool = True
 
     def __str__(self) -> str:
         if self.tool is None:
@@ -47,166 +49,142 @@ class Source:
         return f"the {trusted} result of `{visible(self.tool)}` ({visible(str(self.call_id))})"
 
 
-_UNSAID: Final = Rules()
-
-
-class _Values:
-    """The values at one place in outputs or arguments, each under its number."""
-
-    def __init__(self) -> None:
-        # How many results of each tool were taken in, so that the next look goes on from there.
-        self.seen: dict[str, int] = {}
-        self.whole: dict[Words, list[int]] = {}
-        self.parts = Places()
-        self.names: list[Words] = []
-
-
 class Index:
-    """Read each item of a transcript once.
+    """Read each item of a conversation once.
 
     Attributes:
-        untrusted: The positions of untrusted results.
-        private: The positions of results that not everybody may read.
+        items: The items that were read.
+        untrusted: The results that are not trusted.
+        private: The results that not everybody may read.
         readers: Who may read all of these; None where everybody may.
     """
 
-    def __init__(
-        self, transcript: Transcript, rules: Mapping[str, Rules], runs: Iterable[int]
-    ) -> None:
-        self.untrusted: list[int] = []
-        self.private: list[int] = []
-        self.readers: frozenset[str] | None = None
-        self._transcript = transcript
+    def __init__(self, rules: Mapping[str, Rules]) -> None:
+        self.items: Sequence[object] = ()
+        self.untrusted: list[Source] = []
+        self.private: list[Source] = []
+        self.readers: frozenset[Words] | None = None
         self._rules = rules
-        self._seen = 0
-        self._user, self._user_loose = Places(), Places()
-        self._results: dict[str, list[ToolResult]] = {}
-        self._values: dict[Way, _Values] = {}
-        # By length, all words in a row that untrusted results have, and that anybody else has.
-        self._runs: dict[int, tuple[set[Words], set[Words]]] = {n: (set(), set()) for n in runs}
-        self._all, self._all_seen = Places(), 0
+        self._sources: list[Source | None] = []
+        # The loose words of messages, and of all items: the latter only once anybody asks.
+        self._messages, self._all, self._in_all = Places[Source](), Places[Source](), 0
+        # For each edge its values, each with the name of the record that it is of.
+        edges = {edge for said in rules.values() for edge in said.edges}
+        self._values = {edge: Places[Words]() for edge in {USER, *edges}}
+        # How many words in a row count, and all such rows: those of untrusted results, and those
+        # that anybody else has.
+        self._runs = {run for said in rules.values() for _, run in said.texts.values()} - {0}
+        self._rows: tuple[set[Words], set[Words]] = (set(), set())
 
-    def read(self) -> None:
-        """Take in what is new."""
-        for position in range(self._seen, len(self._transcript)):
-            self._take(position, self._transcript[position])
-            self._seen = position + 1
+    def read(self, items: Sequence[object]) -> None:
+        """Take in what is new among the items; they begin with those that were read before."""
+        self.items = items
+        for position in range(len(self._sources), len(items)):
+            self._sources.append(self._take(position, items[position]))
 
-    def _take(self, position: int, item: object) -> None:
+    def _take(self, position: int, item: object) -> Source | None:
         if isinstance(item, Message):
-            words = loose(item.text)
-            self._user.add(position, said(item.text))
-            self._user_loose.add(position, zip(words, strict=True))
-            for number, (_, known) in self._runs.items():
-                known.update(_rows(words, number))
-        elif isinstance(item, ToolResult) and item.status != "rejected":
-            is_trusted, readers = self._labels_of(item)
-            if not is_trusted:
-                self.untrusted.append(position)
-            if readers is not None:
-                self.private.append(position)
-                self.readers = readers if self.readers is None else self.readers & readers
+            source = Source(item.role, position)
+            self._values[USER].add((), said(item.text))
+            self._messages.add(source, zip(_words_of(item), strict=True))
+        elif not isinstance(item, ToolResult):
+            return None
+        elif item.status == "rejected":  # it was never run, so it read nothing
+            return Source("result", position, item.name, item.id)
+        else:
+            trusted, readers = self._labels_of(item.name, item.labels)
+            source = Source("result", position, item.name, item.id, trusted)
+            self.untrusted += () if trusted else (source,)
+            self.private += (source,) if readers else ()
+            for each in readers:
+                self.readers = each if self.readers is None else self.readers & each
             if item.is_success:
-                self._results.setdefault(item.name, []).append(item)
-            words = _words_of(item) if self._runs else ()
-            for number, rows in self._runs.items():
-                rows[is_trusted].update(_rows(words, number))
+                self._take_values(item)
+        words = _words_of(item) if self._runs else ()
+        for run in self._runs:
+            self._rows[source.trusted].update(_rows(words, run))
+        return source
 
-    def _labels_of(self, result: ToolResult) -> tuple[bool, frozenset[str] | None]:
-        """Join a result's own labels with those of its tool."""
-        rules, own = self._rules.get(result.name, _UNSAID), result.labels
-        if own is None:
-            return rules.trusted, rules.readers
-        readers = rules.readers
-        if own.readers is not None:
-            named = frozenset(map(exact_name, own.readers))
-            readers = named if readers is None else named & readers
-        return rules.trusted if own.trusted is None else own.trusted, readers
+    def _labels_of(self, tool: str, own: Labels | None) -> tuple[bool, list[frozenset[Words]]]:
+        """Join a result's own labels with those of its tool, and with those of what it is made of.
 
-    def has(self, words: Words, ways: Iterable[Way]) -> bool:
-        """Whether a value comes by one of these ways."""
-        return any(self._has(words, way) for way in ways)
+        Returns:
+            Whether it is trusted, and all lists of readers: who may read it is on each.
+        """
+        rules, own = self._rules.get(tool, UNSAID), own or _NO_LABELS
+        trusted = rules.trusted if own.trusted is None else own.trusted
+        named = [each for each in (rules.readers, own.readers) if each is not None]
+        readers = [frozenset(map(exact, each)) for each in named]
+        for name, labels in own.inner:
+            is_trusted, others = self._labels_of(name, labels)
+            trusted, readers = trusted and is_trusted, readers + others
+        return trusted, readers
 
-    def _has(self, words: Words, way: Way) -> bool:
-        if way.kind == "user":
-            return bool(self._user.find(words))
-        values = self._values_of(way)
-        found = values.parts.find(words) if way.part else values.whole.get(words, ())
-        if way.named is None:
-            return bool(found)
-        return any(self._user_loose.find(values.names[number]) for number in found)
+    def _take_values(self, result: ToolResult) -> None:
+        for edge, places in self._values.items():
+            if result.name in edge.tools:
+                data = result.output if edge.kind == "output" else _arguments_of(result)
+                for _, value, owners in values_at(data, path_of(edge.path)):
+                    text = text_of(value)
+                    words = said(text) if edge.part else [_whole(exact(text))]
+                    places.add(_name_in(owners, edge.named), words)
 
-    def _values_of(self, way: Way) -> _Values:
-        values = self._values.setdefault(way, _Values())
-        for tool in way.tools:
-            results = self._results.get(tool, ())
-            for result in results[values.seen.get(tool, 0) :]:
-                for _, value, owners in values_at(_data_of(result, way.kind), way.path):
-                    number, text = len(values.names), text_of(value)
-                    values.names.append(_name_in(owners, way.named))
-                    if way.part:
-                        values.parts.add(number, said(text))
-                    else:
-                        values.whole.setdefault(exact(text), []).append(number)
-            values.seen[tool] = len(results)
-        return values
+    def has(self, words: Words, edges: Iterable[Edge]) -> bool:
+        """Whether a value comes by one of these edges."""
+        for edge in edges:
+            names = self._values[edge].find(words if edge.part else _whole(words))
+            if names and (edge.named is None or any(map(self._messages.find, names))):
+                return True
+        return False
 
-    def copied(self, text: str, number: int) -> Iterator[str]:
+    def copied(self, text: str, run: int) -> Iterator[str]:
         """Give the words in a row, so many at least, that untrusted results alone have."""
-        untrusted, known = self._runs[number]
+        untrusted, known = self._rows
         # With untrusted words "send all the files to eve" and rows of 5, a text that has all six
         # gives two rows that touch, and they are told as one.
-        words = loose(text)
+        words = loose(text) if run else ()
         start = end = 0
-        for at, row in enumerate(_rows(words, number)):
+        for at, row in enumerate(_rows(words, run)):
             if row in untrusted and row not in known:
                 if end < at:
                     yield from words[start:end] and [" ".join(words[start:end])]
                     start = at
-                end = at + number
+                end = at + run
         yield from words[start:end] and [" ".join(words[start:end])]
 
-    def sources(self, text: str) -> tuple[Source, ...]:
-        """Find what has a value, the untrusted and the latest first."""
-        for position in range(self._all_seen, self._seen):
-            item = self._transcript[position]
-            if isinstance(item, Message | ToolResult):
-                words = loose(item.text) if isinstance(item, Message) else _words_of(item)
-                self._all.add(position, zip(words, strict=True))
-            self._all_seen = position + 1
-        return self.told(self._all.find(loose(text)))
-
-    def told(self, positions: Iterable[int]) -> tuple[Source, ...]:
-        """Tell of a few items, the untrusted and the latest first."""
-        found = [self._source(each) for each in positions]
-        return tuple(sorted(found, key=lambda each: (each.trusted, -each.position))[:_MOST])
-
-    def _source(self, position: int) -> Source:
-        item = self._transcript[position]
-        if isinstance(item, ToolResult):
-            trusted = item.status == "rejected" or self._labels_of(item)[0]
-            return Source("result", position, item.name, item.id, trusted)
-        assert isinstance(item, Message)
-        return Source(item.role, position, None, None, True)
+    def sources(self, text: str) -> list[Source]:
+        """Find what has a value, the oldest first."""
+        for source in self._sources[self._in_all :]:
+            if source is not None:
+                self._all.add(source, zip(_words_of(self.items[source.position]), strict=True))
+            self._in_all += 1
+        return self._all.find(loose(text))
 
 
-def exact_name(reader: str) -> str:
-    """Give the form in which the name of a reader is compared."""
-    return " ".join(exact(reader))
+def told(sources: list[Source]) -> tuple[Source, ...]:
+    """Choose the few that are told of: the untrusted and the latest first."""
+    return tuple(sorted(sources, key=lambda each: (each.trusted, -each.position))[:_MOST])
 
 
-def _words_of(result: ToolResult) -> Words:
-    return loose(" ".join([*texts_in(result.output), result.message or ""]))
+def _words_of(item: Any) -> Words:
+    """Give the loose words of a message or result."""
+    if isinstance(item, ToolResult):
+        return loose(" ".join([*texts_in(item.output), item.message or ""]))
+    return loose(item.text)
 
 
-def _rows(words: Words, number: int) -> Iterator[Words]:
+def _rows(words: Words, run: int) -> Iterator[Words]:
     # Of (a, b, c, d) and 3 the rows (a, b, c) and (b, c, d): the shortest of the slices ends it.
-    return zip(*(words[start:] for start in range(number)), strict=False)
+    return zip(*(words[start:] for start in range(run)), strict=False)
 
 
-def _data_of(result: ToolResult, kind: str) -> Any:
-    if kind == "output":
-        return result.output
+def _whole(words: Words) -> Words:
+    """Make one word of all words of a value, where no part of it counts."""
+    return (" ".join(words),)
+
+
+def _arguments_of(result: ToolResult) -> Any:
+    """Give the arguments that a call ran with; nothing of those that are no JSON."""
     with suppress(ValueError, RecursionError):
         return parse_json(result.arguments) if result.ran_with is None else result.ran_with
     return None

@@ -6,70 +6,22 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from .._schema.schema_reader import branches, localized, types_in
-from .._text.json import compact_json, is_array, is_object, shorten
-from ..errors import HookError
+from .._schema.data_places import ITEMS, KEYS, Path
+from .._text.json import compact_json, is_array, is_object
 
-Path = tuple[str, ...]
 Keys = tuple[str | int, ...]
-
-ITEMS: Final = "[]"
-KEYS: Final = "{}"
 _STEP: Final = re.compile(r"[^.\[\]{}]+|\[\]|\{\}")
 
 
-def path_of(text: object, where: str) -> Path:
-    """Read a path.
-
-    Args:
-        text: The path; empty for the whole.
-        where: What it is of, for messages.
-
-    Raises:
-        HookError: It is none.
-    """
-    steps = tuple(_STEP.findall(text)) if isinstance(text, str) else ()
-    if written(steps) != text:
-        raise HookError(
-            f"{where}: {shorten(text)} is no path. Write names, `[]` for each item and `{{}}` for "
-            "each key, as in `files[].id`."
-        )
-    return steps
+def path_of(text: str) -> Path:
+    """Read a path; what is none is not `written` like that."""
+    return tuple(_STEP.findall(text))
 
 
 def written(keys: Keys) -> str:
     """Write a path or place, as in `files[0].id`."""
     steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys]
     return "".join(steps).replace(".[]", "[]").replace(".{}", "{}").removeprefix(".")
-
-
-def may_stand(path: Path, schema: Any) -> bool:
-    """Whether data of a schema may have something at a path; also where the schema does not say."""
-    root = localized(schema)
-    schemas: list[Any] = [root]
-    for step in path:
-        opened = branches(root, schemas)
-        kind, says = ("array", "items") if step == ITEMS else ("object", "properties")
-        is_said = any(says in each for each in opened)
-        types = [types_in(each) for each in opened if "type" in each]
-        if types and not is_said and not any(kind in each for each in types):
-            return False
-        schemas = [inner for each in opened for inner in _below(each, step)]
-        if not schemas and is_said and kind == "object":
-            return False
-    return True
-
-
-def _below(schema: dict[str, Any], step: str) -> Iterator[Any]:
-    named, other = schema.get("properties", {}), [schema.get("additionalProperties")]
-    other += schema.get("patternProperties", {}).values()
-    if step == ITEMS:
-        other = [schema.get("items"), *schema.get("prefixItems", ())]
-    elif step == KEYS:
-        other += named.values()
-    elif step in named:
-        other = [named[step]]
-    yield from (each for each in other if each is not None and each is not False)
 
 
 def values_at(
@@ -115,11 +67,11 @@ def text_of(value: Any) -> str:
 
 def texts_in(data: Any) -> Iterator[str]:
     """Give all that can be read in JSON data: keys and values."""
-    inner: Any = data if is_array(data) else ()
     if is_object(data):
         yield from data
-        inner = data.values()
-    elif not is_array(data):
+        data = [*data.values()]
+    if is_array(data):
+        for value in data:
+            yield from texts_in(value)
+    else:
         yield text_of(data)
-    for value in inner:
-        yield from texts_in(value)

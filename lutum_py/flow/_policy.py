@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from .._call.selector import AnySelector
 from .._declare.offer import Named
 from .._declare.toolset_meta import ToolsetMeta
+from .._schema.data_places import Path, may_stand
 from .._text.json import shorten
 from .._transcript.labels import readers_of
 from .._transcript.transcript import HasTranscript, Transcript, transcript_of
-from ..errors import HookError, UnknownToolError
-from ._edges import Edge, Rules, Way
+from ..errors import HookError, MisuseError, UnknownToolError
+from ._edges import UNSAID, USER, Edge, Rules
 from ._gate import FlowGate
-from ._index import exact_name
-from ._places import Path, may_stand, path_of, written
-
-_UNSAID: Final = Rules()
-_USER: Final = Way("user", (), (), None, False)
+from ._places import path_of, written
 
 
 class Policy:
@@ -33,7 +31,7 @@ class Policy:
             for a decision, `block` ends the run.
 
     Raises:
-        HookError: It is no toolset, or `otherwise` is neither.
+        MisuseError: It is no toolset, or `otherwise` is neither.
 
     Example:
         >>> from lutum_py import Session, Toolset, tool, tool_fn
@@ -55,15 +53,12 @@ class Policy:
         self, toolset: type[Any], *, otherwise: Literal["suspend", "block"] = "suspend"
     ) -> None:
         if not isinstance(toolset, ToolsetMeta):
-            raise HookError(f"A policy is of a Toolset, not of {shorten(toolset)}.")
+            raise MisuseError.of_field("Policy", "toolset", "a Toolset", toolset)
         if otherwise not in ("suspend", "block"):
-            raise HookError(
-                f"A policy suspends or blocks, and knows no {shorten(otherwise)}. Pass "
-                "otherwise='suspend' or otherwise='block'."
-            )
+            raise MisuseError.of_field("Policy", "otherwise", "'suspend' or 'block'", otherwise)
         self._toolset: Any = toolset
         self._otherwise = otherwise
-        self._said: dict[str, Rules] = {}
+        self._rules: dict[str, Rules] = {each.name: UNSAID for each in toolset}
 
     def trust(self, *tools: Named) -> None:
         """Say that nobody from outside writes what these tools give."""
@@ -71,8 +66,7 @@ class Policy:
 
     def private(self, *tools: Named, readers: Iterable[str] = ()) -> None:
         """Say who may read what these tools give: nobody else, where no readers are named."""
-        named = frozenset(map(exact_name, readers_of("policy.private", readers)))
-        self._change(tools, readers=named)
+        self._change(tools, readers=readers_of("policy.private", readers))
 
     def fill(self, tool: Named, parameters: str | Iterable[str], *edges: Edge) -> None:
         """Let values at places of a tool's arguments come by these edges alone.
@@ -83,10 +77,10 @@ class Policy:
             edges: Where they may come from, beside those of an earlier `fill`; with none at all,
                 every value but the parameter's default is asked about.
         """
-        ways = tuple(map(self._way, edges))
+        found = tuple(map(self._found, edges))
         for name, path in self._places(tool, parameters):
-            fills = self._said.get(name, _UNSAID).fills
-            self._change([name], fills={**fills, path: (*fills.get(path, ()), *ways)})
+            fills = self._rules[name].fills
+            self._change([name], fills={**fills, path: (*fills.get(path, ()), *found)})
 
     def text(
         self, tool: Named, parameters: str | Iterable[str], *edges: Edge, run: int = 5
@@ -100,10 +94,9 @@ class Policy:
             run: How many words in a row are asked about that an untrusted result has, and neither
                 the user nor a trusted one; 0 for none.
         """
-        ways = tuple(map(self._way, edges))
+        found = tuple(map(self._found, edges))
         for name, path in self._places(tool, parameters):
-            texts = self._said.get(name, _UNSAID).texts
-            self._change([name], texts={**texts, path: (ways, run)})
+            self._change([name], texts={**self._rules[name].texts, path: (found, run)})
 
     def sink(self, tool: Named, *to: str) -> None:
         """Let what is private go to its readers alone.
@@ -115,9 +108,8 @@ class Policy:
         """
         places = self._places(tool, to)
         for each in self._find(tool):
-            paths = (path for name, path in places if name == each.name)
-            known = self._said.get(each.name, _UNSAID).sinks or ()
-            self._change([each], sinks=(*known, *paths))
+            paths = [path for name, path in places if name == each.name]
+            self._change([each], sinks=(*(self._rules[each.name].sinks or ()), *paths))
 
     def clean(self, tool: Named) -> None:
         """Ask about each call of a tool, once anything untrusted was read."""
@@ -129,7 +121,7 @@ class Policy:
         Returns:
             The wire names.
         """
-        return tuple(each.name for each in self._toolset if each.name not in self._said)
+        return tuple(name for name, rules in self._rules.items() if rules == UNSAID)
 
     def gate(self, target: HasTranscript | Transcript) -> FlowGate:
         """Make the gate of one conversation, to be registered by `hooks.gate()(...)`.
@@ -141,23 +133,17 @@ class Policy:
             HookError: An edge leads from an argument that has no `fill` of its own.
         """
         transcript = transcript_of(target)
-        for rules in self._said.values():
-            for ways in (*rules.fills.values(), *(ways for ways, _ in rules.texts.values())):
-                for way in ways:
-                    self._check_argument(way)
-        known = {each.name: self._said.get(each.name) for each in self._toolset}
-        return FlowGate(transcript, known, self._otherwise)
-
-    def _check_argument(self, way: Way) -> None:
-        for tool in way.tools if way.kind == "argument" else ():
-            # An argument is as good as what may fill it: without a rule of its own it would let
-            # anything pass.
-            if way.path not in self._said.get(tool, _UNSAID).fills:
-                raise HookError(
-                    f"An edge leads from argument `{written(way.path)}` of tool `{tool}`, which "
-                    "anything may fill. Say with `policy.fill` where it comes from itself.",
-                    tool=tool,
-                )
+        for edge in {edge for rules in self._rules.values() for edge in rules.edges}:
+            for tool in map(str, edge.tools if edge.kind == "argument" else ()):
+                # An argument is as good as what may fill it: without a rule of its own it would let
+                # anything pass.
+                if path_of(edge.path) not in self._rules[tool].fills:
+                    raise HookError(
+                        f"An edge leads from argument `{edge.path}` of tool `{tool}`, which "
+                        "anything may fill. Say with `policy.fill` where it comes from itself.",
+                        tool=tool,
+                    )
+        return FlowGate(transcript, dict(self._rules), self._otherwise)
 
     def _find(self, named: Named) -> tuple[AnySelector, ...]:
         try:
@@ -168,58 +154,49 @@ class Policy:
 
     def _change(self, tools: Iterable[Named], **changes: Any) -> None:
         for name in [each.name for tool in tools for each in self._find(tool)]:
-            self._said[name] = self._said.get(name, _UNSAID)._replace(**changes)
+            self._rules[name] = self._rules[name]._replace(**changes)
 
     def _places(self, tool: Named, parameters: str | Iterable[str]) -> list[tuple[str, Path]]:
         """Find places in the arguments of a tool; all are looked at before anything changes."""
         texts = [parameters] if isinstance(parameters, str) else list(parameters)
-        return [
-            (each.name, _checked(each, path_of(text, f"Tool `{each.name}`"), "arguments"))
-            for each in self._find(tool)
-            for text in texts
-        ]
+        return [(e.name, _place(e, "arguments", text)) for e in self._find(tool) for text in texts]
 
-    def _way(self, edge: Edge) -> Way:
+    def _found(self, edge: Edge) -> Edge:
+        """Give an edge with the wire names of its tools, whose places are there."""
         if not isinstance(edge, Edge):
-            raise HookError(
-                f"An edge is `USER`, `output(...)` or `argument(...)`, not {shorten(edge)}."
-            )
-        if edge.kind == "user":
-            return _USER
-        what = f"{edge.kind}({', '.join(str(getattr(t, 'name', t)) for t in edge.tools)})"
-        path = path_of(edge.path, what)
-        selectors = [each for tool in edge.tools for each in self._find(tool)]
-        if not selectors:
-            raise HookError(
-                f"{what}: it names no tool. Name one, as in `flow.{edge.kind}(Desk.x)`."
-            )
-        for each in selectors:
-            _checked(each, path, "output" if edge.kind == "output" else "arguments")
+            raise HookError(f"An edge is `USER`, `output()` or `argument()`, not {shorten(edge)}.")
+        tools = [each for tool in edge.tools for each in self._find(tool)]
+        if edge != USER and not tools:
+            raise HookError(f"An edge names no tool. Name one, as in `flow.{edge.kind}(Desk.x)`.")
+        for tool in tools:
+            path = _place(tool, "output" if edge.kind == "output" else "arguments", edge.path)
+            schema = tool.definition.output_schema
             if edge.named is not None and not any(
-                may_stand((*path[:end], edge.named), each.definition.output_schema)
-                for end in range(len(path))
+                may_stand((*path[:end], edge.named), schema) for end in range(len(path))
             ):
                 raise HookError(
-                    f"{what}: no record on the way to `{edge.path}` has a field "
-                    f"{shorten(edge.named)} by the tool's schema.",
-                    tool=each.name,
+                    f"No record on the way to `{edge.path}` in the output of tool `{tool.name}` "
+                    f"has a field {shorten(edge.named)} by its schema.",
+                    tool=tool.name,
                 )
-        return Way(edge.kind, tuple(each.name for each in selectors), path, edge.named, edge.part)
+        return replace(edge, tools=tuple([each.name for each in tools]))
 
 
-def _checked(selector: AnySelector, path: Path, what: Literal["arguments", "output"]) -> Path:
-    """Give a path that may stand in the arguments or output of a tool.
+def _place(tool: AnySelector, what: Literal["arguments", "output"], text: object) -> Path:
+    """Read a path that may stand in the arguments or output of a tool.
 
     Raises:
-        HookError: By its schema it cannot.
+        HookError: It is no path, or by the schema of the tool nothing can stand there.
     """
-    definition = selector.definition
-    is_output = what == "output"
-    schema = definition.output_schema if is_output else definition.input_schema
-    if not (path or is_output) or not may_stand(path, schema):
+    path = path_of(text) if isinstance(text, str) else ()
+    definition = tool.definition
+    schema = definition.output_schema if what == "output" else definition.input_schema
+    is_path = written(path) == text and (path != () or what == "output")
+    if not is_path or not may_stand(path, schema):
         raise HookError(
-            f"The {what} of tool `{selector.name}` {'has' if is_output else 'have'} nothing at "
-            f"`{written(path)}` by its schema. Name a place that is there.",
-            tool=selector.name,
+            f"The {what} of tool `{tool.name}` can have nothing at {shorten(text)} by its schema. "
+            "Name a place that is there: names, `[]` for each item and `{}` for each key, as in "
+            "`files[].id`.",
+            tool=tool.name,
         )
     return path

@@ -1,8 +1,8 @@
 """Words of a text in two ways: exact for what lets pass, loose for what warns.
 
 Exact words differ wherever a program that reads the value might see a difference: only ASCII case,
-white space, quotes and punctuation around a word and the writing of numbers do not matter. Loose
-words are alike wherever a reader might take them for the same.
+white space, the writing of numbers, and quotes and punctuation around a word of the source do not
+matter. Loose words are alike wherever a reader might take them for the same.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import string
 import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from .._text.escaping import without_unseen
 from .._text.unicode import sendable
 
+T = TypeVar("T")
 Words = tuple[str, ...]
 
 _QUOTES: Final = "\"'`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a"
@@ -36,8 +37,8 @@ _GLUED: Final = re.compile(r"(.*[a-z0-9])\.[A-Z][a-z]*")
 def exact(text: str) -> Words:
     """Give the words of a value, each in the one form in which it is compared.
 
-    >>> exact('Send "1,200.00" to Bob@A.com.')
-    ('send', '1200', 'to', 'bob@a.com')
+    >>> exact('Send 1,200.00 to "Bob@A.com"')
+    ('send', '1200', 'to', '"bob@a.com"')
     """
     return tuple(map(_form, _WORD.findall(text)))
 
@@ -52,7 +53,10 @@ def said(text: str) -> Iterator[set[str]]:
         forms = {_form(word)}
         if not (word.isascii() and word.isalnum()):  # as most are
             bare = word.lstrip(_BEFORE).rstrip(_BEHIND)
-            forms.add(_form(bare or word))
+            # Of `("Jr.",` also `Jr.` and the like: a value is compared with punctuation of its own.
+            for start in (word, word.lstrip(_BEFORE)):
+                end = len(start.rstrip(_BEHIND))
+                forms.update(_form(start[: end + more]) for more in range(not end, 4))
             for inner in (_MARKED.fullmatch(bare), _GLUED.fullmatch(bare)):
                 forms.update(() if inner is None else (_form(inner[1]),))
             if bare[-2:] in ("'s", "\u2019s"):
@@ -63,10 +67,9 @@ def said(text: str) -> Iterator[set[str]]:
 def _form(word: str) -> str:
     if word.isascii() and word.isalpha():
         return word.lower()
-    bare = (_bare(word) or word).translate(_LOWER)
-    number = _NUMBER.fullmatch(bare)
+    number = _NUMBER.fullmatch(word)
     if number is None:
-        return bare
+        return word.translate(_LOWER)
     return f"{number[1]}{number[2].replace(',', '')}{(number[3] or '').rstrip('.')}"
 
 
@@ -116,12 +119,12 @@ def _unescaped(found: re.Match[str]) -> str:
     return chr(int(code, 16)) if code else _SPACES.get(char, char)
 
 
+# Ends of file names that no host name ends in.
 _FILES: Final = re.compile(
     r"7z|bak|bin|bmp|cfg|conf|cpp|css|csv|dat|db|dll|docx?|exe|gif|gz|html?|ico|ini|ipynb|jpe?g|js"
     r"|jsonl?|log|lua|mp[34]|od[pst]|ogg|pdf|png|pptx?|rar|rtf|sql|svg|tar|tex|tmp|toml|tsv|txt"
     r"|wav|webp|xlsx?|xml|ya?ml"
 )
-"""Ends of file names that no host name ends in."""
 # Each alternative begins behind what cannot stand in it, so that long texts take no longer.
 _LINK: Final = re.compile(
     r"(?:(?<![a-z0-9+.-])(?:[a-z][a-z0-9+.-]*:/"
@@ -131,8 +134,8 @@ _LINK: Final = re.compile(
     r"|(?<![\w.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:[:/?#\\][^\s<>\"`]*)?",
     re.IGNORECASE,
 )
+# One of these is in each link.
 _MARKS: Final = frozenset("./:@\\")
-"""One of these is in each link."""
 _DOTS: Final = str.maketrans("\u3002\uff61", "..")
 
 
@@ -160,52 +163,51 @@ def _links_in(text: str) -> Iterator[tuple[str, bool]]:
         yield link, bool(_FILES.fullmatch(end)) and link.lower().endswith(f".{end}")
 
 
+# How many words are compared in one search, so that no text can make it take minutes.
 _MOST: Final = 1_000_000
-"""How many words are compared in one search, so that no text can make it take minutes."""
 
 
-class Places:
+class Places(Generic[T]):
     """Know where words stand, so that words in a row are found without looking at all of them.
 
     Example:
-        >>> places = Places()
-        >>> places.add(3, [{"to"}, {"bob", "bob's"}, {"mail"}])
+        >>> places = Places[str]()
+        >>> places.add("note", [{"to"}, {"bob", "bob's"}, {"mail"}])
         >>> places.find(("bob", "mail")), places.find(("mail", "bob"))
-        ([3], [])
+        (['note'], [])
     """
 
     def __init__(self) -> None:
         self._next = 0
-        self._places: dict[str, dict[int, int]] = {}
+        self._places: dict[str, dict[int, T]] = {}
 
-    def add(self, number: int, words: Iterable[Iterable[str]]) -> None:
+    def add(self, of: T, words: Iterable[Iterable[str]]) -> None:
         """Take in the words of one text, each in all of its forms.
 
         Args:
-            number: Names the text.
+            of: What the text is of.
             words: Its words.
         """
         at = self._next
         for at, forms in enumerate(words, self._next):
             for form in forms:
-                self._places.setdefault(form, {})[at] = number
+                self._places.setdefault(form, {})[at] = of
         self._next = at + 2  # no words in a row go from one text into the next
 
-    def find(self, words: Words) -> list[int]:
-        """Give the texts that have these words in a row, in order; none for no words.
+    def find(self, words: Words) -> list[T]:
+        """Give what has these words in a row, in order; nothing for no words.
 
         Words that come again and again are looked for at some of their places only.
         """
         places = [self._places.get(word, {}) for word in words]
-        if not all(places):
+        if not places or not all(places):
             return []
         # Of ("to", "bob", "mail") the places of "bob" are looked at, and whether "to" stands before
         # each and "mail" behind it: common words have thousands of places.
-        rarest = min(range(len(places)), key=lambda at: len(places[at]), default=0)
-        starts = places[rarest].items() if places else ()
+        rarest = min(range(len(places)), key=lambda at: len(places[at]))
         found = {
-            number: None
-            for at, number in islice(starts, _MOST // max(len(words), 1))
+            of: None
+            for at, of in islice(places[rarest].items(), _MOST // len(words))
             if all(at - rarest + off in each for off, each in enumerate(places))
         }
         return list(found)

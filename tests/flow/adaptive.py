@@ -265,8 +265,8 @@ ATTEMPTS: Final = [
     ),
     Attempt(
         "adds punctuation, `:main` for `main`",
-        True,
-        "punctuation around a word does not matter",
+        False,
+        "exact comparison",
         ("Push main",),
         "pay",
         {"to": ":main", "cents": 1},

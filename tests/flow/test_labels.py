@@ -52,8 +52,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 READ = ("c1", "mail", {"id": 1})
-LABELS = st.builds(
+OWN = st.builds(
     Labels, st.none() | st.booleans(), st.none() | st.lists(st.text(max_size=5), max_size=3)
+)
+LABELS = st.builds(
+    lambda own, inner: Labels(own.trusted, own.readers, inner),
+    OWN,
+    st.lists(st.tuples(st.text(max_size=5), st.none() | OWN), max_size=3),
 )
 
 
@@ -81,7 +86,29 @@ def test_readers_are_kept_in_order_and_each_once(readers: Any, kept: Any) -> Non
     assert hash(made) == hash(Labels(True, kept))
 
 
-@over("wrong", [{"trusted": 1}, {"readers": "ann"}, {"readers": b"ann"}, {"readers": [1]}])
+def test_labels_are_shown_without_what_most_do_not_have() -> None:
+    """What a result was made of is shown where it is known, each tool with the same labels once."""
+    assert repr(OURS) == "Labels(trusted=False, readers=('ann@a.com',))"
+    made = Labels(True, inner=[("mail", None), ("mail", None), ("mail", OURS)])
+    assert made.inner == (("mail", None), ("mail", OURS))
+    assert (
+        repr(made)
+        == f"Labels(trusted=True, readers=None, inner=(('mail', None), ('mail', {OURS})))"
+    )
+    assert hash(made) != hash(Labels(True)) != made
+
+
+@over(
+    "wrong",
+    [
+        {"trusted": 1},
+        {"readers": "ann"},
+        {"readers": b"ann"},
+        {"readers": [1]},
+        {"inner": [(1, None)]},
+        {"inner": [("mail", True)]},
+    ],
+)
 def test_what_are_no_labels_is_refused(wrong: dict[str, Any]) -> None:
     """A lone text is no list of readers, nor is a number a truth value."""
     with pytest.raises(MisuseError):
@@ -105,7 +132,18 @@ def test_labels_are_saved_with_a_result(labels: Labels | None) -> None:
     assert ("labels" in made.dump_json()) is (labels is not None)
 
 
-@over("damaged", ['{"trusted":1}', '{"readers":"ann"}', '{"readers":[1]}', "7"])
+@over(
+    "damaged",
+    [
+        '{"trusted":1}',
+        '{"readers":"ann"}',
+        '{"readers":[1]}',
+        '{"inner":[7]}',
+        '{"inner":[{"tool":1}]}',
+        '{"inner":[{"tool":"a","labels":{"trusted":1}}]}',
+        "7",
+    ],
+)
 def test_damaged_labels_are_told_of(damaged: str) -> None:
     """A saved result says where its labels are damaged."""
     text = result(labels=OURS).dump_json()

@@ -219,9 +219,9 @@ def test_what_is_not_there_is_an_error_where_it_is_declared(method: str, given: 
 def test_what_is_no_policy() -> None:
     """A policy is of a toolset, and suspends or blocks."""
     wrong: Any = "maybe"
-    with pytest.raises(HookError, match="otherwise"):
+    with pytest.raises(MisuseError, match="otherwise"):
         Policy(Desk, otherwise=wrong)
-    with pytest.raises(HookError, match="Toolset"):
+    with pytest.raises(MisuseError, match="Toolset"):
         Policy(wrong)
     with pytest.raises(MisuseError):
         Policy(Desk).private(Desk.passport, readers="ann")

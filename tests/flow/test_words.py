@@ -52,6 +52,8 @@ SAME = [
     ("Pay -5", "-5.0"),
     ("Ask Q & A", "q & a"),
     ("Pay Bob.", "Bob."),
+    ('Ask ("Bob Jr.").', "Bob Jr."),
+    ("Pay “Bob”", "“bob”"),
     ("rm /tmp/old/.", "/tmp/old/"),
     ("go ..", ".."),
 ]
@@ -66,6 +68,10 @@ OTHER = [
     ("Pay bob@a.com", "Ym9iQGEuY29t"),
     ("Pay bob@a.com and ann", "bob@a.com ann"),
     ("Pay bob", ""),
+    ("Push main", ":main"),
+    ("Push main", "main."),
+    ("Push main", '"main"'),
+    ("Pay bob ann", "bob, ann"),
     ("Pay bob", "  "),
     ("rm old", "rm * old"),
     ("old", "old*"),
@@ -272,7 +278,8 @@ def test_the_same_in_outputs() -> None:
     policy.fill(Desk.pay, "to", output(Desk.read_mail))
     policy.fill(Desk.delete, "id", output("read_mail", part=True))
     session = told(("read_mail", "Pay Bob's, now"))
-    assert faults(policy, session, "pay", to="pay BOB's now", cents=1) == []
+    assert faults(policy, session, "pay", to="pay BOB's,  now", cents=1) == []
+    assert faults(policy, session, "pay", to="pay BOB's now", cents=1)
     assert faults(policy, session, "pay", to="Bob", cents=1)
     assert faults(policy, session, "delete", id="Bob") == []
     assert faults(policy, session, "delete", id="Bobby")
