@@ -12,19 +12,20 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self
 
 from typing_extensions import TypeVar
 
 from ._context.cancellation import finish_from_afar
 from ._context.progress import (
-    TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
     ActivityDelta,
     ActivitySnapshot,
     ObserverText,
     ProgressStatus,
     Sink,
     ToolEvent,
+    figures_in,
+    progress_in,
 )
 from ._round.events import CallEvent, log_events
 from ._text.escaping import visible
@@ -193,7 +194,7 @@ class ThrottledSink:
 
     def __call__(self, event: ToolEvent) -> None:
         """Pass the event on, or drop it."""
-        content = _progress_of(event)
+        content = progress_in(event)
         if content is None or self._passes(event.message_id, content):
             self._sink(event)
 
@@ -407,7 +408,7 @@ class RichProgressSink(_Closing):
         if isinstance(event, CallEvent):
             self._take(event)
             return
-        content = _progress_of(event)
+        content = progress_in(event)
         if content is None:
             return
         label = str(content.get("tool_name", event.message_id))
@@ -416,7 +417,7 @@ class RichProgressSink(_Closing):
             label += f" [{status}]"
         if message is not None:
             label += f": {message}"
-        completed, total = _figures(content)
+        completed, total = figures_in(content)
         with self._lock:
             bar = self._bar(event.message_id)
             if status == ProgressStatus.DONE:
@@ -510,17 +511,3 @@ class RichProgressSink(_Closing):
     def close(self) -> None:
         """Stop showing; the bars stay as they are, unless the display is transient."""
         self._progress.stop()
-
-
-def _progress_of(event: ToolEvent) -> Mapping[str, Any] | None:
-    if isinstance(event, ActivitySnapshot):
-        content: object = event.content
-        if event.activity_type == TOOL_CALL_PROGRESS_ACTIVITY_TYPE and isinstance(content, Mapping):
-            return cast("Mapping[str, Any]", content)
-    return None
-
-
-def _figures(content: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    if (value := content.get("progress")) is not None:
-        return value, 1.0
-    return content.get("loaded"), content.get("total")

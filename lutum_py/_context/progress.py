@@ -8,10 +8,10 @@ data, keys that are not set left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 from .._text.json import is_number, is_whole, shorten
 from ..errors import InvalidValueError
@@ -241,3 +241,19 @@ def check_report(
             )
     if not isinstance(message, str | None):
         raise InvalidValueError(f"The message is {shorten(message)}. Give a text.")
+
+
+def progress_in(event: ToolEvent) -> Mapping[str, Any] | None:
+    """Give what a report of progress says; None of any other event."""
+    if isinstance(event, ActivitySnapshot):
+        content: object = event.content
+        if event.activity_type == TOOL_CALL_PROGRESS_ACTIVITY_TYPE and isinstance(content, Mapping):
+            return cast("Mapping[str, Any]", content)
+    return None
+
+
+def figures_in(content: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Give how much of a call is done, and of how much."""
+    if (value := content.get("progress")) is not None:
+        return value, 1.0
+    return content.get("loaded"), content.get("total")

@@ -52,7 +52,7 @@ _Task: TypeAlias = "asyncio.Task[Any]"
 _Wait: TypeAlias = Callable[[_Task, float], Awaitable[object]]
 
 _LEFT_BEHIND: set[_Task] = set()
-"""Tasks of tools that ignore their cancellation; the loop alone would not keep them alive."""
+"""Tasks of tools that ignore their cancellation, or have not heeded it yet."""
 
 
 class _Cause(Enum):
@@ -344,8 +344,7 @@ class Run:
     def _outcome(self, task: _Task, cause: _Cause) -> Outcome:
         """Say what a run came to that is over, or that was not to be stopped."""
         if not task.done():
-            _LEFT_BEHIND.add(task)
-            task.add_done_callback(_look_away)
+            leave_behind(task)
             return self._goes_on(cause)
         if task.cancelled():
             return self._goes_on(cause) if self.is_left else self._stopped(cause)
@@ -510,6 +509,12 @@ def _is_done(thread: Future[Ended[Any]], seconds: float) -> bool:
     with suppress(TimeoutError):
         thread.result(min(seconds, TIMEOUT_MAX))
     return thread.done()
+
+
+def leave_behind(task: _Task) -> None:
+    """Let a task go on that nobody waits for; the loop alone would not keep it alive."""
+    _LEFT_BEHIND.add(task)
+    task.add_done_callback(_look_away)
 
 
 def _look_away(task: _Task) -> None:

@@ -10,15 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server import ServerRequestContext
 
-from .._context.progress import (
-    TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
-    ActivitySnapshot,
-    ProgressStatus,
-    ToolEvent,
-)
+from .._context.progress import ProgressStatus, ToolEvent, figures_in, progress_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Mapping
 
 _ENDED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
 _MOST_WAITING: Final = 256
@@ -35,7 +30,7 @@ class ProgressOut:
     def __init__(self, request: ServerRequestContext[Any, Any]) -> None:
         self._session = request.session
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[dict[str, Any]] = deque(maxlen=_MOST_WAITING)
+        self._waiting: deque[Mapping[str, Any]] = deque(maxlen=_MOST_WAITING)
         self._woken = asyncio.Event()
         self._is_over = False
         self._last = -inf
@@ -45,14 +40,10 @@ class ProgressOut:
 
         That a call failed is told by its answer, which says no more than it is meant to.
         """
-        if (
-            self._is_over
-            or not isinstance(event, ActivitySnapshot)
-            or event.activity_type != TOOL_CALL_PROGRESS_ACTIVITY_TYPE
-            or event.content.get("status") in _ENDED
-        ):
+        report = None if self._is_over else progress_in(event)
+        if report is None or report.get("status") in _ENDED:
             return
-        self._waiting.append(event.content)
+        self._waiting.append(report)
         self._loop.call_soon_threadsafe(self._woken.set)
 
     @asynccontextmanager
@@ -75,7 +66,7 @@ class ProgressOut:
             self._woken.clear()
             while self._waiting:
                 report = self._waiting.popleft()
-                done, total = _figures(report)
+                done, total = figures_in(report)
                 if done is None or done <= self._last:
                     # The protocol wants each figure to be above the last one; a report without a
                     # figure of its own gets the next number there is.
@@ -84,9 +75,3 @@ class ProgressOut:
                 await self._session.report_progress(done, total, report.get("message"))
             if self._is_over:
                 return
-
-
-def _figures(report: dict[str, Any]) -> tuple[float | None, float | None]:
-    if (fraction := report.get("progress")) is not None:
-        return fraction, 1.0
-    return report.get("loaded"), report.get("total")

@@ -50,7 +50,7 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import PlanError, ResumeError, ToolError
 from ..execution._outcome import Outcome, sole
-from ..execution._run import Run
+from ..execution._run import Run, leave_behind
 from ..execution._settings import Settings
 from ._forms import can_be_asked, decision_of, form_for, question_of
 from ._offered import is_modern, structure_of
@@ -266,8 +266,7 @@ class _Answering:
                 context.cancellation.cancel("the client cancelled the request.")
                 # The tool is asked to stop, and has its grace to do so. Nobody reads what comes of
                 # it, but a task that nobody holds might be collected as garbage before its end.
-                _LEFT_BEHIND.add(task)
-                task.add_done_callback(_look_away)
+                leave_behind(task)
                 raise
 
     def _failure(self, result: ToolResult) -> CallToolResult:
@@ -288,15 +287,6 @@ class _Answering:
         if definition is not None and structure_of(definition, result.output, modern=modern):
             answer.structured_content = result.output
         return answer
-
-
-_LEFT_BEHIND: set[asyncio.Task[Outcome]] = set()
-"""Runs whose client is gone; the loop alone would not keep them alive."""
-
-
-def _look_away(task: asyncio.Task[Outcome]) -> None:
-    _LEFT_BEHIND.discard(task)
-    _ = task.cancelled() or task.exception()  # else asyncio reports it as forgotten
 
 
 async def _gated(run: Awaitable[Outcome], gate: asyncio.Semaphore | None) -> Outcome:

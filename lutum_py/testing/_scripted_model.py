@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from typing import Any, TypeAlias, cast
 from weakref import ref
 
-from pydantic_core import from_json
-
 from .._text.json import compact_json, shorten
+from .._text.partial_json import PartialJson
 from .._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -26,7 +25,6 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.request import TurnRequest
 from .._transcript.result import ToolResult
 from .._transcript.stream_events import (
-    ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
@@ -35,6 +33,7 @@ from .._transcript.stream_events import (
     TextDelta,
     TurnFinished,
     UsageReported,
+    arguments_delta,
 )
 from .._transcript.transcript_view import Front, TranscriptView
 from ..errors import DialectError, MisuseError
@@ -266,16 +265,8 @@ _DELTAS: dict[type[AssistantItem], Callable[[str], StreamEvent]] = {
 
 def _call_events(index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
     yield CallStarted(index, call.id, call.name)
-    text, middle = call.arguments, (len(call.arguments) + 1) // 2
-    for start, end in ((0, middle), (middle, len(text))):
-        if start < end:
-            yield ArgumentsDelta(index, text[start:end], _readable(text[:end]))
+    text, json = call.arguments, PartialJson()
+    middle = (len(text) + 1) // 2
+    for half in filter(None, (text[:middle], text[middle:])):
+        yield arguments_delta(index, half, json)
     yield CallCompleted(index, call)
-
-
-def _readable(text: str) -> Any:
-    """Read as much of the arguments as there is, as a dialect's stream would."""
-    try:
-        return from_json(text, allow_partial="trailing-strings")
-    except (ValueError, TypeError):
-        return {}
