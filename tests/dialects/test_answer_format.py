@@ -14,6 +14,8 @@ from lutum_py.dialects import DIALECTS
 from lutum_py.errors import MisuseError, ToolDefinitionError
 from tests.cases import over
 
+from .every_dialect import OF_LIBRARY, WIRES
+
 
 class Invoice(BaseModel):
     total: float
@@ -36,48 +38,15 @@ AS_DECLARED = {
     "required": ["total"],
     "additionalProperties": False,
 }
-FIELDS: dict[str, dict[str, Any]] = {
-    "openai_chat": {
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {
-                "name": "answer",
-                "description": "Give the final answer.",
-                "schema": STRICT,
-                "strict": True,
-            },
-        }
-    },
-    "openai_responses": {
-        "text": {
-            "format": {
-                "type": "json_schema",
-                "name": "answer",
-                "description": "Give the final answer.",
-                "schema": STRICT,
-                "strict": True,
-            }
-        }
-    },
-    "anthropic_messages": {
-        "output_config": {"format": {"type": "json_schema", "schema": AS_DECLARED}}
-    },
-    "gemini_generate_content": {
-        "generationConfig": {
-            "responseMimeType": "application/json",
-            "responseJsonSchema": AS_DECLARED,
-        }
-    },
-}
 
 
-@pytest.mark.parametrize("name", sorted(FIELDS))
+@pytest.mark.parametrize("name", OF_LIBRARY)
 def test_the_request_carries_the_schema(name: str) -> None:
     """`answer_format` gives the fields that a request of such an answer has, beside the others."""
     dialect: Any = import_module(DIALECTS[name])
     answer = Answer(Invoice, by="format")
     fields = dialect.answer_format(answer)
-    assert fields == FIELDS[name]
+    assert fields == WIRES[name].answer_fields(STRICT, AS_DECLARED)
     assert fields == dialect.answer_format(answer.definition)
     said = [Message("user", "How much?")]
     plain = dialect.encode_request(TurnRequest(items=said, temperature=0.5))
@@ -95,19 +64,11 @@ def test_the_request_carries_the_schema(name: str) -> None:
         dialect.answer_format(3)
 
 
-@over(
-    "name, extra",
-    [
-        ("openai_chat", {"verbosity": "low"}),
-        ("openai_responses", {"text": {"verbosity": "low"}}),
-        ("anthropic_messages", {"output_config": {"effort": "low"}}),
-        ("gemini_generate_content", {"generationConfig": {"topK": 3}}),
-    ],
-)
-def test_extras_beside_an_answer_leave_its_format(name: str, extra: dict[str, Any]) -> None:
+@over("name", OF_LIBRARY)
+def test_extras_beside_an_answer_leave_its_format(name: str) -> None:
     """What the user says in the field that holds the format is added to it, and may replace it."""
     dialect: Any = import_module(DIALECTS[name])
-    answer = Answer(Invoice, by="format")
+    answer, extra = Answer(Invoice, by="format"), WIRES[name].BESIDE_ANSWER
     fields = dialect.answer_format(answer)
     said = [Message("user", "How much?")]
 
@@ -125,7 +86,7 @@ def test_extras_beside_an_answer_leave_its_format(name: str, extra: dict[str, An
     assert asked(**{field: {inner: "mine"}})[field][inner] == "mine"
 
 
-@pytest.mark.parametrize("name", ["openai_chat", "openai_responses", "anthropic_messages"])
+@pytest.mark.parametrize("name", [name for name in OF_LIBRARY if WIRES[name].HAS_STRICT])
 def test_a_type_without_a_form_is_refused_with_the_remedy(name: str) -> None:
     """What no strict schema says can be asked for by a tool."""
     dialect: Any = import_module(DIALECTS[name])

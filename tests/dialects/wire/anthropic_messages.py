@@ -29,6 +29,10 @@ TOOLS: Final = "tools"
 """The way to the tools on offer."""
 MARKERS: Final[tuple[str, ...]] = ("cache_control",)
 """The keys under which marks of the prompt cache stand."""
+BESIDE_ANSWER: Final = {"output_config": {"effort": "low"}}
+"""Extras, in the field that asks for an answer where that holds several things."""
+HAS_STRICT: Final = True
+"""Whether one tool or answer can be held to its schema."""
 EMPTY_IS_MISSING: Final = True
 """Whether `{}` may stand for arguments that a limit cut off before they began."""
 _THINKING: Final = {"type": "thinking", "thinking": "Hm", "signature": "s"}
@@ -60,6 +64,11 @@ def ids_in(messages: list[Any]) -> tuple[list[str], list[str]]:
     blocks = [block for content in said for block in content]
     calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
     return calls, [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+
+
+def answer_fields(strict: dict[str, Any], declared: dict[str, Any]) -> dict[str, Any]:
+    """The fields that ask for an answer, with its schema in strict form or as it is declared."""
+    return {"output_config": {"format": {"type": "json_schema", "schema": declared}}}
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

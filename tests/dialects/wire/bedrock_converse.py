@@ -31,6 +31,11 @@ TOOLS: Final = "toolConfig.tools"
 """The way to the tools on offer."""
 MARKERS: Final[tuple[str, ...]] = ("cachePoint",)
 """The keys under which marks of the prompt cache stand."""
+_ANSWER: Final = {"name": "answer", "description": "Give the final answer."}
+BESIDE_ANSWER: Final = {"outputConfig": {"effort": "low"}}
+"""Extras, in the field that asks for an answer where that holds several things."""
+HAS_STRICT: Final = True
+"""Whether one tool or answer can be held to its schema."""
 EMPTY_IS_MISSING: Final = True
 """Whether `{}` may stand for arguments that a limit cut off before they began."""
 _SPOKEN: Final = [
@@ -64,6 +69,14 @@ def ids_in(messages: list[Any]) -> tuple[list[str], list[str]]:
     blocks = [block for each in messages for block in each["content"]]
     calls = [block["toolUse"]["toolUseId"] for block in blocks if "toolUse" in block]
     return calls, [b["toolResult"]["toolUseId"] for b in blocks if "toolResult" in b]
+
+
+def answer_fields(strict: dict[str, Any], declared: dict[str, Any]) -> dict[str, Any]:
+    """The fields that ask for an answer, with its schema in strict form or as it is declared."""
+    plain = {key: value for key, value in declared.items() if key != "description"}
+    form = {**_ANSWER, "schema": json.dumps(plain, separators=(",", ":"))}
+    asked = {"type": "json_schema", "structure": {"jsonSchema": form}}
+    return {"outputConfig": {"textFormat": asked}}
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -28,6 +28,10 @@ TOOLS: Final = "tools"
 """The way to the tools on offer."""
 MARKERS: Final[tuple[str, ...]] = ()
 """The keys under which marks of the prompt cache stand."""
+BESIDE_ANSWER: Final = {"generationConfig": {"topK": 3}}
+"""Extras, in the field that asks for an answer where that holds several things."""
+HAS_STRICT: Final = False
+"""Whether one tool or answer can be held to its schema."""
 EMPTY_IS_MISSING: Final = False
 """Whether `{}` may stand for arguments that a limit cut off before they began."""
 _SPOKEN: Final = [
@@ -49,6 +53,12 @@ TELLING: Final[list[Any]] = [
     [{"role": "user", "parts": []}],
 ]
 """Bodies and lists, each with one thing that only this dialect has."""
+
+
+def answer_fields(strict: dict[str, Any], declared: dict[str, Any]) -> dict[str, Any]:
+    """The fields that ask for an answer, with its schema in strict form or as it is declared."""
+    form = {"responseMimeType": "application/json", "responseJsonSchema": declared}
+    return {"generationConfig": form}
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -39,6 +39,11 @@ TOOLS: Final = "tools"
 """The way to the tools on offer."""
 MARKERS: Final[tuple[str, ...]] = ()
 """The keys under which marks of the prompt cache stand."""
+_ANSWER: Final = {"name": "answer", "description": "Give the final answer."}
+BESIDE_ANSWER: Final = {"text": {"verbosity": "low"}}
+"""Extras, in the field that asks for an answer where that holds several things."""
+HAS_STRICT: Final = True
+"""Whether one tool or answer can be held to its schema."""
 EMPTY_IS_MISSING: Final = False
 """Whether `{}` may stand for arguments that a limit cut off before they began."""
 _CALLED: Final = {"name": "f", "arguments": '{"a":1}'}
@@ -71,6 +76,12 @@ def ids_in(messages: list[Any]) -> tuple[list[str], list[str]]:
     """Give the ids of the calls and of the results in a conversation, in order."""
     calls = [each["call_id"] for each in messages if each.get("type") == "function_call"]
     return calls, [each["call_id"] for each in messages if "output" in each]
+
+
+def answer_fields(strict: dict[str, Any], declared: dict[str, Any]) -> dict[str, Any]:
+    """The fields that ask for an answer, with its schema in strict form or as it is declared."""
+    form = {"type": "json_schema", **_ANSWER, "schema": strict, "strict": True}
+    return {"text": {"format": form}}
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:
