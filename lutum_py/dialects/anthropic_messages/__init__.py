@@ -7,6 +7,9 @@ What it does otherwise than the dialects do in common:
 - `encode_request` puts instructions into `system`, and `DEFAULT_MAX_TOKENS` into `max_tokens`,
   which the API demands, where the request sets no bound. Of a turn of another model the thinking is
   left out. Not every model and host takes `native_search`.
+- `allowed_callers` is what `tool(f, callers=...)` says, by the version of code execution that is in
+  `extra`. Results for a program go out alone, with the `container` where it waits, and what the
+  user says follows behind the next turn. No program calls a tool in strict mode.
 - In strict mode the API takes at most 20 tools in one request, and 24 optional properties in all of
   them together; it compiles their schemas into one grammar, and refuses one that is too large.
 

@@ -11,6 +11,8 @@ What it does otherwise than the dialects do in common:
 - `encode_request` leaves out the reasoning of another model, and the ids of what came with it. With
   `native_search`, deferred tools are sent with `defer_loading`, and the search as the API's own,
   which your program answers. There it has one name: make it by `tool_search(name="tool_search")`.
+- `allowed_callers` is what `tool(f, callers=...)` says, and a result repeats who called. A tool
+  that programs may call is sent with the schema of its output, unless that may be a text.
 
 Source of the format: the OpenAI API reference, "Responses", and its guides on function calling and
 reasoning models.
