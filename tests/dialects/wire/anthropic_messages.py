@@ -31,6 +31,8 @@ MARKERS: Final[tuple[str, ...]] = ("cache_control",)
 """The keys under which marks of the prompt cache stand."""
 BESIDE_ANSWER: Final = {"output_config": {"effort": "low"}}
 """Extras, in the field that asks for an answer where that holds several things."""
+HAS_ERRORS: Final = True
+"""Whether a result can be called an error."""
 HAS_STRICT: Final = True
 """Whether one tool or answer can be held to its schema."""
 EMPTY_IS_MISSING: Final = True
@@ -69,6 +71,15 @@ def ids_in(messages: list[Any]) -> tuple[list[str], list[str]]:
 def answer_fields(strict: dict[str, Any], declared: dict[str, Any]) -> dict[str, Any]:
     """The fields that ask for an answer, with its schema in strict form or as it is declared."""
     return {"output_config": {"format": {"type": "json_schema", "schema": declared}}}
+
+
+def answered(said: str, *, is_error: bool = False) -> list[Any]:
+    """A call of `pay` that was answered with a text, as an error where the wire has a word."""
+    call = {"type": "tool_use", "id": "c1", "name": "pay", "input": {}}
+    failed = {"is_error": True} if is_error else {}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": said, **failed}
+    asked = {"role": "assistant", "content": [call]}
+    return [{"role": "user", "content": "Go"}, asked, {"role": "user", "content": [result]}]
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -34,6 +34,8 @@ MARKERS: Final[tuple[str, ...]] = ("cachePoint",)
 _ANSWER: Final = {"name": "answer", "description": "Give the final answer."}
 BESIDE_ANSWER: Final = {"outputConfig": {"effort": "low"}}
 """Extras, in the field that asks for an answer where that holds several things."""
+HAS_ERRORS: Final = True
+"""Whether a result can be called an error."""
 HAS_STRICT: Final = True
 """Whether one tool or answer can be held to its schema."""
 EMPTY_IS_MISSING: Final = True
@@ -77,6 +79,16 @@ def answer_fields(strict: dict[str, Any], declared: dict[str, Any]) -> dict[str,
     form = {**_ANSWER, "schema": json.dumps(plain, separators=(",", ":"))}
     asked = {"type": "json_schema", "structure": {"jsonSchema": form}}
     return {"outputConfig": {"textFormat": asked}}
+
+
+def answered(said: str, *, is_error: bool = False) -> list[Any]:
+    """A call of `pay` that was answered with a text, as an error where the wire has a word."""
+    call = {"toolUse": {"toolUseId": "c1", "name": "pay", "input": {}}}
+    status = "error" if is_error else "success"
+    result = {"toolUseId": "c1", "content": [{"text": said}], "status": status}
+    asked = {"role": "assistant", "content": [call]}
+    answer = {"role": "user", "content": [{"toolResult": result}]}
+    return [{"role": "user", "content": [{"text": "Go"}]}, asked, answer]
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -30,6 +30,8 @@ MARKERS: Final[tuple[str, ...]] = ()
 """The keys under which marks of the prompt cache stand."""
 BESIDE_ANSWER: Final = {"generationConfig": {"topK": 3}}
 """Extras, in the field that asks for an answer where that holds several things."""
+HAS_ERRORS: Final = True
+"""Whether a result can be called an error."""
 HAS_STRICT: Final = False
 """Whether one tool or answer can be held to its schema."""
 EMPTY_IS_MISSING: Final = False
@@ -59,6 +61,15 @@ def answer_fields(strict: dict[str, Any], declared: dict[str, Any]) -> dict[str,
     """The fields that ask for an answer, with its schema in strict form or as it is declared."""
     form = {"responseMimeType": "application/json", "responseJsonSchema": declared}
     return {"generationConfig": form}
+
+
+def answered(said: str, *, is_error: bool = False) -> list[Any]:
+    """A call of `pay` that was answered with a text, as an error where the wire has a word."""
+    call = {"role": "model", "parts": [{"functionCall": {"name": "pay", "args": {}}}]}
+    response = {"error" if is_error else "output": said}
+    answer = {"functionResponse": {"name": "pay", "response": response}}
+    asked = {"role": "user", "parts": [{"text": "Go"}]}
+    return [asked, call, {"role": "user", "parts": [answer]}]
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -32,6 +32,8 @@ MARKERS: Final[tuple[str, ...]] = ()
 _ANSWER: Final = {"name": "answer", "description": "Give the final answer."}
 BESIDE_ANSWER: Final = {"verbosity": "low"}
 """Extras, in the field that asks for an answer where that holds several things."""
+HAS_ERRORS: Final = False
+"""Whether a result can be called an error."""
 HAS_STRICT: Final = True
 """Whether one tool or answer can be held to its schema."""
 EMPTY_IS_MISSING: Final = False
@@ -73,6 +75,14 @@ def answer_fields(strict: dict[str, Any], declared: dict[str, Any]) -> dict[str,
     """The fields that ask for an answer, with its schema in strict form or as it is declared."""
     form = {**_ANSWER, "schema": strict, "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
+
+
+def answered(said: str, *, is_error: bool = False) -> list[Any]:
+    """A call of `pay` that was answered with a text, as an error where the wire has a word."""
+    call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": "{}"}}
+    asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": said}
+    return [{"role": "user", "content": "Go"}, asked, result]
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -42,6 +42,8 @@ MARKERS: Final[tuple[str, ...]] = ()
 _ANSWER: Final = {"name": "answer", "description": "Give the final answer."}
 BESIDE_ANSWER: Final = {"text": {"verbosity": "low"}}
 """Extras, in the field that asks for an answer where that holds several things."""
+HAS_ERRORS: Final = False
+"""Whether a result can be called an error."""
 HAS_STRICT: Final = True
 """Whether one tool or answer can be held to its schema."""
 EMPTY_IS_MISSING: Final = False
@@ -82,6 +84,13 @@ def answer_fields(strict: dict[str, Any], declared: dict[str, Any]) -> dict[str,
     """The fields that ask for an answer, with its schema in strict form or as it is declared."""
     form = {"type": "json_schema", **_ANSWER, "schema": strict, "strict": True}
     return {"text": {"format": form}}
+
+
+def answered(said: str, *, is_error: bool = False) -> list[Any]:
+    """A call of `pay` that was answered with a text, as an error where the wire has a word."""
+    call = {"type": "function_call", "call_id": "c1", "name": "pay", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c1", "output": said}
+    return [{"role": "user", "content": "Go"}, call, output]
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:
