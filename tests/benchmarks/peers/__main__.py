@@ -40,9 +40,16 @@ def check(peer: Peer) -> None:
     given = peer.loop(SMALL, 10)
     if given != 1 + 2 * 10:
         raise AssertionError(f"{peer.DISTRIBUTION} gave the model {given} messages, not 21")
-    results = peer.at_once(SMALL, 1)
-    if results != [ANSWER] * CALLS:
-        raise AssertionError(f"{peer.DISTRIBUTION} gave the model {results[:9]}... for its calls")
+    for calls in CALLS:
+        results = peer.at_once(SMALL, calls, 1)
+        if results != [ANSWER] * calls:
+            told = f"{len(results)} results, {results[:9]}..."
+            raise AssertionError(f"{peer.DISTRIBUTION} gave the model {told} for {calls} calls")
+    if peer.SAVED is not None:
+        save, load = peer.SAVED
+        text = save(peer.history())
+        if save(load(text)) != text:
+            raise AssertionError(f"{peer.DISTRIBUTION} loads another conversation than it saved")
 
 
 def rows(peer: Peer, quick: bool) -> Iterator[tuple[str, Measured]]:
@@ -59,14 +66,33 @@ def rows(peer: Peer, quick: bool) -> Iterator[tuple[str, Measured]]:
     ):
         floor, call = partial(floors.call_async, text), partial(peer.call, text)
         yield name, paired(floor, call, times=times // few, rounds=rounds)
-    floor, at_once = partial(floors.round_async, [SMALL] * CALLS), partial(peer.at_once, SMALL)
-    yield "at once", paired(floor, at_once, times=10, rounds=rounds)
+    for calls in CALLS:
+        floor = partial(floors.round_async, [SMALL] * calls)
+        at_once = partial(peer.at_once, SMALL, calls)
+        yield f"{calls} at once", paired(floor, at_once, times=640 // calls or 1, rounds=rounds)
     floor, loop = partial(floors.loop, SMALL), partial(peer.loop, SMALL)
     for turns, rounds in ((SHORT, 3 if quick else 9), (LONG, 1 if quick else 5)):
         yield f"loop of {turns}", paired(floor, loop, times=turns, rounds=rounds)
     rounds = 3 if quick else 9
+    if peer.SAVED is not None:
+        save, load = peer.SAVED
+        text = save(peer.history())
+        floor, work = partial(floors.load, json.dumps(_body())), partial(_repeated, load, text)
+        yield "load", paired(floor, work, times=3, rounds=rounds)
     yield from requests(peer, rounds)
     yield from streams(peer, rounds)
+
+
+def _body() -> Any:
+    """Make the history of all peers as Chat Completions has it: the same floor for each."""
+    conversation = ours.conversation(SMALL, TURNS)
+    conversation.push_user("go on")
+    return openai_chat.encode_request(TurnRequest(items=conversation._request_items()))
+
+
+def _repeated(load: Callable[[str], object], text: str, times: int) -> None:
+    for _ in range(times):
+        load(text)
 
 
 def requests(peer: Peer, rounds: int) -> Iterator[tuple[str, Measured]]:
@@ -74,9 +100,7 @@ def requests(peer: Peer, rounds: int) -> Iterator[tuple[str, Measured]]:
     make = peer.MODELS.get("chat")
     if make is None:
         return
-    conversation = ours.conversation(SMALL, TURNS)
-    conversation.push_user("go on")
-    body = openai_chat.encode_request(TurnRequest(items=conversation._request_items()))
+    body = _body()
     with asked_of_chat() as asked, asyncio.Runner() as runner:
         model, history = make("http://127.0.0.1:1"), peer.history()
         offer, send = partial(peer.offer, model), partial(peer.send, model, history)

@@ -6,6 +6,7 @@ The models of the providers are distributions of their own, made by the same peo
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -18,6 +19,8 @@ from langchain_core.messages import (
     BaseMessage,
     HumanMessage,
     ToolMessage,
+    messages_from_dict,
+    messages_to_dict,
 )
 from langchain_core.output_parsers.openai_tools import parse_tool_call
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -27,7 +30,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from ...models.said import MODEL
-from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools, search
+from .work import HELLO, SMALL, TURNS, fresh_tool, named_tools, search
 
 DISTRIBUTION = "langchain-core"
 BESIDE = ("langchain-openai", "langchain-anthropic", "openai", "anthropic")
@@ -137,13 +140,13 @@ def loop(text: str, turns: int) -> int:
     return len(asyncio.run(_run(_Model(text=text, turns=turns), _in_order)))
 
 
-def at_once(text: str, times: int) -> list[str]:
+def at_once(text: str, calls: int, times: int) -> list[str]:
     """Run the calls of a turn by `gather`."""
 
     async def main() -> Sequence[BaseMessage]:
         given: Sequence[BaseMessage] = ()
         for _ in range(times):
-            given = await _run(_Model(text=text, turns=1, calls=CALLS), _all_at_once)
+            given = await _run(_Model(text=text, turns=1, calls=calls), _all_at_once)
         return given
 
     return [message.text for message in asyncio.run(main()) if isinstance(message, ToolMessage)]
@@ -180,6 +183,17 @@ def history() -> list[BaseMessage]:
         messages.append(AIMessage(content="", tool_calls=calls))
         messages.append(ToolMessage("3", tool_call_id=f"c{turn}", name="search"))
     return [*messages, AIMessage("done"), HumanMessage("go on")]
+
+
+def _saved(messages: list[BaseMessage]) -> str:
+    return json.dumps(messages_to_dict(messages))
+
+
+def _loaded(text: str) -> list[BaseMessage]:
+    return messages_from_dict(json.loads(text))
+
+
+SAVED = (_saved, _loaded)
 
 
 async def send(model: BaseChatModel, history: list[BaseMessage]) -> str:

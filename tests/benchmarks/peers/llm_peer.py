@@ -17,7 +17,7 @@ from llm.parts import Message, ToolCallPart, ToolResultPart
 from llm_anthropic import AsyncClaudeMessages
 
 from ...models.said import MODEL
-from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools, search
+from .work import HELLO, SMALL, TURNS, fresh_tool, named_tools, search
 
 DISTRIBUTION = "llm"
 BESIDE = ("llm-anthropic", "openai", "anthropic")
@@ -100,13 +100,13 @@ def loop(text: str, turns: int) -> int:
     return len(asyncio.run(_run(_Model(text, turns))))
 
 
-def at_once(text: str, times: int) -> list[str]:
+def at_once(text: str, calls: int, times: int) -> list[str]:
     """Run a chain, which runs the calls of a turn at once by itself."""
 
     async def main() -> list[Message]:
         given: list[Message] = []
         for _ in range(times):
-            given = await _run(_Model(text, 1, CALLS))
+            given = await _run(_Model(text, 1, calls))
         return given
 
     parts = [part for message in asyncio.run(main()) for part in message.parts]
@@ -146,6 +146,9 @@ def history() -> list[Message]:
         messages.append(llm.assistant(call))
         messages.append(llm.tool_message(ToolResultPart("search", "3", tool_call_id=f"c{turn}")))
     return [*messages, llm.assistant("done"), llm.user("go on")]
+
+
+SAVED = None  # conversations are kept as rows of a database
 
 
 async def send(model: Any, history: list[Message]) -> str:

@@ -17,6 +17,7 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
     Toolset,
+    Transcript,
     TurnRequest,
     tool_fn,
 )
@@ -26,7 +27,7 @@ from lutum_py.streaming import TextDelta, TurnFinished
 
 from ...models.said import MODEL
 from .. import ours
-from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools
+from .work import HELLO, SMALL, TURNS, fresh_tool, named_tools
 
 DISTRIBUTION = "lutum-py"
 BESIDE = ("openai", "anthropic")
@@ -68,8 +69,9 @@ def loop(text: str, turns: int) -> int:
 class _Model:
     """Ask for many calls, then answer."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, calls: int) -> None:
         self.text = text
+        self.calls = calls
         self.given: TurnRequest | None = None
 
     async def respond(self, request: TurnRequest) -> AssistantTurn:
@@ -80,13 +82,13 @@ class _Model:
         return AssistantTurn(
             tool_calls=[
                 ToolMetadata(id=f"c{number}", name="search", arguments=self.text)
-                for number in range(CALLS)
+                for number in range(self.calls)
             ]
         )
 
 
-async def _round(text: str) -> TurnRequest | None:
-    model, session = _Model(text), Session()
+async def _round(text: str, calls: int) -> TurnRequest | None:
+    model, session = _Model(text, calls), Session()
     session.push_user("go")
     while True:
         match await session.text_turn(model).tools(ours.Tools).collect():
@@ -98,13 +100,13 @@ async def _round(text: str) -> TurnRequest | None:
                 return model.given
 
 
-def at_once(text: str, times: int) -> list[str]:
+def at_once(text: str, calls: int, times: int) -> list[str]:
     """Run the plan of a round, with hooks, deadlines and an outcome for each call."""
 
     async def main() -> TurnRequest | None:
         given = None
         for _ in range(times):
-            given = await _round(text)
+            given = await _round(text, calls)
         return given
 
     given = asyncio.run(main())
@@ -140,6 +142,17 @@ def history() -> Session:
     session = ours.conversation(SMALL, TURNS)
     session.push_user("go on")
     return session
+
+
+def _saved(session: Session) -> str:
+    return session.transcript.dump_json()
+
+
+def _loaded(text: str) -> Session:
+    return Session(Transcript.load_json(text))
+
+
+SAVED = (_saved, _loaded)
 
 
 async def send(model: Any, history: Session) -> str:

@@ -29,7 +29,7 @@ from openai.types.responses import (
 )
 
 from ...models.said import MODEL
-from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools, search
+from .work import HELLO, SMALL, TURNS, fresh_tool, named_tools, search
 
 DISTRIBUTION = "openai-agents"
 BESIDE = ("openai",)
@@ -133,13 +133,13 @@ def loop(text: str, turns: int) -> int:
     return len(asyncio.run(_run(_Model(text, turns))))
 
 
-def at_once(text: str, times: int) -> list[str]:
+def at_once(text: str, calls: int, times: int) -> list[str]:
     """Run an agent, which runs the calls of a turn at once by itself."""
 
     async def main() -> list[Any]:
         given: list[Any] = []
         for _ in range(times):
-            given = await _run(_Model(text, 1, CALLS))
+            given = await _run(_Model(text, 1, calls))
         return given
 
     items = asyncio.run(main())
@@ -188,6 +188,9 @@ def history() -> list[Any]:
     items.append({"role": "assistant", "content": "done"})
     items.append({"role": "user", "content": "go on"})
     return items
+
+
+SAVED = None  # the items are plain data, which `json` loads alone
 
 
 async def send(model: Model, history: list[Any]) -> str:

@@ -8,6 +8,7 @@ from pydantic_ai import Agent, FunctionToolset, RunContext, Tool
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
@@ -26,7 +27,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage, RunUsage, UsageLimits
 
 from ...models.said import MODEL
-from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools, search
+from .work import HELLO, SMALL, TURNS, fresh_tool, named_tools, search
 
 # The slim distribution is the same code without logfire, and with those clients of providers that
 # are asked for, none of which its import loads.
@@ -116,13 +117,13 @@ def loop(text: str, turns: int) -> int:
     return len(asyncio.run(_run(text, turns)))
 
 
-def at_once(text: str, times: int) -> list[str]:
+def at_once(text: str, calls: int, times: int) -> list[str]:
     """Run an agent, which runs the calls of a turn at once by itself."""
 
     async def main() -> list[ModelMessage]:
         given: list[ModelMessage] = []
         for _ in range(times):
-            given = await _run(text, 1, CALLS)
+            given = await _run(text, 1, calls)
         return given
 
     results = asyncio.run(main())[-1].parts
@@ -148,6 +149,13 @@ def history() -> list[ModelMessage]:
     messages.append(ModelResponse([TextPart("done")]))
     messages.append(ModelRequest([UserPromptPart("go on")]))
     return messages
+
+
+def _saved(messages: list[ModelMessage]) -> str:
+    return ModelMessagesTypeAdapter.dump_json(messages).decode()
+
+
+SAVED = (_saved, ModelMessagesTypeAdapter.validate_json)
 
 
 async def send(model: Model, history: list[ModelMessage]) -> str:

@@ -34,8 +34,8 @@ LARGE: Final = json.dumps({"query": "x y " * 50_000, "max_results": 3})
 ANSWER: Final = "3"
 """What the model is told, whichever of the three was sent."""
 
-CALLS: Final = 64
-"""So many calls a model makes at once."""
+CALLS: Final = (64, 1000)
+"""So many calls a model makes at once, in one conversation and in another."""
 HELLO: Final = "Hello"
 """What a request says that has no history."""
 FEW, MANY = 10, 510
@@ -109,6 +109,10 @@ class Peer(Protocol):
     measured.
     """
 
+    SAVED: tuple[Callable[[Any], str], Callable[[str], Any]] | None
+    """Saves a conversation as JSON, and loads it; None where it is plain data, or has no such form.
+    """
+
     def declare(self, times: int) -> object:
         """Declare the tool from its function."""
 
@@ -125,8 +129,8 @@ class Peer(Protocol):
             How many messages the model was given at last: one and two for each call.
         """
 
-    def at_once(self, text: str, times: int) -> list[str]:
-        """Go through a conversation whose first turn has `CALLS` calls, which run at once.
+    def at_once(self, text: str, calls: int, times: int) -> list[str]:
+        """Go through a conversation whose first turn has so many calls, which run at once.
 
         Returns:
             The texts that the model was given for them at last.
