@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any
 
 from .._text.json import is_sequence, is_whole, shorten
-from .._transcript.assistant import AssistantTurn, ReasoningItem
+from .._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem, callers_of
 from .._transcript.place import digest_of_item
 from .._transcript.request import TranscriptItem
 from .._transcript.transcript import Transcript
@@ -159,13 +159,14 @@ class Cutting:
     ) -> tuple[Cut, ...]:
         """Drop rounds from a position on, as far as needed."""
         turns = self.ledger.turns
-        spans = [each for each in self.cuts if each.is_span]
+        spans = [(each.start, each.stop - 1) for each in self.cuts if each.is_span]
+        spans += programs_in(self.items)
         # Each place is the end of a round: the turns after `start`, then `stop`. One that lies
-        # inside an earlier span is no place, since a cut may not split another.
+        # inside an earlier span is no place, since a cut may not split another, nor a program.
         places = [
             place
             for place in (*turns[bisect_right(turns, start) : bisect_left(turns, stop)], stop)
-            if place > start and not any(each.start < place < each.stop for each in spans)
+            if place > start and not any(first < place <= last for first, last in spans)
         ]
         if not places:
             return self.cuts
@@ -232,7 +233,11 @@ class Cutting:
         if not 0 <= start < stop <= len(self.items):
             where = f"this transcript of {len(self.items)} items"
             raise self._no_span(span, f"is empty, or not in {where}")
+        programs = programs_in(self.items)
         for name, place in (("begins", start), ("ends", stop)):
+            if any(first < place <= last for first, last in programs):
+                why = f"{name} inside of a program: its turns go or stay together"
+                raise self._no_span(span, why, place)
             if is_inside(self.items, place):
                 why = f"{name} inside of a round: its turn and results go or stay together"
                 raise self._no_span(span, why, place)
@@ -257,7 +262,11 @@ class Cutting:
             return "No model turn is answered, so there is nothing to cut yet."
         if near is None:
             return f"It may begin at 0 or later, and end at {last} or earlier."
-        inside = [is_inside(self.items, place) for place in range(last + 1)]
+        programs = programs_in(self.items)
+        inside = [
+            is_inside(self.items, place) or any(at < place <= end for at, end in programs)
+            for place in range(last + 1)
+        ]
         before = next(place for place in range(min(near, last), -1, -1) if not inside[place])
         after = next((place for place in range(near, last + 1) if not inside[place]), before)
         both = f"{before}" if after == before else f"{before} and {after}"
@@ -319,6 +328,24 @@ class Cutting:
             and any(isinstance(each, ReasoningItem) for each in item.items)
             and self.front.is_changed_before(position) != other.front.is_changed_before(position)
         )
+
+
+def programs_in(items: Sequence[TranscriptItem]) -> list[tuple[int, int]]:
+    """Give the places of the first and the last turn of each program that a provider runs.
+
+    One that calls tools goes on through several turns, and no provider takes the later ones without
+    the turn in which it begins.
+    """
+    turns = [(at, item) for at, item in enumerate(items) if isinstance(item, AssistantTurn)]
+    ids = {caller for _, turn in turns for caller in callers_of(turn).values()}
+    places: dict[str, list[int]] = {id: [] for id in ids}
+    for at, turn in turns if ids else ():
+        ran = [each.payload for each in turn.items if isinstance(each, ServerToolItem)]
+        said = [each.get(key) for each in ran for key in ("call_id", "id", "tool_use_id")]
+        named = {*callers_of(turn).values(), *(each for each in said if isinstance(each, str))}
+        for id in ids & named:
+            places[id].append(at)
+    return [(found[0], found[-1]) for found in places.values()]
 
 
 def takes_in(cut: Cut, other: Cut) -> bool:

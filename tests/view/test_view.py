@@ -33,6 +33,7 @@ from lutum_py.errors import (
 from lutum_py.testing import ScriptedModel
 from lutum_py.window import MemoryResults, ResultCap, View, result_reader
 from tests.cases import over
+from tests.dialects.program_wires import ANTHROPIC, OPENAI, Wire
 from tests.round_tools import Shop
 
 PICTURE = Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png")
@@ -329,6 +330,36 @@ def test_what_would_change_nothing_leaves_the_view_as_it_is() -> None:
     summed = View().summarise(transcript, (2, 4), "They added.")
     assert summed.drop_rounds(transcript, older_than=1) is summed
     assert summed.summarise(transcript, (2, 4), "They added.") is summed
+
+
+@pytest.mark.parametrize("wire", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+def test_a_program_of_the_provider_goes_or_stays_whole(wire: Wire) -> None:
+    """It calls in several turns, the later of which no provider takes without the first."""
+    transcript = Transcript()
+    transcript.push(Message("user", "Go"))
+    for response in (wire.response("c1"), wire.response("c2", begins=False)):
+        turn = wire.dialect.decode(response)
+        (call,) = turn.tool_calls
+        result = ToolResult(id=call.id, name=call.name, arguments=call.arguments, result="1")
+        transcript.append_round(CommittedRound(turn, [result]))
+    assert View().drop_rounds(transcript, older_than=1).cuts == ()
+    transcript.append_turn(wire.dialect.decode(wire.done()))
+    for number in range(3):
+        transcript.append_round(committed(number))
+    assert View().drop_rounds(transcript, older_than=4).cuts == ()
+    cut = View().drop_rounds(transcript, older_than=2).cuts[0]
+    assert (cut.start, cut.stop) == (1, 8)
+    for span, words in (
+        ((1, 3), "ends inside"),
+        ((3, 8), "begins inside"),
+        ((1, 5), "ends inside"),
+    ):
+        with pytest.raises(ViewError, match=f"{words} of a program.*would do: (0|1) and 6"):
+            View().summarise(transcript, span, "It ran.")
+    whole = View().summarise(transcript, (1, 6), "It ran.")
+    said = wire.dialect.messages(whole.of(transcript))
+    assert wire.dialect.check(said) == []
+    assert wire.id not in str(said)
 
 
 def test_a_span_that_cannot_be_cut_is_told_where_it_could_be() -> None:
