@@ -151,3 +151,17 @@ def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, 
             f"{facts.name} cannot hold a text to the answer {definition.name!r}. Ask for it with "
             f"`by='tool'`, or mend its type: {error}"
         ) from error
+
+
+def described(definition: ToolDef, key: str, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+    """Describe a tool as most wires do, with its schema under a key of theirs.
+
+    Args:
+        definition: The tool.
+        key: Where the wire has the schema.
+        schema: The schema.
+        strict: Whether the tool is offered in strict mode, which is said only then.
+    """
+    about = {"description": definition.description} if definition.description else {}
+    told: dict[str, Any] = {"name": definition.name, **about, key: schema}
+    return {**told, "strict": True} if strict else told

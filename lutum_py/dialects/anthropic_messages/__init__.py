@@ -30,7 +30,7 @@ from .._blocks.rules import rules_of
 from .._dialect import Dialect, Draft
 from .._wire.body import add_extras
 from .._wire.native_search import always_offered, native_search_of, native_tools
-from .._wire.offered import callers_of
+from .._wire.offered import callers_of, described
 from ._decode import tidy, turn_of
 from ._encode import Rendering, called_from, is_manual
 from ._facts import FACTS, NAME
@@ -63,12 +63,7 @@ _MODES: Final = {"auto": "auto", "required": "any", "none": "none"}
 
 
 def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
-    tool: dict[str, Any] = {"name": definition.name}
-    if definition.description:
-        tool["description"] = definition.description
-    tool["input_schema"] = schema
-    if strict:
-        tool["strict"] = True
+    tool = described(definition, "input_schema", schema, strict)
     return tool | callers_of(definition, FACTS)
 
 

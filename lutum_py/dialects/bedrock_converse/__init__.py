@@ -33,6 +33,7 @@ from .._dialect import Dialect, Draft
 from .._wire.body import add_extras
 from .._wire.losses import Loss
 from .._wire.native_search import always_offered
+from .._wire.offered import described
 from ._binary import with_bytes
 from ._decode import tidy, turn_of
 from ._encode import Rendering
@@ -62,13 +63,7 @@ _JOINED: Final = ("inferenceConfig", "outputConfig", "toolConfig")
 
 
 def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
-    tool: dict[str, Any] = {"name": definition.name}
-    if definition.description:
-        tool["description"] = definition.description
-    tool["inputSchema"] = {"json": schema}
-    if strict:
-        tool["strict"] = True
-    return {"toolSpec": tool}
+    return {"toolSpec": described(definition, "inputSchema", {"json": schema}, strict)}
 
 
 def _choice(choice: ToolChoice) -> dict[str, Any]:

@@ -23,12 +23,7 @@ MEDIA: Final[Mapping[str, MediaType]] = {kind: media for media, kind in _KINDS.i
 
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
-    "image": {
-        "png": "image/png",
-        "jpeg": "image/jpeg",
-        "gif": "image/gif",
-        "webp": "image/webp",
-    },
+    "image": {form: f"image/{form}" for form in ("png", "jpeg", "gif", "webp")},
     "document": {
         "pdf": "application/pdf",
         "csv": "text/csv",
@@ -41,23 +36,16 @@ FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
         "txt": "text/plain",
     },
     "video": {
-        "mp4": "video/mp4",
-        "webm": "video/webm",
+        **{form: f"video/{form}" for form in ("mp4", "webm", "mpeg")},
         "mov": "video/quicktime",
         "mkv": "video/x-matroska",
         "flv": "video/x-flv",
-        "mpeg": "video/mpeg",
         "wmv": "video/x-ms-wmv",
         "three_gp": "video/3gpp",
     },
     "audio": {
+        **{form: f"audio/{form}" for form in ("wav", "flac", "ogg", "aac", "opus", "webm")},
         "mp3": "audio/mpeg",
-        "wav": "audio/wav",
-        "flac": "audio/flac",
-        "ogg": "audio/ogg",
-        "aac": "audio/aac",
-        "opus": "audio/opus",
-        "webm": "audio/webm",
         "m4a": "audio/mp4",
     },
 }

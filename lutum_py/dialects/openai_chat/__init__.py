@@ -22,6 +22,7 @@ from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
 from .._dialect import Dialect, Draft
 from .._wire.body import openai_body
+from .._wire.offered import described
 from ._decode import tidy, turn_of
 from ._encode import Rendering
 from ._facts import FACTS, NAME
@@ -47,13 +48,7 @@ __all__ = [
 
 
 def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
-    function: dict[str, Any] = {"name": definition.name}
-    if definition.description:
-        function["description"] = definition.description
-    function["parameters"] = schema
-    if strict:
-        function["strict"] = True
-    return {"type": "function", "function": function}
+    return {"type": "function", "function": described(definition, "parameters", schema, strict)}
 
 
 def _choice(choice: ToolChoice) -> str | dict[str, Any]:
