@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from .. import __version__
-from ..dialects import DIALECTS
+from ..dialects import DIALECTS, Change, Violation
 from ..errors import HistoryError, LutumError, MissingExtraError
 from ._atomic_write import write_file
 from ._conversation_file import conversation_of, read_conversation, reading
@@ -44,7 +45,6 @@ from ._show import new_page, page_of, screen_of, shown_file, shown_stored
 from ._stored import read_stored
 from ._tool_report import report_on
 from ._tool_view import view_of
-from ._violation_view import tell_repair, violation_lines
 
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,
@@ -118,6 +118,32 @@ def _dialect(name: str) -> str:
 
 def _dialect_option(about: str, *names: str) -> Any:
     return typer.Option(*names, metavar="DIALECT", parser=_dialect, help=about)
+
+
+def _violation_lines(violation: Violation) -> list[Text]:
+    """Show where a violation is, what is wrong and what mends it."""
+    return [
+        text(""),
+        text(f"{violation.position}  {violation.rule}", "bold"),
+        text(f"  problem: {violation.problem}"),
+        text(f"  remedy:  {violation.remedy}"),
+    ]
+
+
+def _tell_repair(
+    name: str, changes: list[Change], left: list[Violation], written: str | None
+) -> None:
+    """Say on standard error what a repair changed, and what it left."""
+    count = counted(len(changes), "change") if changes else "nothing to repair"
+    complain(text(f"{name}: {count}" if changes or not left else f"{name}: nothing was repaired"))
+    for change in changes:
+        complain(text(f"  {change.position}: {change.what} ({change.rule})"))
+    if written is not None:
+        complain(text(f"Written to `{written}`."))
+    if left:
+        complain(text(f"Not repaired: {counted(len(left), 'violation')}"))
+        for violation in left:
+            complain(*_violation_lines(violation))
 
 
 _MAY_TELL = "May be left out where the content tells."
@@ -212,7 +238,7 @@ def check(
         count = counted(len(violations), "violation") if violations else "clean"
         render(
             text(f"{conversation.name} ({conversation.what}): {count}", "bold"),
-            *(line for violation in violations for line in violation_lines(violation)),
+            *(line for violation in violations for line in _violation_lines(violation)),
         )
     raise typer.Exit(1 if violations else 0)
 
@@ -258,7 +284,7 @@ def repair(
     if as_json:
         write_json(sys.stderr, report)
     else:
-        tell_repair(f"{conversation.name} ({conversation.what})", changes, left, written)
+        _tell_repair(f"{conversation.name} ({conversation.what})", changes, left, written)
     raise typer.Exit(1 if left else 0)
 
 
@@ -341,7 +367,7 @@ def convert(
     except HistoryError as error:
         complain(
             text(f"{conversation.name} ({conversation.what}) would be refused. Repair it first:"),
-            *(line for violation in error.violations for line in violation_lines(violation)),
+            *(line for violation in error.violations for line in _violation_lines(violation)),
         )
         raise typer.Exit(1) from error
     with reading(conversation.name):
