@@ -55,6 +55,12 @@ def test_five_hundred_kills_of_loops_that_hold(part: int, where: str, tmp_path: 
     assert killed("hold_kills", where, tmp_path, 50, SEED + part)["kills"] >= 50
 
 
+@pytest.mark.parametrize("part", range(10))
+def test_a_thousand_kills_while_calls_ask_for_others(part: int, where: str, tmp_path: Path) -> None:
+    """However often workers are killed, at up to three calls deep, nothing is doubled or lost."""
+    assert killed("inner_kills", where, tmp_path, 100, SEED + part)["kills"] >= 100
+
+
 @pytest.mark.parametrize("part", range(5))
 def test_the_order_is_held_in_each_of_five_hundred_kills(
     part: int, where: str, tmp_path: Path

@@ -18,11 +18,11 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, ClassVar, Final, NoReturn
 from uuid import uuid4
 
 from lutum_py import (
@@ -53,10 +53,13 @@ class Bank:
     """Books that no transaction of the store covers."""
 
     def __init__(self, path: Path) -> None:
-        self._books = sqlite3.connect(path, isolation_level=None, timeout=60)
+        self._books = sqlite3.connect(
+            path, isolation_level=None, timeout=60, check_same_thread=False
+        )
         self._books.executescript(
             """
             PRAGMA synchronous = OFF;
+            PRAGMA journal_mode = WAL; -- whoever looks need not wait for one that was paused
             CREATE TABLE IF NOT EXISTS payments (key TEXT UNIQUE, call TEXT, cents INTEGER);
             CREATE TABLE IF NOT EXISTS approvals (call TEXT, cents INTEGER);
             """
@@ -212,9 +215,26 @@ def approve(store: Store, bank: Bank, random: Random) -> bool:
 # Processes, and what befalls them.
 
 
+Step = Callable[[Store, Bank, Random], bool]
+
+
 @dataclass
 class Run:
     """One run of the driver."""
+
+    steps: ClassVar[Mapping[str, tuple[int, Step]]] = {
+        "worker": (3, work),
+        "approver": (2, approve),
+    }
+    """What each role does again and again, and how many there are of it."""
+    makes: ClassVar[Callable[[Store, Random], None]] = produce
+    bank: ClassVar[type[Bank]] = Bank
+    file: ClassVar[str] = __file__
+    """At the lines of which a process may kill itself."""
+    lines: ClassVar[int] = 3_000
+    """How many lines it goes then, at most."""
+    often: ClassVar[float] = 0.25
+    """How often another one is killed from outside, of each look at them."""
 
     where: str
     folder: Path
@@ -241,16 +261,16 @@ class Run:
     def child(self, role: str, lines: int | None, random: Random) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if lines is not None:
-            die_after(lines, __file__)
-        bank = Bank(self.folder / "bank.db")
-        step = {"worker": work, "approver": approve}[role]
+            die_after(lines, self.file)
+        bank = self.bank(self.folder / "bank.db")
+        _, step = self.steps[role]
         with open_store(self.where, key=KEY) as store, others(self.where) as rows:
             while True:
                 is_last = (self.folder / "last").exists()
                 try:
                     has_room = not is_last and len(self.open_ones(rows)) < OPEN
                     if role == "worker" and has_room:
-                        produce(store, random)
+                        type(self).makes(store, random)
                     done = step(store, bank, random)
                 except (StaleError, ResumeError):
                     self.tell("stale")
@@ -291,20 +311,20 @@ class Run:
 
     def disturb(self, kills: int) -> None:
         """Keep three workers and two approvers going until that many were killed."""
-        bank = Bank(self.folder / "bank.db")
+        bank = self.bank(self.folder / "bank.db")
         while self.told["kills"] < kills or len(bank.rows("payments")) < kills // 3:
             self.reap()
             roles = Counter(self.alive.values())
-            for role, wanted in (("worker", 3), ("approver", 2)):
+            for role, (wanted, _) in self.steps.items():
                 for _ in range(wanted - roles[role]):
                     by_itself = self.random.random() < 0.7
-                    self.fork(role, self.random.randint(1, 3_000) if by_itself else None)
+                    self.fork(role, self.random.randint(1, self.lines) if by_itself else None)
             clock = time.monotonic()
             for pid, until in list(self.paused.items()):
                 if until < clock:
                     del self.paused[pid]
                     self.send(pid, signal.SIGCONT)
-            if self.random.random() < 0.25:
+            if self.random.random() < self.often:
                 self.send(self.random.choice(list(self.alive)), signal.SIGKILL)
             if self.random.random() < 0.15 and len(self.paused) < 2:
                 pid = self.random.choice(list(self.alive))
@@ -321,7 +341,7 @@ class Run:
         while self.alive:
             self.reap()
             time.sleep(0.01)
-        for role in ("worker", "approver"):
+        for role in self.steps:
             self.fork(role, None)
         end = time.monotonic() + seconds
         while self.alive and time.monotonic() < end:
@@ -409,9 +429,9 @@ def die_after(lines: int, file: str) -> None:
     sys.settrace(trace)
 
 
-def main(where: str, folder: str, kills: str, seed: str) -> NoReturn:
-    run = Run(where, Path(folder), Random(seed))
-    Bank(run.folder / "bank.db")
+def main(where: str, folder: str, kills: str, seed: str, *, of: type[Run] = Run) -> NoReturn:
+    run = of(where, Path(folder), Random(seed))
+    run.bank(run.folder / "bank.db")
     begun = time.monotonic()
     try:
         run.disturb(int(kills))

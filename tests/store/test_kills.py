@@ -53,6 +53,19 @@ def test_what_is_killed_or_paused_pays_once_what_was_approved(
 
 
 @pytest.mark.slow
+def test_what_calls_ask_for_is_done_once_and_no_model_is_asked_again(
+    where: str, tmp_path: Path
+) -> None:
+    """However workers are killed, at up to three calls deep: each call within another is made once
+    or in doubt, none is lost, each is told as it ended, and no model is asked for a turn again that
+    is on record.
+    """
+    told = killed("inner_kills", where, tmp_path, 15, 1)
+    assert told["kills"] >= 15
+    assert told["at depth 2"] > 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "least"), [((12, 3), 12), (("sweep", 31, 173), 12)])
 def test_a_loop_that_is_killed_goes_on_from_its_last_save(
     where: str, tmp_path: Path, options: tuple[object, ...], least: int
