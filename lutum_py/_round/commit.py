@@ -222,13 +222,16 @@ def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
     not_asked = _not_asked(calls, {call_id: call})
     owed = [hook for key, hook, of in not_asked if of is call and key not in later]
     if owed or calls._owes_after:
-        asked = f"`{owed[0].name}` was" if owed else "of the hook set that decided were"
+        who = f"After-hook `{owed[0].name}` was" if owed else _OF_BEFORE
         raise MisuseError(
-            f"After-hook {asked} not asked about the result of call {call_id!r} of tool "
+            f"{who} not asked about the result of call {call_id!r} of tool "
             f"`{call.name}`, and call {calls._state._inner[call_id].asked_by!r}, which asked for "
             "it, would see it. Write `(result,) = await plan.apply_after_hooks(hooks, [result])` "
             "before `plan.record(result)`, or let `await run(plan, hooks=hooks)` do both."
         )
+
+
+_OF_BEFORE = "The after-hooks of the hook set that decided before the plan was saved were"
 
 
 def owes_after_hooks(calls: SortedCalls) -> bool:

@@ -83,6 +83,27 @@ class _Story:
     version: str = monty.__version__
 
 
+def _story_in(kept: str, rounds: int) -> _Story:
+    """Read what was kept of a program that asked so often.
+
+    Raises:
+        ProgramChanged: It is damaged.
+    """
+    try:
+        story = _Story(**json.loads(kept))
+        datetime.fromisoformat(story.at)
+        is_whole = [type(each) for each in story.asked] == [str] * rounds
+    except (ValueError, TypeError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        raise ProgramChanged(
+            "What was kept of the program while it waited is damaged, so it cannot go on, and "
+            "nothing was run. What its calls came to is done. Write a program that goes on from "
+            "there."
+        )
+    return story
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """A program, before it runs.
@@ -123,8 +144,8 @@ class Program:
             kept, interpreter = state, b""
         else:
             told, _, interpreter = state.partition(b"\n")
-            kept = told.decode()
-        story = _Story(**json.loads(kept))
+            kept = told.decode(errors="replace")
+        story = _story_in(kept, len(rounds))
         # Bytes of another version may not be read. Then the program is run again, as if none had
         # been kept.
         if interpreter and story.version == monty.__version__:

@@ -102,8 +102,9 @@ def program_tool(
         if inner is None:
             step = program.begin()
         else:
-            assert inner.state is not None
-            step = program.go_on(inner.state, [list(map(_answer, each)) for each in inner.rounds])
+            step = program.go_on(
+                inner.state or "", [list(map(_answer, each)) for each in inner.rounds]
+            )
         if isinstance(step, Asks):
             ctx.ask(step.calls, state=step.state)
         made: ProgramResult = {"output": step.output}

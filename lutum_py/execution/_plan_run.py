@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall, Hooks
-from .._call.line import said_of
+from .._call.line import end_of, said_of
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._call.steps import Steps
 from .._round.commit import check_shown
@@ -23,6 +23,7 @@ from .._round.rows import Outer, row_of_call
 from .._round.sorted_calls import CallRowState, outer_of
 from .._schema.touch import meet
 from .._text.json import shorten
+from .._transcript.result import ToolResult
 from ..errors import MisuseError
 from ._outcome import Outcome, after_doubt, is_in_doubt
 
@@ -92,11 +93,20 @@ class PlanRun:
         if self.plan._state._inner:
             if self.hooks is not None:
                 yield from settle_within(self.plan, self.hooks, self.on_event)
+                yield from self._show_again()
             self.ready = self._ready()
             for call in self.ready:
                 check_shown(self.plan, call.id, self.hooks)  # before it is run, and its result lost
         else:
             self.ready = []
+
+    def _show_again(self) -> Steps[None]:
+        """Show what calls within others came to while an after-hook raised, or was cut off."""
+        for call in self.plan.pending:
+            end = end_of(call._line) if call.id in self.plan._state._inner else None
+            if end is not None and isinstance(end.detail, ToolResult):
+                outcome = yield from self.shown(call, end.detail)
+                self.take(call, [outcome])
 
     def shown(self, call: AnyToolCall, outcome: Outcome) -> Steps[Outcome]:
         """Show the result of a call within another to after-hooks, before that one sees it."""

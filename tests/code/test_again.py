@@ -110,3 +110,27 @@ def test_it_may_go_another_way_behind_what_it_had_asked_for() -> None:
     _, state = stepped(CODE, "replay")
     calls, _ = stepped("await add(1)\nawait echo(5)", "replay", Inner(state, came_to(7)))
     assert calls == [("echo", {"value": 5})]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        "",
+        "[" * 100_000,
+        "{}",
+        '{"at": 5, "asked": ["x"]}',
+        '{"at": "now", "asked": ["x"]}',
+        '{"at": "2026-01-01T00:00:00+00:00", "asked": []}',
+        '{"at": "2026-01-01T00:00:00+00:00", "asked": [1]}',
+        '{"at": "2026-01-01T00:00:00+00:00", "asked": 1}',
+        '{"at": "2026-01-01T00:00:00+00:00", "asked": ["x"], "more": 1}',
+        b"\xff\nno interpreter",
+    ],
+    ids=repr,
+)
+def test_a_state_that_is_damaged_is_said_in_plain_words(state: Any) -> None:
+    """Nothing of it is run, and no name of ours is told."""
+    with pytest.raises(ProgramChanged, match="is damaged") as caught:
+        stepped(CODE, "replay", Inner(state, came_to(7)))
+    assert "_" not in str(caught.value).replace("program_changed", "")

@@ -300,6 +300,28 @@ def test_what_a_call_came_to_is_told_though_an_after_hook_came_to_no_end(how: st
     asyncio.run(main())
 
 
+@over("is_sync", [False, True])
+def test_a_later_run_shows_what_a_hook_that_raised_did_not_see(is_sync: bool) -> None:
+    """The tool is not run again, and the asking call goes on from the result."""
+    hooks, seen = Desk.HookSet(), list[ToolResult]()
+
+    @hooks.after(Desk.note)
+    def shown(call: AnyToolCall, result: ToolResult) -> None:
+        seen.append(result)
+        if len(seen) == 1:
+            raise ValueError("not today")
+
+    plan = opened(asks([("note", {"text": "a"})]))
+    with pytest.raises(HookError):
+        ran(plan, is_sync=is_sync, hooks=hooks)
+    assert states(plan) == {"c1": "asking", "c1/1": "pending"}
+    assert ran(plan, is_sync=is_sync) == []
+    events = ran(plan, is_sync=is_sync, hooks=hooks)
+    assert events == [("ended", "c1/1"), ("goes_on", "c1"), ("ended", "c1")]
+    assert seen[0] is seen[1]
+    plan.discard()
+
+
 def test_tools_are_as_declared() -> None:
     """The tool that asks is idempotent: its effects are its calls."""
     assert Desk.steps.definition.idempotent
