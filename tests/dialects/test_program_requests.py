@@ -231,6 +231,21 @@ def test_results_for_a_program_stand_alone() -> None:
     assert cut == body["messages"][:3]
 
 
+def test_a_turn_that_is_left_out_parts_nothing() -> None:
+    """Where the turn between goes, what the user said behind it stands beside the results."""
+    messages = body_of(ANTHROPIC, begun(ANTHROPIC))["messages"]
+    stray = {"type": "tool_result", "tool_use_id": "c9", "content": "1"}
+    said = [
+        {"role": "assistant", "content": [stray]},
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "And hurry."},
+    ]
+    mended, changes = anthropic_messages.repair([*messages, *said])
+    assert mended == [*messages, said[1]]
+    assert [change.rule for change in changes] == ["orphan_result", "result_not_alone"]
+    assert anthropic_messages.check(mended) == []
+
+
 def test_a_result_says_who_called() -> None:
     """An output without the caller of its call, or with another, is found and gets it."""
     body = body_of(OPENAI, begun(OPENAI))

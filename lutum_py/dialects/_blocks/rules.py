@@ -9,7 +9,6 @@ keeps the outcome.
 
 from __future__ import annotations
 
-from collections import deque
 from functools import partial
 from typing import Any
 
@@ -99,7 +98,6 @@ def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
     remedy = "Send exactly one result for each call, with the call's id"
     gone = mending.drop_unpaired(pairing, [block.position for block, _ in results], remedy)
     dropped = {results[number][0] for number in gone}
-    alone = {block.group + 1 for block, call in calls if form.is_of_program(call)}
     touched: set[int] = set()
     answers: dict[int, list[tuple[Block, Block]]] = {}
     for number, (block, call) in enumerate(calls):
@@ -114,7 +112,7 @@ def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
         if note_places(group, answered, "result", mending):
             touched.add(group)
         _distinct_ids(answered, form, mending)
-    _write(spoken, answers, touched, dropped, alone, form, mending)
+    _write(spoken, answers, touched, dropped, form, mending)
     _begin(form, mending)
 
 
@@ -170,52 +168,39 @@ def _give_id(
     call[form.call_id] = result[form.answers] = made
 
 
-def _beside_results(spoken: list[Spoken[Block]], alone: set[int], mending: Mending) -> list[Block]:
-    """Give what stands beside results that are to stand alone."""
-    found = [
-        block
-        for said in spoken
-        for block in said.pieces
-        if said.role == "user" and said.group in alone and not block.is_result
-    ]
-    for block in found:
-        mending.note(
-            block.position,
-            "result_not_alone",
-            "it stands beside results for a program that the provider runs",
-            "Send these results alone, and say the rest behind the next turn",
-            "put it behind the next turn, or left it out where there is none",
-        )
-    return found
-
-
 def _write(
     spoken: list[Spoken[Block]],
     answers: dict[int, list[tuple[Block, Block]]],
     touched: set[int],
     dropped: set[Block],
-    alone: set[int],
     form: BlockForm,
     mending: Mending,
 ) -> None:
     """Write the messages; results of a turn with a breach go to the head of the turn after it."""
     moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
-    late = deque(_beside_results(spoken, alone, mending))
-    moved.update(late)
     # Results of a mended turn wait here until its last message is written. They then stand at the
     # head of the user's next message, or make one where the user says nothing.
     waiting: list[Block] = []
+    # What stands beside results that go out alone waits here, until the user may say it.
+    late: list[Block] = []
+    is_alone, last = False, ""
     for said, following in zip(spoken, _following(spoken), strict=True):
         kept = [block for block in said.pieces if block not in moved]
         if said.role == "user":
             kept = waiting + kept
             waiting = []
-            # Behind the results, if there are any; what follows these alone waits on.
-            at = sum(block.is_result for block in kept)
-            while late and late[0].group < said.group and said.group not in alone:
-                kept.insert(at, late.popleft())
-                at += 1
+            results = [block for block in kept if block.is_result]
+            rest = kept[len(results) :]
+            if is_alone:
+                _note_beside(rest, mending)
+                late, kept = late + rest, results
+            elif late:
+                late, kept = [], results + late + rest
+        elif said.role == "assistant" and kept:
+            calls = [block.call for block in kept if block.call is not None]
+            is_alone = (is_alone and last == said.role) or any(map(form.is_of_program, calls))
         if kept:
+            last = last if said.role == "system" else said.role
             _say(_with_blocks(said, kept, form), said.index, form, mending)
         if said.role == "assistant" and (following is None or following.group != said.group):
             if said.group in touched:
@@ -224,6 +209,18 @@ def _write(
                 content = [result.value for result in waiting]
                 mending.items.append({"role": "user", "content": content})
                 waiting = []
+
+
+def _note_beside(rest: list[Block], mending: Mending) -> None:
+    """Note what stands beside results that are to stand alone."""
+    for block in rest:
+        mending.note(
+            block.position,
+            "result_not_alone",
+            "it stands beside results for a program that the provider runs",
+            "Send these results alone, and say the rest behind the next turn",
+            "put it behind the next turn, or left it out where there is none",
+        )
 
 
 def _say(message: dict[str, Any], index: int, form: BlockForm, mending: Mending) -> None:
