@@ -417,7 +417,7 @@ def _check_names(toolset: str, by_name: Mapping[str, Selector[Any, Any]]) -> Non
         if is_plain(name):
             continue
         place = f"Toolset `{toolset}`: the name {shorten(name)} of {'.'.join(selector.path)}"
-        if not name.strip() or _UNSENDABLE.search(name):
+        if not name.strip() or re.search(_UNSENDABLE, name):
             raise ToolDefinitionError(
                 f"{place} is empty, or holds a control or half of a surrogate pair. Give the tool "
                 "another, as in `@tool_fn(name=...)`."
@@ -431,7 +431,7 @@ def _check_names(toolset: str, by_name: Mapping[str, Selector[Any, Any]]) -> Non
             )
 
 
-_UNSENDABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNSENDABLE: Final = "[\x00-\x1f\x7f-\x9f\ud800-\udfff]"  # compiled when a name is odd
 
 
 def _reduce(toolset: ToolsetMeta) -> Any:

@@ -6,7 +6,6 @@ reference leads to a place in the same document, or nowhere.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin
@@ -60,7 +59,7 @@ _SAME_VALUE: Final = frozenset({*UNIONS, "allOf", "not", "if", "then", "else", "
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _MARKS: Final = {"$dynamicRef": "$dynamicAnchor", "$recursiveRef": "$recursiveAnchor"}
 """Keywords of references that mean another place, by the way there, and what marks the places."""
-_OLD: Final = re.compile(r"json-schema\.org/draft-0[3-7]/")
+_OLD: Final = tuple(f"json-schema.org/draft-0{number}/" for number in (3, 4, 5, 6, 7))
 _MOST: Final = 5_000
 """So many schemas may be held against one value: more is no schema that somebody wrote by hand."""
 _DEEPEST: Final = 50
@@ -396,7 +395,7 @@ def checkable(root: Any) -> Any:
 def is_old(root: Any) -> bool:
     """Whether a schema is of a draft before 2019, in which a reference hides what is beside it."""
     named = root.get("$schema") if is_object(root) else None
-    return isinstance(named, str) and _OLD.search(named) is not None
+    return isinstance(named, str) and any(draft in named for draft in _OLD)
 
 
 @dataclass(frozen=True, slots=True)

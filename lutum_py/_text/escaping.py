@@ -15,12 +15,15 @@ LINES: Final = "\n\t"
 """What `visible` is to keep where text of several lines is expected."""
 
 _UNUSUAL: Final = re.compile(r"[^ -~]")
-_UNSEEN: Final = re.compile(
+_UNSEEN: Final = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""What Unicode calls `Default_Ignorable_Code_Point`, assigned or not: no font shows any of it."""
+"""What Unicode calls `Default_Ignorable_Code_Point`, assigned or not: no font shows any of it.
+
+A pattern that `re` compiles when it is first asked for, which takes longer than most imports here.
+"""
 _SPACES: Final = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _LONGEST: Final = 80
 """How many characters of a name are shown."""
@@ -46,12 +49,12 @@ def visible(text: str, kept: str = "") -> str:
 
 
 def _is_seen(text: str) -> bool:
-    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
+    return text.isprintable() and (text.isascii() or re.search(_UNSEEN, text) is None)
 
 
 def is_unseen(char: str) -> bool:
     """Whether a character is shown by nothing: Unicode says that it is to be ignored."""
-    return _UNSEEN.match(char) is not None
+    return re.match(_UNSEEN, char) is not None
 
 
 def without_unseen(text: str) -> str:
@@ -60,7 +63,7 @@ def without_unseen(text: str) -> str:
     >>> without_unseen("pay" + chr(0x200B) + "pal")
     'paypal'
     """
-    return _UNSEEN.sub("", text)
+    return re.sub(_UNSEEN, "", text)
 
 
 def _shown(char: str, kept: str) -> str:
