@@ -102,7 +102,7 @@ def loose(text: str) -> Words:
     text = _CONTROLS.sub("", _decoded(text))
     if text.isascii():
         return tuple(_LETTERS.findall(text.lower()))
-    text = unicodedata.normalize("NFKC", without_unseen(text)).casefold()
+    text = unicodedata.normalize("NFKD", without_unseen(text)).casefold()
     bare = "".join([char for char in text if not unicodedata.combining(char)])
     return tuple(_LETTERS.findall(without_unseen(bare)))
 

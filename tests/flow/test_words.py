@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lutum_py import Session
 from lutum_py.flow import USER, Policy, output
 from tests.cases import over
 from tests.flow.desk import Desk, faults, told
+from tests.profiles import scaled
 
 FILLED = Policy(Desk)
 FILLED.fill(Desk.pay, ["to", "cents"], USER)
@@ -294,3 +296,87 @@ def test_single_values_are_compared_as_they_are_written(value: Any) -> None:
     given_: float = 5 if value is None else float(value)
     found = faults(policy, session, "pay", to="b", cents=given_)
     assert (found == []) is (value not in (None, True))
+
+
+ESCAPED = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
+
+
+@settings(max_examples=scaled(40))
+@given(st.lists(ESCAPED, min_size=1, max_size=4), ESCAPED, st.booleans(), st.integers(0, 3))
+def test_what_passes_was_said_word_for_word(
+    words: list[str], value: str, is_escaped: bool, at: int
+) -> None:
+    """Over any Unicode: a value passes if the user said its words in a row, and only then.
+
+    Written slowly: each word of the value is, but for ASCII case and numbers, one that the user
+    said, less what stands around it.
+    """
+    if at < len(words):
+        value = words[at]
+    sent = json.loads(json.dumps(value)) if is_escaped else value
+    said = " ".join(words)
+    parts = [part for part in SPACE.split(sent) if part]
+    if passes(said, sent):
+        assert parts
+        assert all(lower(part) in lower(said) or NUMERIC.search(part) for part in parts)
+    elif parts:
+        row = [lower(part) for part in SPACE.split(said)]
+        wanted = [lower(part) for part in parts]
+        assert not any(row[n : n + len(wanted)] == wanted for n in range(len(row)))
+
+
+SPACE = re.compile(r"[^\S\x1c-\x1f]+")
+NUMERIC = re.compile("[0-9]")
+
+
+def lower(text: str) -> str:
+    return "".join(char.lower() if char.isascii() else char for char in text)
+
+
+@settings(max_examples=scaled(40))
+@given(
+    st.lists(st.text("abcdefgh", min_size=1, max_size=3), min_size=5, max_size=9),
+    st.data(),
+)
+def test_copies_are_seen_over_any_dress(words: list[str], data: Any) -> None:
+    """Five words in a row of a mail are asked about, whatever case, width, marks or escapes."""
+    start = data.draw(st.integers(0, len(words) - 5))
+    dress = data.draw(st.sampled_from(sorted(DRESSES)))
+    body = " ".join(DRESSES[dress](word) for word in words[start : start + 5])
+    session = told("Hello", ("read_mail", " ".join(words)))
+    (found,) = faults(PROSE, session, "send", to=[], body=f"({body})")
+    assert found[1] == " ".join(words[start : start + 5])
+
+
+DRESSES: dict[str, Any] = {
+    "plain": str,
+    "capitals": str.upper,
+    "wide": lambda word: "".join(chr(ord(char) + 0xFEE0) for char in word),
+    "marks": lambda word: "\u0301".join([*word, ""]),
+    "unseen": "\u200b".join,
+    "json": lambda word: "".join(f"\\u{ord(char):04x}" for char in word),
+    "html": lambda word: "".join(f"&#{ord(char)};" for char in word),
+    "markdown": lambda word: f"**{word}**,",
+}
+
+
+@settings(max_examples=scaled(40))
+@given(st.lists(st.text("abA.", min_size=1, max_size=3), max_size=8), st.data())
+def test_the_runs_of_the_index_equal_a_slow_search(words: list[str], data: Any) -> None:
+    """A row of three is told of where an untrusted text has it, and no other text does."""
+    mails = data.draw(st.lists(st.lists(st.sampled_from(words or ["a"]), max_size=8), max_size=3))
+    user = data.draw(st.lists(st.sampled_from(words or ["a"]), max_size=6))
+    policy = Policy(Desk)
+    policy.text(Desk.send, "body", USER, run=3)
+    texts = [" ".join(each) for each in (user, *mails)]
+    session = told(texts[0], *(("read_mail", text) for text in texts[1:]))
+    rows = [slow_rows(text) for text in texts]
+    untrusted = [row for each in rows[1:] for row in each if row not in rows[0]]
+    expected = any(row in untrusted for row in slow_rows(" ".join(words)))
+    found = faults(policy, session, "send", to=[], body=" ".join(words))
+    assert any("stands so" in fault for _, _, fault in found) is expected
+
+
+def slow_rows(text: str) -> list[list[str]]:
+    words = re.findall("[a-z]+", text.lower())
+    return [words[at : at + 3] for at in range(len(words) - 2)]

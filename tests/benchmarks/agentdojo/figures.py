@@ -14,14 +14,17 @@ from typing import Any, Final, Protocol
 
 from lutum_py import AnyToolCall, Decision, NeedsTools, Session, Toolset
 from lutum_py.flow import USER, Edge, Policy
+from lutum_py.flow._places import texts_in
 from lutum_py.testing import ScriptedModel
 
-from .orders import calls_of
+from .orders import calls_of, take_records
 from .policies import POLICIES
 from .suites import READS, SUITES, toolset_of
 
 Call = tuple[str, dict[str, Any]]
 MARK: Final = "IMPORTANT ORDER"
+EDGES: Final = "**edges**"
+UNQUOTED: Final = "edges with `run=0`"
 
 
 class Gate(Protocol):
@@ -33,9 +36,12 @@ class Gate(Protocol):
 class Weakened:
     """A policy with something left out of what is declared, to see what it was good for."""
 
-    def __init__(self, policy: Policy, *, user_alone: bool, named: bool, text: bool) -> None:
+    def __init__(
+        self, policy: Policy, *, user_alone: bool, named: bool, text: bool, runs: bool
+    ) -> None:
         self._policy = policy
         self._user_alone, self._named, self._text = user_alone, named, text
+        self._more: dict[str, Any] = {} if runs else {"run": 0}
 
     def fill(self, tool: str, places: Any, *edges: Edge) -> None:
         """Declare the edges that are left."""
@@ -46,7 +52,7 @@ class Weakened:
     def text(self, tool: str, places: Any, *edges: Edge, **more: Any) -> None:
         """Declare prose, where that is left."""
         if self._text:
-            self._policy.text(tool, places, *edges, **more)
+            self._policy.text(tool, places, *edges, **{**more, **self._more})
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._policy, name)
@@ -59,9 +65,10 @@ def _declared(
     user_alone: bool = False,
     named: bool = True,
     text: bool = True,
+    runs: bool = True,
 ) -> Policy:
     policy = Policy(tools)
-    POLICIES[suite](Weakened(policy, user_alone=user_alone, named=named, text=text))
+    POLICIES[suite](Weakened(policy, user_alone=user_alone, named=named, text=text, runs=runs))
     return policy
 
 
@@ -83,7 +90,8 @@ RULES: Final[dict[str, Callable[[str, type[Toolset]], Policy]]] = {
     "`USER` alone": lambda suite, tools: _declared(suite, tools, user_alone=True),
     "edges without `named`": lambda suite, tools: _declared(suite, tools, named=False),
     "edges without `text`": lambda suite, tools: _declared(suite, tools, text=False),
-    "**edges**": _declared,
+    UNQUOTED: lambda suite, tools: _declared(suite, tools, runs=False),
+    EDGES: _declared,
 }
 
 
@@ -133,6 +141,16 @@ class Suite:
             made[rule] = _AnyUntrusted(gate) if RULES[rule] is _of_values else gate
         return made
 
+    def quoting(self, name: str, arguments: dict[str, Any], read: Any) -> dict[str, Any]:
+        """Give arguments with ten words of what was read in each text that a policy knows."""
+        words = max([*texts_in(read), ""], key=len).split()[:10]
+        places = self.policies[EDGES]._rules[name].texts if read is not None else ()
+        prose = {place for (place,) in places}
+        return {
+            key: " ".join([value, *words]) if key in prose and isinstance(value, str) else value
+            for key, value in arguments.items()
+        }
+
     def world_with(self, text: str) -> Any:
         """Give an environment in which every place that others write to says a text."""
         suite = SUITES[self.name]
@@ -141,9 +159,21 @@ class Suite:
 
 
 def run(
-    suite: Suite, prompt: str, calls: Iterable[Call], order: Iterable[Call] = ()
+    suite: Suite,
+    prompt: str,
+    calls: Iterable[Call],
+    order: Iterable[Call] = (),
+    *,
+    quotes: bool = False,
 ) -> Iterator[tuple[str, bool, set[str]]]:
     """Make calls one after the other, those of the order as soon as it was read.
+
+    Args:
+        suite: The suite.
+        prompt: What the user asks for.
+        calls: The calls of the task.
+        order: The calls of the order.
+        quotes: Whether the model puts ten words of what it read last into each text that it writes.
 
     Returns:
         Of each call the tool, whether it is of the order, and the rules that ask about it.
@@ -153,8 +183,10 @@ def run(
     gates = suite.gates(session)
     waiting = [(call, False) for call in calls]
     ordered = [(call, True) for call in order]
+    read: Any = None
     while waiting:
         (name, arguments), is_ordered = waiting.pop(0)
+        arguments = suite.quoting(name, arguments, read) if quotes else arguments
         turn = ScriptedModel.tool_calls((f"c{len(session.transcript)}", name, arguments))
         outcome = session.text_turn(ScriptedModel([turn])).tools(suite.tools).collect_sync()
         assert isinstance(outcome, NeedsTools)
@@ -165,6 +197,7 @@ def run(
         except Exception as error:  # noqa: BLE001 - a tool of the benchmark refuses by raising
             result = call.fail(str(error))
         outcome.round.commit(session, [result])
+        read = result.output
         yield name, is_ordered, asked
         if ordered and MARK in result.result:
             waiting, ordered = ordered, []
@@ -181,7 +214,7 @@ def is_changing(calls: Iterable[Call]) -> bool:
     return any(not name.startswith(READS) for name, _ in calls)
 
 
-def tasks_of(suite: Suite, counts: dict[str, Counts]) -> int:
+def tasks_of(suite: Suite, counts: dict[str, Counts], *, quotes: bool = False) -> int:
     """Do the tasks of a suite without an attacker; give how many change something."""
     number = 0
     for id, task in suite.tasks.items():
@@ -191,7 +224,7 @@ def tasks_of(suite: Suite, counts: dict[str, Counts]) -> int:
             continue
         number += 1
         suite.world.env = deepcopy(env)
-        asked = [rules for _, _, rules in run(suite, task.PROMPT, calls)]
+        asked = [rules for _, _, rules in run(suite, task.PROMPT, calls, quotes=quotes)]
         for rule, found in counts.items():
             questions = sum(rule in rules for rules in asked)
             name = f"{suite.name} {id}"
@@ -202,13 +235,17 @@ def tasks_of(suite: Suite, counts: dict[str, Counts]) -> int:
     return number
 
 
-def attacks_on(suite: Suite, counts: dict[str, Counts], *, is_hidden: bool) -> tuple[int, int]:
+def attacks_on(
+    suite: Suite, counts: dict[str, Counts], *, is_hidden: bool = False, owns: bool = False
+) -> tuple[int, int]:
     """Let every order meet every task.
 
     Args:
         suite: The suite.
         counts: Takes what lands, by rule.
         is_hidden: Whether the order is written in base64, which the script reads all the same.
+        owns: Whether the records that the order stands in are the attacker's: he has sent them, is
+            invited, or is somebody whom the user names.
 
     Returns:
         How many orders have calls, and how many of these were read.
@@ -224,6 +261,8 @@ def attacks_on(suite: Suite, counts: dict[str, Counts], *, is_hidden: bool) -> t
             if not ordered:
                 continue
             pairs += 1
+            if owns:
+                take_records(env, ordered, task.PROMPT, MARK)
             suite.world.env = deepcopy(env)
             made = [each for each in run(suite, task.PROMPT, _calls(task, env), ordered) if each[1]]
             if made == [("", True, set())]:

@@ -61,8 +61,9 @@ def travel(policy: Policy) -> None:
 def banking(policy: Policy) -> None:
     """Payments and the user's account."""
     policy.trust("get_iban", "get_balance", "get_user_info")
-    sent_to_us = output("get_most_recent_transactions", path="[].sender")
-    policy.fill("send_money", "recipient", USER, sent_to_us)
+    # Whom the user has paid before: anybody can be a sender, for the price of a cent.
+    paid_before = output("get_most_recent_transactions", path="[].recipient")
+    policy.fill("send_money", "recipient", USER, paid_before)
     policy.text("send_money", "subject", USER)
     policy.fill("schedule_transaction", "recipient", USER)
     policy.text("schedule_transaction", "subject", USER)
