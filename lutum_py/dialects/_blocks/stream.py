@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..._text.json import is_sequence, parse_json
@@ -36,6 +37,7 @@ from .._wire.reading import Place, caller_of, own_id, text_or_none
 Delta = type[TextDelta | ReasoningDelta]
 
 
+@dataclass(slots=True, eq=False)
 class BlockState:
     """One content block as it comes in.
 
@@ -48,18 +50,15 @@ class BlockState:
         says: The key of the text that is shown, and as what.
     """
 
-    __slots__ = ("arguments", "call", "fields", "inside", "is_open", "says", "texts")
-
-    def __init__(self, fields: dict[str, Any], inside: tuple[str, ...] = ()) -> None:
-        self.fields = fields
-        self.inside = inside
-        # Pieces of text are listed, as {"text": ["Hel", "lo"]}, and joined once at the end. Adding
-        # each to a string would copy the whole text for each of thousands of deltas.
-        self.texts: dict[str, list[str]] = {}
-        self.arguments = PartialJson()
-        self.call: tuple[int, str, str] | None = None
-        self.is_open = True
-        self.says: tuple[str, Delta] | None = None
+    fields: dict[str, Any]
+    inside: tuple[str, ...] = ()
+    # Pieces of text are listed, as {"text": ["Hel", "lo"]}, and joined once at the end. Adding each
+    # to a string would copy the whole text for each of thousands of deltas.
+    texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    arguments: PartialJson = field(default_factory=PartialJson)
+    call: tuple[int, str, str] | None = None
+    is_open: bool = True
+    says: tuple[str, Delta] | None = None
 
     def add(self, key: str, text: str) -> None:
         """Take more of a text."""

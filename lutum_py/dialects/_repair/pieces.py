@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from .mending import Mending
@@ -65,6 +66,7 @@ class Piece(ABC):
         return made
 
 
+@dataclass(slots=True, eq=False)
 class Spoken(Generic[P]):
     """One message of a conversation, as the pieces of it.
 
@@ -76,14 +78,11 @@ class Spoken(Generic[P]):
         group: The turn that it is part of.
     """
 
-    __slots__ = ("group", "index", "message", "pieces", "role")
-
-    def __init__(self, index: int, message: Mapping[str, Any], role: str, pieces: list[P]) -> None:
-        self.index = index
-        self.message = message
-        self.role = role
-        self.pieces = pieces
-        self.group = 0
+    index: int
+    message: Mapping[str, Any]
+    role: str
+    pieces: list[P]
+    group: int = 0
 
 
 def number_turns(spoken: Iterable[Spoken[Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..._text.json import is_mapping, is_sequence, shorten
@@ -33,31 +34,19 @@ _NOWHERE = "none"
 """The place of calls that began without an index."""
 
 
+@dataclass(slots=True, eq=False)
 class _CallState:
     """One call as it comes in."""
 
-    __slots__ = (
-        "arguments",
-        "fields",
-        "function",
-        "is_named",
-        "kind",
-        "name",
-        "number",
-        "started",
-        "wire_index",
-    )
-
-    def __init__(self, kind: str, number: int, wire_index: Any) -> None:
-        self.kind = kind
-        self.number = number
-        self.wire_index = wire_index
-        self.name = ""
-        self.is_named = False
-        self.arguments = PartialJson()
-        self.started = False
-        self.fields: dict[str, Any] = {}
-        self.function: dict[str, Any] = {}
+    kind: str
+    number: int
+    wire_index: Any
+    name: str = ""
+    is_named: bool = False
+    arguments: PartialJson = field(default_factory=PartialJson)
+    started: bool = False
+    fields: dict[str, Any] = field(default_factory=dict[str, Any])
+    function: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def whole(self) -> dict[str, Any]:
         """Give the call as a whole response has it."""

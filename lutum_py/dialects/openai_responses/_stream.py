@@ -8,6 +8,7 @@ before it are for watching; they also hold what is known where the stream breaks
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..._text.partial_json import PartialJson
@@ -74,14 +75,12 @@ _REPEATED = frozenset(
 )
 
 
+@dataclass(slots=True, eq=False)
 class _CallState:
-    __slots__ = ("arguments", "index", "item", "received")
-
-    def __init__(self, index: int, item: Place) -> None:
-        self.index = index
-        self.item = item
-        self.arguments = PartialJson()
-        self.received = False
+    index: int
+    item: Place
+    arguments: PartialJson = field(default_factory=PartialJson)
+    received: bool = False
 
     def whole(self) -> dict[str, Any]:
         """Give the item as it stands, for a host that never says that it is done."""
