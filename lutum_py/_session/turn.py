@@ -172,8 +172,7 @@ class _Builder(ABC, Generic[Taken]):
         respond = getattr(self._model, "respond", None)
         if respond is None:
             raise _no_model(self._model, "respond")
-        taken: Taken = prepared.take(await respond(prepared.request))
-        return taken
+        return prepared.take(await respond(prepared.request))  # type: ignore[no-any-return]
 
     def collect_sync(self) -> Taken:
         """Do the same from sync code.
@@ -185,8 +184,7 @@ class _Builder(ABC, Generic[Taken]):
         respond = getattr(self._model, "respond_sync", None)
         if respond is None:
             raise _no_model(self._model, "respond_sync")
-        taken: Taken = prepared.take(respond(prepared.request))
-        return taken
+        return prepared.take(respond(prepared.request))  # type: ignore[no-any-return]
 
     def stream(self) -> TurnStream[Taken]:
         """Send the request when iteration starts, and give the turn's events as they come."""
