@@ -92,15 +92,14 @@ def _story_in(kept: str, rounds: int) -> _Story:
     try:
         story = _Story(**json.loads(kept))
         datetime.fromisoformat(story.at)
-        is_whole = [type(each) for each in story.asked] == [str] * rounds
+        if [type(each) for each in story.asked] != [str] * rounds:
+            raise ValueError
     except (ValueError, TypeError, RecursionError):
-        is_whole = False
-    if not is_whole:
         raise ProgramChanged(
             "What was kept of the program while it waited is damaged, so it cannot go on, and "
             "nothing was run. What its calls came to is done. Write a program that goes on from "
             "there."
-        )
+        ) from None
     return story
 
 

@@ -333,7 +333,7 @@ class Run:
                 self.told["pauses"] += 1
             time.sleep(0.03)
 
-    def settle(self, seconds: float = 60) -> None:
+    def settle(self, seconds: float = 240) -> None:
         """Let everything come to its end, with nobody killed any more."""
         (self.folder / "last").touch()
         for pid in self.alive:
