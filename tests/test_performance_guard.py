@@ -185,7 +185,7 @@ def test_a_round_costs_the_same_for_each_call() -> None:
     """What a round costs is proportional to its calls, and little for each."""
     small, large = instructions(partial(round_of, 8)), instructions(partial(round_of, 64))
     each = (large - small) / 56
-    assert each <= 850
+    assert each <= 840
     assert small <= 8 * each + 1120
 
 
@@ -454,7 +454,7 @@ def test_a_saved_turn_is_loaded_in_few_instructions(wire: Wire, limit: int) -> N
     assert later <= limit
 
 
-@limits(660, 1030, 730, 1370)
+@limits(630, 1070, 790, 1330)
 def test_a_turn_is_checked_in_few_instructions(wire: Wire, limit: int) -> None:
     """The check of a body costs so many instructions a turn, however many there are."""
 

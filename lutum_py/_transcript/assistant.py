@@ -273,15 +273,11 @@ class AssistantTurn(Frozen, _TurnFields):
         made = _TurnFields()
         # Built open, as `_TurnFields`, and checked by identity of classes; only what is unusual
         # goes through the slow checks of `_check`.
-        are_right = True
         if items is None:
             made.tool_calls = calls = _listed("tool_calls", "`ToolMetadata`", tool_calls)
-            said: list[AssistantItem] = [] if text is None else [TextItem(text)]
-            for call in calls:
-                if call.__class__ is not ToolMetadata:
-                    are_right = False
-                said.append(ToolCallItem(call))
-            made.items = tuple(said)
+            asked = map(ToolCallItem, calls)
+            made.items = tuple(asked) if text is None else (TextItem(text), *asked)
+            are_right = _CALLS.issuperset(map(type, calls))
         elif text is not None or tool_calls:
             raise MisuseError(
                 "AssistantTurn takes either `items`, or `text` and `tool_calls`, not both. Put the "
