@@ -160,7 +160,48 @@ def _card(waiting: Waiting) -> Html:
 
 
 def _question(waiting: Waiting) -> str:
+    if _faults(waiting):  # the message has all values in a row; the page has a table of them
+        return f"Run {waiting.tool} with these values?"
     return waiting.ticket.message or f"Run {waiting.tool}?"
+
+
+def _faults(waiting: Waiting) -> list[dict[str, Any]]:
+    """Give what a policy of `lutum_py.flow` has against the call."""
+    found: list[dict[str, Any]] = waiting.ticket.parameters.get("flow", [])
+    return found
+
+
+def _found(waiting: Waiting) -> Iterator[Html]:
+    """Show where the values were found that a policy asks about, and what it has against each."""
+    rows = [
+        el(
+            "tr",
+            el("th", value(each["argument"] or "the call"), scope="row"),
+            el(
+                "td",
+                el("strong", value("" if each["value"] is None else _text(each["value"]))),
+                el("p", each["fault"]),
+                el("ul", *(el("li", value(_source(one))) for one in each["sources"]))
+                if each["sources"]
+                else el("p", "found nowhere: the assistant made it up", class_="hint"),
+            ),
+        )
+        for each in _faults(waiting)
+    ]
+    if rows:
+        yield el(
+            "section",
+            el("h2", "Where its values come from", id="found"),
+            el("table", *rows, aria_labelledby="found"),
+            aria_labelledby="found",
+        )
+
+
+def _source(found: Mapping[str, Any]) -> str:
+    if found["tool"] is None:
+        return f"in a message of the {found['kind']}"
+    trusted = "trusted" if found["trusted"] else "untrusted"
+    return f"in the {trusted} result of {found['tool']} ({found['call_id']})"
 
 
 def _facts(waiting: Waiting) -> tuple[str, ...]:
@@ -284,7 +325,8 @@ def call_page(
         class_="panel",
         aria_labelledby="decision",
     )
-    told = [_table(waiting), *_proposed(waiting), *_within(waiting), *_said(shown.said)]
+    told = [_table(waiting), *_found(waiting), *_proposed(waiting), *_within(waiting)]
+    told += _said(shown.said)
     return page(
         _question(waiting),
         person,

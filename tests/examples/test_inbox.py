@@ -15,9 +15,11 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from lutum_py import Session, ToolContext, Toolset, tool, tool_fn
+from lutum_py import NeedsTools, Session, ToolContext, Toolset, tool, tool_fn
 from lutum_py.execution import run
+from lutum_py.flow import Policy
 from lutum_py.store import Store, open_store
+from lutum_py.testing import ScriptedModel
 from tests.inner_tools import opened as opened_plan
 from tests.inner_tools import pay
 from tests.instructions import calls
@@ -163,6 +165,30 @@ async def test_a_form_is_of_one_browser_and_one_version(desk: Desk) -> None:
     answer = await forger.post("/decide", data=form, headers=ORIGIN)
     assert answer.status_code == 403
     assert desk.left() == before
+
+
+async def test_a_policy_says_of_each_value_where_it_was_found(desk: Desk) -> None:
+    """A question of `lutum_py.flow` has a short heading, and a row for each value."""
+    office, session = desk.office.Office, Session()
+    policy, hooks = Policy(office), office.HookSet()
+    policy.fill("refund_order", ["order", "cents"])
+    session.push_user("Refund order 17")
+    hooks.gate()(policy.gate(session))
+    wish = {"order": "17", "cents": 99, "reason": "late"}
+    turn = ScriptedModel.tool_calls(("c1", "refund_order", wish))
+    outcome = session.text_turn(ScriptedModel([turn])).tools(office).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    plan = outcome.round.apply_hooks_sync(hooks)
+    desk.store.save("flow", plan, session=session)
+    mia = await desk.person("Mia")
+    shown = (await mia.get("/call", params={"in": "flow", "id": "c1"})).text
+    assert "Where do the values" not in shown + (await mia.get("/")).text
+    rows = [re.sub("<[^>]*>", " ", row).split() for row in re.findall(r"<tr>.*?</tr>", shown)]
+    told = [" ".join(row) for row in rows if "edges" in row]
+    assert told == [
+        "order 17 comes by none of its edges in a message of the user",
+        "cents 99 comes by none of its edges found nowhere: the assistant made it up",
+    ]
 
 
 async def test_odd_bodies_are_refused(desk: Desk) -> None:
