@@ -168,11 +168,12 @@ def lint(session: nox.Session) -> None:
     session.run("python", "-P", "tests/check_private_imports.py")
 
 
-@nox.session(default=False, tags=["full"])
+@nox.session(default=False, tags=["full"], python=NEWEST)
 def coverage(session: nox.Session) -> None:
-    """Run all tests on this Python; every branch must be covered.
+    """Run all tests on the newest Python that is here; every branch must be covered.
 
-    The recordings of providers are left out, so that what is covered is the same everywhere.
+    The first run and the lowest versions try the oldest. The recordings of providers are left out,
+    so that what is covered is the same everywhere.
     """
     install(session, "-e", package(*EXTRAS), *group("full"))
     session.env.setdefault("HYPOTHESIS_PROFILE", "ci")
@@ -210,20 +211,9 @@ def docs(session: nox.Session) -> None:
         session.run("python", "docs/check_reference.py", "site")
 
 
-@nox.session(default=False, tags=["full"], python=OTHERS[-1:] or False)
-def tests_elsewhere(session: nox.Session) -> None:
-    """Run the tests on the newest other Python that is here."""
-    tests_again(session)
-
-
 @nox.session(default=False, python=OTHERS or False)
 def tests_everywhere(session: nox.Session) -> None:
-    """Run the tests on each other Python that is here."""
-    tests_again(session)
-
-
-def tests_again(session: nox.Session) -> None:
-    """Run the tests once more, without the slow ones: what the code does is tried on the first."""
+    """Run the tests on each other Python that is here, without the slow ones."""
     if not OTHERS:
         session.skip(f"of {', '.join(SUPPORTED)}, only Python {RUNNING} is here")
     install(session, "-e", package(*EXTRAS), *group("full"))

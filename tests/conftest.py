@@ -188,6 +188,16 @@ def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
     return run
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Save what a process covered while there is time: one that exits slowly is ended by xdist."""
+    coverage = sys.modules.get("coverage")
+    measured = coverage and coverage.Coverage.current()
+    if measured:
+        measured.stop()
+        measured.save()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was skipped: one line a reason, with how many tests it kept from running."""
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
