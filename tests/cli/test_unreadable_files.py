@@ -56,12 +56,16 @@ def written() -> dict[str, bytes]:
         "deep": deep(900),
         "a deep message": f'{{"messages": [{{"role": "user", "content": {deep(900)}}}]}}',
         "a deep field": f'{{"messages": [], "metadata": {deep(900)}}}',
+        "a deeper field": f'{{"messages": [], "metadata": {deep(5_000)}}}',
         "a transcript with deep items": within(transcript, "items", deep(900)),
         "a transcript without items": within(transcript, "items", "3"),
         "a transcript of a later version": within(transcript, "version", "9" * 5000),
         "a session with a deep plan": within(saved, "plan", deep(900)),
         "a session without a transcript": within(saved, "transcript", "null"),
         "a lock with a deep schema": locked.replace('"HERE"', '{"a":' * 900 + "1" + "}" * 900),
+        "a lock with a deeper schema": locked.replace(
+            '"HERE"', '{"a":' * 5_000 + "1" + "}" * 5_000
+        ),
         "a lock with a long number": locked.replace('"HERE"', f'{{"default": {"9" * 5000}}}'),
     }
     return {"binary": bytes(range(256)), **{name: text.encode() for name, text in whole.items()}}

@@ -84,6 +84,8 @@ def _run_here(
     said, code = io.StringIO(), 0
     sys.argv = [program.name, str(folder), *arguments]
     sys.path[:0] = [str(program.parent), str(DESK)]
+    for name in ("said", "script", "shop"):
+        sys.modules.pop(name, None)  # what another test imported is another desk's
     sys.stdin = io.StringIO("y\n")
     try:
         with redirect_stdout(said), redirect_stderr(io.StringIO()):
