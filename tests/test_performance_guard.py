@@ -454,7 +454,7 @@ def test_a_saved_turn_is_loaded_in_few_instructions(wire: Wire, limit: int) -> N
     assert later <= limit
 
 
-@limits(630, 1070, 790, 1330)
+@limits(630, 1030, 730, 1330)
 def test_a_turn_is_checked_in_few_instructions(wire: Wire, limit: int) -> None:
     """The check of a body costs so many instructions a turn, however many there are."""
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from .._facts import Facts
+from .._wire.reading import caller_of
 
 Fields: TypeAlias = dict[str, Any] | None
 Read: TypeAlias = tuple[Any, Fields, Fields]
@@ -44,8 +45,8 @@ class BlockForm:
         inside: The way from a block to the fields of a call.
         mend: Mends what else is wrong with a block that is kept: the block, its position, the
             mending.
-        is_of_program: Tells the fields of a call that a program of the provider's made: the results
-            of its turn stand alone in their message.
+        caller: The field of a call that says which program of the provider's made it, if that is
+            so: the results of its turn stand alone in their message.
         takes_text: Whether text may stand for the list of blocks.
         needs_ids: Whether each call has to have an id.
         takes_turns: Whether no two messages that follow each other may be of one role.
@@ -61,7 +62,7 @@ class BlockForm:
     answers: str
     mend: Callable[[dict[str, Any], str, Any], None] | None = None
     inside: str = ""
-    is_of_program: Callable[[dict[str, Any]], bool] = lambda _: False
+    caller: str = ""
     takes_text: bool = True
     needs_ids: bool = False
     takes_turns: bool = False
@@ -69,6 +70,10 @@ class BlockForm:
     def message(self, text: str) -> dict[str, Any]:
         """Make the message of the user that says a text."""
         return {"role": "user", "content": text if self.takes_text else [self.text(text)]}
+
+    def is_of_program(self, call: dict[str, Any]) -> bool:
+        """Tell the fields of a call that a program of the provider's made."""
+        return self.caller in call and caller_of(call) is not None
 
     # One `read` for all three, and not three functions a wire: telling a block is the same look at
     # its `type` or its keys each time, and the three answers can then never disagree.

@@ -40,7 +40,8 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
     # says how many of them have their result. At the first doubt it says no, and `_mend` looks
     # closely.
     due: list[str | None] = []
-    turn, alone = -1, -2
+    turn = alone = -1
+    caller = form.caller
     answered = 0
     turn_of: dict[str, int] = {}
     spoken = read_messages(messages, form, mending)
@@ -68,9 +69,9 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
                     turn_of[call_id] = turn
                 elif form.needs_ids:
                     return False
-                if form.is_of_program(call):
-                    alone = turn
-            elif said.role == "user" and said.group == alone + 1:
+                if caller in call and form.is_of_program(call):
+                    alone = turn + 1  # whose results those of the next turn are
+            elif said.group == alone and said.role == "user":
                 return False
     takes = form.facts.call_ids.fullmatch
     if not all(map(takes, turn_of)) or answered < len(due):

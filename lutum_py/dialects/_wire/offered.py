@@ -113,13 +113,13 @@ def as_sent(definition: ToolDef, facts: Facts) -> ToolDef:
 
 def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> Iterator[Loss]:
     """Say what the provider will not enforce of a tool's schema, or that no program can call it."""
-    if "program" in definition.callers and not facts.callers:
-        text = f"{facts.name} runs no programs that call tools, so the model calls this one itself"
-        yield Loss(f"tools.{definition.name}.callers", text)
-    if strict and not facts.may_be_strict(definition):
-        text = f"{facts.name} lets no program call a tool in strict mode, so this one is not in it"
-        yield Loss(f"tools.{definition.name}.callers", text)
-        strict = False
+    if "program" in definition.callers:
+        where = f"tools.{definition.name}.callers"
+        if not facts.callers:
+            yield Loss(where, f"{facts.name} runs no programs, so the model calls this tool itself")
+        elif strict and not facts.calls_strictly:
+            yield Loss(where, f"{facts.name} lets no program call a tool that is in strict mode")
+            strict = False
     for loss in compiled(definition, facts, strict).losses:
         path = f".{loss.path}" if loss.path else ""
         yield Loss(f"tools.{definition.name}{path}", loss.text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .._blocks.form import NOTHING, BlockForm, Read
-from .._wire.reading import caller_of
 from ._facts import FACTS
 
 
@@ -29,5 +28,5 @@ BLOCKS: Final = BlockForm(
     block_looks="an object with a `type`",
     call_id="id",
     answers="tool_use_id",
-    is_of_program=lambda call: caller_of(call) is not None,
+    caller="caller",
 )

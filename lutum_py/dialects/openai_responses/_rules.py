@@ -43,7 +43,7 @@ def _is_in_order(given: list[Any], mending: Mending) -> bool:
             answered += 1
             if call.key != item.key or item.kind not in ANSWERS[call.kind]:
                 return False
-            if caller_of(call.fields) != caller_of(item.fields):
+            if "caller" in call.fields and not _says_caller(call, item):
                 return False
         elif item.kind == "reasoning":
             is_led_up_to = True
@@ -269,10 +269,15 @@ def _unanswered(call: Item, mending: Mending) -> Item:
     return Item(-1, {"type": ANSWERS[call.kind][0], **same, "output": OUTCOME_UNKNOWN})
 
 
+def _says_caller(call: Item, result: Item) -> bool:
+    """Tell whether a result says who called, where that was a program of the provider's."""
+    return caller_of(call.fields) in (None, caller_of(result.fields))
+
+
 def _of_right_type(call: Item, result: Item, mending: Mending) -> None:
     right = ANSWERS[call.kind]
     if result.kind in right:
-        if caller_of(call.fields) != caller_of(result.fields):
+        if not _says_caller(call, result):
             mending.note(
                 f"input[{result.index}].caller",
                 "result_for_other_caller",
