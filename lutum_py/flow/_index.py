@@ -132,9 +132,9 @@ class Index:
     def has(self, words: Words, edges: Iterable[Edge]) -> bool:
         """Whether a value comes by one of these edges."""
         for edge in edges:
-            names = self._values[edge].find(words if edge.part else _whole(words))
-            if names and (edge.named is None or any(map(self._messages.find, names))):
-                return True
+            for name in self._values[edge].find(words if edge.part else _whole(words)):
+                if edge.named is None or any(self._messages.find(name)):
+                    return True
         return False
 
     def copied(self, text: str, run: int) -> Iterator[str]:
@@ -152,8 +152,8 @@ class Index:
                 end = at + run
         yield from words[start:end] and [" ".join(words[start:end])]
 
-    def sources(self, text: str) -> list[Source]:
-        """Find what has a value, the oldest first."""
+    def sources(self, text: str) -> Iterable[Source]:
+        """Find what has a value."""
         for source in self._sources[self._in_all :]:
             if source is not None:
                 self._all.add(source, zip(_words_of(self.items[source.position]), strict=True))
@@ -161,7 +161,7 @@ class Index:
         return self._all.find(loose(text))
 
 
-def told(sources: list[Source]) -> tuple[Source, ...]:
+def told(sources: Iterable[Source]) -> tuple[Source, ...]:
     """Choose the few that are told of: the untrusted and the latest first."""
     return tuple(sorted(sources, key=lambda each: (each.trusted, -each.position))[:_MOST])
 

@@ -75,10 +75,9 @@ def _form(word: str) -> str:
 
 def _bare(word: str) -> str:
     """Take quotes and punctuation from a word; dots behind a slash stay, for they name a folder."""
-    bare = word.lstrip(_BEFORE).rstrip(_BEHIND)
-    if bare.endswith(("/", "\\")):
-        return word.lstrip(_BEFORE).rstrip(_BEHIND.replace(".", ""))
-    return bare
+    start = word.lstrip(_BEFORE)
+    bare = start.rstrip(_BEHIND)
+    return start.rstrip(_BEHIND.replace(".", "")) if bare.endswith(("/", "\\")) else bare
 
 
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))|&#?\w{1,31};", re.DOTALL)
@@ -173,7 +172,7 @@ class Places(Generic[T]):
     Example:
         >>> places = Places[str]()
         >>> places.add("note", [{"to"}, {"bob", "bob's"}, {"mail"}])
-        >>> places.find(("bob", "mail")), places.find(("mail", "bob"))
+        >>> list(places.find(("bob", "mail"))), list(places.find(("mail", "bob")))
         (['note'], [])
     """
 
@@ -194,20 +193,21 @@ class Places(Generic[T]):
                 self._places.setdefault(form, {})[at] = of
         self._next = at + 2  # no words in a row go from one text into the next
 
-    def find(self, words: Words) -> list[T]:
-        """Give what has these words in a row, in order; nothing for no words.
+    def find(self, words: Words) -> Iterator[T]:
+        """Give what has these words in a row, in order, each once; nothing for no words.
 
         Words that come again and again are looked for at some of their places only.
         """
         places = [self._places.get(word, {}) for word in words]
         if not places or not all(places):
-            return []
+            return
         # Of ("to", "bob", "mail") the places of "bob" are looked at, and whether "to" stands before
         # each and "mail" behind it: common words have thousands of places.
         rarest = min(range(len(places)), key=lambda at: len(places[at]))
-        found = {
-            of: None
-            for at, of in islice(places[rarest].items(), _MOST // len(words))
-            if all(at - rarest + off in each for off, each in enumerate(places))
-        }
-        return list(found)
+        found: set[T] = set()
+        for at, of in islice(places[rarest].items(), _MOST // len(words)):
+            if of not in found and all(
+                at - rarest + off in each for off, each in enumerate(places)
+            ):
+                found.add(of)
+                yield of
