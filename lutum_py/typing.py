@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ._call.asked import Asked
 from ._call.call import FnCall, HookOutcome, Hooks, ToolHooks
-from ._call.decision_log import DecisionKind, DecisionPhase, DecisionRecord
+from ._call.decision_log import DecisionKind, DecisionPhase, DecisionRecord, EditRecord
 from ._call.decisions import ArgsDecision, ArgsRuleAnswer, InputRuleAnswer
 from ._call.lifecycle import StepKind
 from ._call.line import CallStep, StepPhase
@@ -49,8 +49,7 @@ from ._hooks.decorator_types import (
     RegistersTwo,
 )
 from ._hooks.gate_decisions import CallGate, GateDecision
-from ._round.commit import ResultLike
-from ._round.edits import EditRecord
+from ._round.ending import ResultLike
 from ._round.events import CallEventKind, OnEvent
 from ._round.read_turn import MissingReason, TextResult
 from ._round.rows import CallRow, Within

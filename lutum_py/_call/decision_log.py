@@ -1,4 +1,6 @@
-"""Who decided what about a call: the record that a plan keeps, and the log.
+"""Who decided what about a call, and changed what in its arguments: records, and the log.
+
+All of it is to be looked at: what is secret in arguments is masked here.
 
 It imports `logging`, so what a first tool needs does not import it.
 """
@@ -6,12 +8,18 @@ It imports `logging`, so what a first tool needs does not import it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from .._schema.secrets import MASK
 from .._text.escaping import visible, visible_json
+from .._text.json import canonical_json, compact_json
 from .call_state import CallState
 from .line import HOOK_PHASES
+
+if TYPE_CHECKING:
+    from .._context.suspension import Decision
 
 _logger = logging.getLogger("lutum.tool_hook")
 
@@ -54,6 +62,100 @@ def decisions_in(call: CallState, own: Collection[object]) -> list[tuple[float, 
         for step in call._line
         if step.said is not None and step.phase in HOOK_PHASES and step.detail in own
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class EditRecord:
+    """Say what a person changed in the arguments of a call, as plain data with secrets masked.
+
+    Attributes:
+        call_id: The id of the call.
+        shown: The arguments that were shown first to whoever decided.
+        edited: What the latest edit made of them, defaults included.
+        final: The same after hooks: what is run, or waits again.
+        decision_id: The id of that decision.
+        by: Who decided, in your own words.
+        at: When, in ISO 8601.
+        changed: The names in which `final` differs from `shown`, secret ones included.
+    """
+
+    call_id: str
+    shown: Mapping[str, Any] = field(hash=False)
+    edited: Mapping[str, Any] = field(hash=False)
+    final: Mapping[str, Any] = field(hash=False)
+    decision_id: str
+    by: str | None
+    at: str
+    changed: tuple[str, ...]
+
+
+def changed_names(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the arguments that differ, in the order in which they stand."""
+    names = dict.fromkeys((*before, *after))
+    return tuple(name for name in names if not _is_same(name, before, after))
+
+
+def _is_same(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    if name not in before or name not in after:
+        return False
+    return canonical_json(before[name]) == canonical_json(after[name])
+
+
+def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
+    """Read from the line of a call what people changed in its arguments, and when: as one edit.
+
+    An edit is `answered` with `said` edit; what is changed from there to the next thing that
+    happens to the call is what it came to: first by the person, then by hooks.
+    """
+    texts: list[bytes | None] = []  # the arguments before each step
+    text: bytes | None = None
+    line = call._line
+    for step in line:
+        texts.append(text)
+        if step.kind in ("proposed", "changed"):
+            text = step.detail
+    found: EditRecord | None = None
+    at = 0.0
+    for place, answered in enumerate(line):
+        if answered.kind != "answered" or answered.said != "edit":
+            continue
+        before = edited = final = texts[place]
+        for step in line[place + 1 :]:
+            if step.kind == "changed":
+                final = step.detail
+                if step.phase == "decision":
+                    edited = final
+            elif step.kind != "asked":
+                break
+        found = _noted(call, found, answered.detail, (before, edited, final))
+        at = answered.at or 0.0
+    if found is not None:
+        yield at, found
+
+
+def _noted(
+    call: CallState,
+    earlier: EditRecord | None,
+    decision: Decision,
+    texts: tuple[bytes | None, bytes | None, bytes | None],
+) -> EditRecord:
+    """Say what one edit changed, and make an earlier one of the same call part of it."""
+    arguments = call.spec.arguments
+    values = [call._input if text is None else arguments.from_text(text) for text in texts]
+    shown, edited, final = (call.spec.shown(value) for value in values)
+    names = changed_names(arguments.to_data(values[0]), arguments.to_data(values[2]))
+    if earlier is not None:
+        shown = earlier.shown
+        both = dict.fromkeys((*earlier.changed, *names))
+        names = tuple(name for name in both if not _is_back(name, shown, final))
+    return EditRecord(
+        call.id, shown, edited, final, decision.decision_id, decision.by, decision.at, names
+    )
+
+
+def _is_back(name: str, shown: Mapping[str, Any], final: Mapping[str, Any]) -> bool:
+    """Whether an argument is as it was shown first; behind a mask nobody can see that."""
+    return _is_same(name, shown, final) and MASK not in compact_json(shown[name])
 
 
 def is_logged() -> bool:

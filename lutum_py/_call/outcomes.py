@@ -89,8 +89,29 @@ class RejectedCall:
         return rejection(self.metadata, self.reason)
 
 
+class Unended:
+    """What a call came to that left its tool: it is asked as a result is, and has not ended."""
+
+    __slots__ = ()
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the call waits: it does."""
+        return True
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the tool did what it was asked: not yet."""
+        return False
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call ended in any other way than success: it has not ended."""
+        return False
+
+
 @dataclass(frozen=True, slots=True)
-class SuspendedCall(Asked):
+class SuspendedCall(Asked, Unended):
     """A call that waits for a decision.
 
     Attributes:
@@ -107,8 +128,6 @@ class SuspendedCall(Asked):
     was_started: bool = False
     by: str | None = field(default=None, compare=False)
 
-    # What a result has as well, so that an outcome is asked without looking at its class first.
-
     @property
     def call_id(self) -> str:
         """The id of the call."""
@@ -123,21 +142,6 @@ class SuspendedCall(Asked):
     def proposed(self) -> str:
         """The arguments as the model wrote them; what is secret by the tool's schema is masked."""
         return self.call.spec.shown_text(self.call.metadata.arguments)
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether the call waits for a decision, which it does."""
-        return True
-
-    @property
-    def is_success(self) -> bool:
-        """Whether the tool did what it was asked: not yet."""
-        return False
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the call ended in any other way than success: it has not ended."""
-        return False
 
     def to_json(self) -> dict[str, Any]:
         """Give the outcome as plain data, in the shape of Awaken's tool result.
@@ -173,7 +177,7 @@ class SuspendedCall(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class AskingCall:
+class AskingCall(Unended):
     """A call that left its tool for others that it asks for: an outcome, for `plan.record`.
 
     Attributes:
@@ -194,27 +198,10 @@ class AskingCall:
         """Note the span that what is asked for stands under, as W3C writes a `traceparent`."""
         object.__setattr__(self, "_trace", trace)
 
-    # What a result has as well, so that an outcome is asked without looking at its class first.
-
     @property
     def was_started(self) -> bool:
         """Whether the tool was started, which it was."""
         return True
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether the call waits, which it does."""
-        return True
-
-    @property
-    def is_success(self) -> bool:
-        """Whether the tool did what it was asked: not yet."""
-        return False
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the call ended in any other way than success: it has not ended."""
-        return False
 
 
 NotEnded: TypeAlias = SuspendedCall | AskingCall

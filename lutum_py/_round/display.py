@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from .._call.decision_log import changed_names
 from .._call.line import Step, end_of, wait_of
 from .._call.outcomes import SOURCES
 from .._context.suspension import SuspendTicket
@@ -22,7 +23,6 @@ from .._text.json import compact_json, indented_json, is_object, parse_json
 from .._transcript.assistant import AssistantTurn, callers_of
 from .._transcript.metadata import ToolMetadata
 from .._transcript.saved import Saved
-from .edits import changed_names
 from .plan_json import lines_in
 from .rows import CallRow, row_of_line, rows_of
 from .sorted_calls import SortedCalls, issue_in

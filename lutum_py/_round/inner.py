@@ -29,6 +29,7 @@ from .._call.line import Branch, Family, Step, new_step, said_of
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
+from .._declare.not_on_offer import not_on_offer
 from .._hooks.pipeline import AfterSaid, after, decide, was_asked_after
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
@@ -47,7 +48,6 @@ from ..errors import (
 )
 from .ending import as_told, labelled, with_final_arguments
 from .events import OnEvent, tell_decided
-from .not_on_offer import not_on_offer
 from .sorted_calls import (
     InnerCall,
     RoundState,

@@ -33,8 +33,7 @@ from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
 from .._transcript.transcript import transcript_of
 from ..errors import MisuseError
-from .commit import ResultLike, as_results, ended_within, unfinished
-from .ending import end_round
+from .ending import ResultLike, as_results, end_round, ended_within, unfinished
 from .rows import CallRow, Outer, Within, row_of_call, rows_of
 from .sorted_calls import SortedCalls, was_begun
 

@@ -38,10 +38,10 @@ from .._transcript.metadata import ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved, dump_saved, open_saved
+from .._transcript.seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
 from ..errors import InvalidArgumentsError, PlanError, ToolInputError, UnknownToolError
-from .commit import owes_after_hooks
+from .ending import owes_after_hooks
 from .inner import Ask, Left, adopted
-from .seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
 from .sorted_calls import (
     InnerCall,
     RoundState,

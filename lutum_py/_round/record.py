@@ -29,7 +29,7 @@ from ..errors import (
     PlanError,
     UnresolvedSuspension,
 )
-from .commit import ResultLike, as_results, asking_fault, check_shown, mismatches
+from .ending import ResultLike, as_results, asking_fault, check_shown, mismatches
 from .inner import ask, take_inner
 from .sorted_calls import SortedCalls, issue_in, state_in, state_of
 

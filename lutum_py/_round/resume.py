@@ -26,13 +26,12 @@ from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import decide
 from .._schema.field_issues import field_issues
 from .._schema.schema_check import schema_faults
-from .._schema.secrets import Masking
+from .._schema.secrets import MASK, Masking
 from .._text.escaping import words_of
-from .._text.json import compact_json, cut, shorten
+from .._text.json import canonical_json, compact_json, cut, is_array, is_object, shorten
 from .._text.once import ONCE
 from .._transcript.result import ToolResult, make_result
 from ..errors import HookError, MisuseError, ResumeError, ToolInputError, ToolOutputError
-from .edits import unmasked
 from .sorted_calls import SortedCalls
 
 
@@ -123,6 +122,7 @@ def _check_same(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) 
         )
 
 
+_MASKED = f'"{MASK}"'
 _AGAIN = "Show the call as it is now, and ask again."
 
 
@@ -297,3 +297,46 @@ def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
             digest=draft.digest,
             detail=wait.detail,
         )
+
+
+def unmasked(waiting: SuspendedCall, edit: Mapping[str, Any], real: Any) -> Any:
+    """Give the arguments of an edit with what is left masked in it as it was.
+
+    Args:
+        waiting: The call that was shown.
+        edit: Its arguments as they are to be.
+        real: Its arguments as they are, secrets included.
+
+    Raises:
+        ResumeError: A mask stands in a list that was edited, where nobody knows what it is for.
+    """
+    try:
+        return _unmasked(edit, waiting.arguments, real, "")
+    except _Ambiguous as error:
+        raise ResumeError(
+            f"The edit of call {waiting.call.id!r} of tool `{waiting.call.name}` changes the list "
+            f"`{error}` and leaves a mask in it, so that nobody knows which secret is meant. Give "
+            "the secrets of this list anew, or leave the list as it is shown."
+        ) from None
+
+
+class _Ambiguous(Exception):
+    """A mask stands where it may mean one of several secrets."""
+
+
+def _unmasked(edit: Any, shown: Any, real: Any, path: str) -> Any:
+    own = canonical_json(shown)
+    if own == canonical_json(real):  # nothing of it was masked
+        return edit
+    if own == canonical_json(edit):
+        return real
+    if is_object(edit) and is_object(shown) and is_object(real):
+        return {
+            name: _unmasked(each, shown[name], real[name], f"{path}.{name}" if path else name)
+            if name in shown and name in real
+            else each
+            for name, each in edit.items()
+        }
+    if is_array(edit) and _MASKED in compact_json(edit) and _MASKED in own:
+        raise _Ambiguous(path)
+    return edit

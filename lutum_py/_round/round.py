@@ -17,7 +17,7 @@ from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
 from ..errors import ToolRoundArityError
-from .commit import ResultLike
+from .ending import ResultLike
 from .plan import OpenCalls, ToolRoundPlan, closed, unasked
 from .sorted_calls import RoundState, SortedCalls, unread_line
 

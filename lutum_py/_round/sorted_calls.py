@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from .._call.asking import Asking
 from .._call.call import AnyToolCall
-from .._call.decision_log import DecisionRecord, decisions_in
+from .._call.decision_log import DecisionRecord, EditRecord, decisions_in, edits_of
 from .._call.lifecycle import STAGES, Stage
 from .._call.line import BY_TOOL, END_OF, Kept, Step, end_of, new_step, said_of
 from .._call.outcomes import (
@@ -44,7 +44,6 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, RoundClosedError
-from .edits import EditRecord, edits_of
 
 CallRowState: TypeAlias = Literal[
     "pending",

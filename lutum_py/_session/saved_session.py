@@ -11,9 +11,9 @@ from typing import Any
 
 from .._round.plan import ToolRoundPlan, closed
 from .._round.plan_json import dump_plan, load_plan
-from .._round.seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
 from .._text.json import shorten
 from .._transcript.saved import Saved, dump_saved, open_saved
+from .._transcript.seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, PlanError
 

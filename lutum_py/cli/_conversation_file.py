@@ -15,11 +15,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .._round.seal import seal_in_words
 from .._session.saved_session import FORMAT as SESSION
 from .._session.saved_session import open_session
 from .._text.json import is_array, is_object, shorten
 from .._transcript.saved import Saved
+from .._transcript.seal import seal_in_words
 from .._transcript.transcript import Transcript
 from ..dialects import DIALECTS
 from ..dialects._facts import Facts, facts_of

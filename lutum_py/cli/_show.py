@@ -19,7 +19,6 @@ from rich.text import Text
 
 from .._round.display import read_plan
 from .._round.plan_json import VERSION, open_plan
-from .._round.seal import seal_in_words
 from .._session.saved_session import FORMAT as SESSION
 from .._session.saved_session import open_session
 from .._text.entries import Entry, Part, preview_of
@@ -32,6 +31,7 @@ from .._transcript.display import entry_of, usage_in_words
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
+from .._transcript.seal import seal_in_words
 from ..dialects._facts import facts_of
 from ..dialects._repair.violations import Violation
 from ..errors import HistoryError, PlanError

@@ -15,7 +15,7 @@ from .._call.call import AnyToolCall, Hooks
 from .._call.line import end_of, said_of
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._call.steps import Steps
-from .._round.commit import check_shown
+from .._round.ending import check_shown
 from .._round.events import CallEventKind, OnEvent, tell_asked, tell_row
 from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan

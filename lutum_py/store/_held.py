@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from .._call.call import AnyToolCall, Hooks
-from .._round.commit import ResultLike, as_results
+from .._round.ending import ResultLike, as_results
 from .._round.events import OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
 from .._round.rows import row_of_call

@@ -16,9 +16,9 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
-from .._round.seal import kind_of, seal_of
 from .._text.json import refuse_constant, shorten
 from .._transcript.saved import Saved
+from .._transcript.seal import kind_of, seal_of
 from ..errors import StoreError
 from ._database import Database, Row, Rows
 

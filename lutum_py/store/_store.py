@@ -22,17 +22,17 @@ from .._call.line import Step
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
 from .._call.steps import drive_sync
 from .._context.suspension import Decision
-from .._round.commit import ResultLike, as_results, mismatches
+from .._round.ending import ResultLike, as_results, mismatches
 from .._round.events import CallEvent, OnEvent
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
 from .._round.resume import check_decision
 from .._round.rows import Outer
-from .._round.seal import check_key
 from .._round.sorted_calls import StoredAs
 from .._session.session import Session
 from .._text.json import shorten
 from .._transcript.result import ToolResult
+from .._transcript.seal import check_key
 from ..errors import (
     CommitError,
     ExtraResult,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._call.outcomes import RecoverableToolCallIssue
-from .._declare.offer import OfferedTools
 from .._text.escaping import quoted
 from .._text.suggestion import did_you_mean, names_for_message
 from .._transcript.metadata import ToolMetadata
 from .._transcript.payload import dialect_named
+from .offer import OfferedTools
 
 
 def not_on_offer(

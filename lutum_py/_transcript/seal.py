@@ -12,8 +12,8 @@ import hmac
 from typing import Any
 
 from .._text.json import canonical_json, shorten
-from .._transcript.saved import Saved
 from ..errors import InvalidValueError, MisuseError, PlanError
+from .saved import Saved
 
 
 def check_key(key: bytes | None) -> None:
