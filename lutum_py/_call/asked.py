@@ -30,12 +30,11 @@ class Asked:
         @property
         def arguments(self) -> Any: ...
 
-        def _of(self) -> tuple[str, str, str]:
-            """Give the id of the call, the name of its tool, and the digest of what is shown."""
-            ...
+        def _of(self) -> tuple[str, str, str, str | None]:
+            """Give the id of the call, its tool, the digest of what is shown, and who asks.
 
-        def _asked_in(self) -> str | None:
-            """Name the round that asks, where that is known."""
+            That is the name of the round, where it is known.
+            """
             ...
 
     @property
@@ -90,7 +89,7 @@ class Asked:
             InvalidValueError: The changes are no mapping of names.
         """
         if not isinstance(changes, Mapping):
-            id, tool, _ = self._of()
+            id, tool, *_ = self._of()
             raise InvalidValueError(
                 f"The changes to call {id!r} of tool `{tool}` are a value of type "
                 f"{type(changes).__name__}. Pass a dict of arguments by their names."
@@ -109,7 +108,7 @@ class Asked:
             MisuseError: The answer is no bool: many a text that says no counts as true.
         """
         if not isinstance(yes, bool):
-            id, tool, _ = self._of()
+            id, tool, *_ = self._of()
             raise MisuseError(
                 f"Whether call {id!r} of tool `{tool}` may go on is {shorten(yes)}. Pass True or "
                 "False, such as `answer == 'yes'`."
@@ -126,7 +125,7 @@ class Asked:
     ) -> Decision:
         from .._context.suspension import Decision  # needed by few, at the first question
 
-        id, _, digest = self._of()
+        id, _, digest, asked_in = self._of()
         shown: Any = self
         return Decision(
             call_id=id,
@@ -137,5 +136,5 @@ class Asked:
             edit=edit,
             by=by,
             ticket=shown.ticket.id,
-            asked_in=self._asked_in(),
+            asked_in=asked_in,
         )

@@ -17,9 +17,10 @@ from .._text.once import ONCE
 from .._transcript.result import ToolResult
 from ..errors import HookError
 from .approval_gate import question_about
+from .call_line import Branch, Family
 from .call_state import CallState
 from .decisions import Complete, Reject, RunNormally
-from .line import ASKED_BY, RULED_BY, Branch, Family, Step, StepPhase, new_step
+from .line import ASKED_BY, RULED_BY, Step, StepPhase, new_step
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, suspend
 from .steps import Steps
 

@@ -5,14 +5,6 @@ what is saved are read from it. A line only grows, by one step in one act under 
 threads cannot both begin a call. For example, that of a payment that a person approved:
 
     proposed  asked (gate said suspend)  suspended  answered (said resume)  begun  ended
-
-**Branches.** Two plans of one round share a call that their hooks let pass. What hooks change,
-settle or suspend is a branch: another object, that begins with the line so far, so that the older
-plan stays as it is. As long as hooks only decide, branches are told apart. A *deed* (begun, left,
-answered, recorded, an end or a wait without a hook) is done to the call itself, which is one: from
-there on all of the family show the line that the deed is in. Each deed starts an era; a member of
-an older era shows the line of the member that is in the present one. So what another branch had
-decided is void, and nobody has to find the branches in order to tell them.
 """
 
 from __future__ import annotations
@@ -119,19 +111,25 @@ END_OF: Final[Mapping[str, Stage]] = {
 """The end that each status of a result stands for."""
 
 
-def leads_to(stage: Stage, kind: StepKind, end: Stage | None = None) -> Stage | None:
-    """Give the stage that a step leads to, if the table has it.
+def leads_to(
+    steps: tuple[Step, ...], kind: StepKind, phase: StepPhase | None, said: str | None
+) -> Stage | None:
+    """Give the stage that a step behind others leads to, if it may follow.
 
-    Args:
-        stage: Where the call stands.
-        kind: What happens.
-        end: The end that an `ended` means.
+    That is what the table says, and two rules that need the line: a wait or an end is `recorded`
+    once, and behind an end only after-hooks are `asked`.
     """
-    if end is None:
-        return stage.leads.get(kind)
-    # A call that waits was not run, so it can only be given up.
-    is_fit = stage.name != "suspended" or end.name == "cancelled"
-    return end if stage.may_end and is_fit else None
+    stage = steps[-1].stage
+    if kind == "ended":
+        end = END_OF[said or ""]
+        # A call that waits was not run, so it can only be given up.
+        is_fit = stage.name != "suspended" or end.name == "cancelled"
+        return end if stage.may_end and is_fit else None
+    if kind == "recorded" and recorded_in(steps) is not None:
+        return None
+    if kind == "asked" and stage.is_end and phase != "after":
+        return None
+    return stage.leads.get(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,47 +196,6 @@ def proposed_at(at: float | None, arguments: Any = None) -> tuple[Step]:
 
 
 _NEW: Final = STAGES["new"]
-
-
-class Family:
-    """Hold the branches of one call together.
-
-    Attributes:
-        era: Raised by each deed.
-        told: The member whose line tells the story: the one that the last deed is in.
-        members: All of them.
-        moved: Where the round is told of each deed, since what it voids is in the lists of plans.
-    """
-
-    __slots__ = ("era", "members", "moved", "told")
-
-    def __init__(self, first: Any) -> None:
-        self.era = 0
-        self.told = first
-        self.members: list[Any] = [first]
-        self.moved: list[str] | None = None
-
-
-class Branch(NamedTuple):
-    """Say which branch of which family a call is.
-
-    Attributes:
-        family: The family.
-        era: The era that its line is of.
-        parent: The call that it branched from.
-        newer: The branch of it that a newer plan holds.
-        original: The call that it is a copy of, where it is one: no plan holds it.
-        is_draft: Whether it is a copy to decide about, and not the call itself once more.
-        is_mine: Whether it is being made, so that nobody else has it: it shows its own line.
-    """
-
-    family: Family
-    era: int
-    parent: Any = None
-    newer: Any = None
-    original: Any = None
-    is_draft: bool = False
-    is_mine: bool = False
 
 
 _NO_TRACES: Final[Mapping[str, str]] = MappingProxyType({})
@@ -393,3 +350,14 @@ def end_of(steps: tuple[Step, ...]) -> Step | None:
 def said_of(steps: tuple[Step, ...], kind: StepKind) -> Iterator[Step]:
     """Give the steps of one kind, the latest first."""
     return (step for step in reversed(steps) if step.kind == kind)
+
+
+def recorded_in(steps: tuple[Step, ...]) -> Step | None:
+    """Give the step by which a plan was told of the present wait or end, if it was."""
+    step: Step
+    for step in reversed(steps):
+        if step.kind == "recorded":
+            return step
+        if step.kind in ("suspended", "ended"):
+            return None
+    return None

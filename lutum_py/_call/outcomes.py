@@ -169,11 +169,8 @@ class SuspendedCall(Asked, Unended):
         """
         return self.call.spec.shown(self.call._written())
 
-    def _of(self) -> tuple[str, str, str]:
-        return self.call.id, self.call.name, self.digest
-
-    def _asked_in(self) -> str | None:
-        return self.call._kept.asked_in
+    def _of(self) -> tuple[str, str, str, str | None]:
+        return self.call.id, self.call.name, self.digest, self.call._kept.asked_in
 
 
 @dataclass(frozen=True, slots=True)

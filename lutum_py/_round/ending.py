@@ -53,7 +53,7 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
-from .sorted_calls import SortedCalls, inner_in, result_in, state_in, state_of, was_begun
+from .sorted_calls import SortedCalls, inner_in, result_in, state_in, was_begun
 
 
 def end_round(
@@ -86,7 +86,14 @@ def end_round(
     if not is_mixed and given.__class__ is list and are_in_order(state.turn.tool_calls, given):
         results = tuple(given)
     else:
-        given, results = _matched(calls, answers, unfinished)
+        given, unended = as_results(answers)
+        ended = [*lists.finished, *given]
+        waiting = lists.suspended if unfinished is None else ()
+        is_open = lists.handled or lists.rejected or lists.asking or waiting or unended
+        if not is_open and are_in_order(state.turn.tool_calls, ended):
+            results = tuple(ended)
+        else:
+            results = match_results(calls, given, unended, unfinished)
     if calls._owes_after or RegisteredHook.any_after:
         check_after_hooks(calls, given)
     toolset, inner = calls.toolset, state._inner
@@ -141,22 +148,6 @@ def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:
     selector = tools.get(result.name)
     cap = None if selector is None else selector.options.result_cap
     return cap.apply(result) if isinstance(cap, ResultCap) else result
-
-
-def _matched(
-    calls: SortedCalls,
-    answers: Iterable[ResultLike | NotEnded],
-    unfinished: Mapping[str, ToolResult] | None,
-) -> tuple[list[ToolResult], tuple[ToolResult, ...]]:
-    """Take answers as results, and find one for each call, or every fault."""
-    asked = calls._state.turn.tool_calls
-    given, suspended = as_results(answers)
-    results = [*calls.finished, *given]
-    waiting = calls.suspended if unfinished is None else ()
-    is_mixed = calls.handled or calls.rejected or calls.asking or waiting or suspended
-    if not is_mixed and are_in_order(asked, results):
-        return given, tuple(results)
-    return given, match_results(calls, given, suspended, unfinished)
 
 
 # What people changed in arguments is told to the model.
@@ -217,7 +208,9 @@ def with_final_arguments(
         results: The results of a round.
         rewritten: The calls of which the program, a hook or a person replaced the input.
     """
-    run = {call.id: call for call in rewritten if state_of(call) not in ("handled", "rejected")}
+    run = {
+        call.id: call for call in rewritten if state_in(call._line) not in ("handled", "rejected")
+    }
     return tuple(
         _told(each, run[each.id]) if each.id in run and each.status not in NOT_RUN else each
         for each in results
@@ -450,6 +443,8 @@ _OF_BEFORE = "The after-hooks of the hook set that decided before the plan was s
 
 def owes_after_hooks(calls: SortedCalls) -> bool:
     """Whether some after-hook of the plan's hook sets has still to be asked, now or later."""
+    if calls._owes_after or not RegisteredHook.any_after:
+        return calls._owes_after
     waiting = (*(each.call for each in calls.suspended), *calls.asking, *calls.asked)
     still = {call.id: call for call in (*calls.pending, *calls.in_doubt, *waiting)}
     return any(True for _ in _not_asked(calls, still))
@@ -459,7 +454,7 @@ def _not_asked(
     calls: SortedCalls, open_calls: dict[str, AnyToolCall]
 ) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
     """Find after-hooks, by key, that were not asked about these calls, nor those answered."""
-    answered = {c.id: c for c in calls._every if state_of(c) in ("finished", "handled")}
+    answered = {c.id: c for c in calls._every if state_in(c._line) in ("finished", "handled")}
     for hooks in dict.fromkeys((*calls._hook_sets, *calls._state._hook_sets)):
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
@@ -554,5 +549,5 @@ def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:
     for where in ("finished", "handled"):
         for call in calls._every:
             result = result_in(call._line)
-            if state_of(call) == where and result is not None:
+            if state_in(call._line) == where and result is not None:
                 yield call, result

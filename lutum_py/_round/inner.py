@@ -24,8 +24,9 @@ from typing import Any, Final, NamedTuple
 
 from .._call.asking import Asking
 from .._call.call import AnyToolCall, Hooks
+from .._call.call_line import Branch, Family
 from .._call.lifecycle import STAGES
-from .._call.line import Branch, Family, Step, new_step, said_of
+from .._call.line import Step, new_step, said_of
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
@@ -56,7 +57,6 @@ from .sorted_calls import (
     outer_of,
     result_in,
     state_in,
-    state_of,
     unread_line,
 )
 
@@ -259,7 +259,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
     given, state = asking.call, calls._state
     with ONCE:
         call = calls._call(given.id)
-        if call is None or given.metadata != call.metadata or state_of(call) not in _OPEN:
+        if call is None or given.metadata != call.metadata or state_in(call._line) not in _OPEN:
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` cannot ask for others: it is not "
                 f"pending in this plan. Pending: {[each.id for each in calls.pending]}."
@@ -351,7 +351,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[I
 def adopted(calls: SortedCalls, call: AnyToolCall) -> AnyToolCall:
     """Let the round hear of what is done to a call within another."""
     family = Family(call)
-    family.moved = calls._moves()
+    family.moved = calls._state._moved
     call._branch = Branch(family, 0)
     return call
 
@@ -415,7 +415,7 @@ def decide_asked(
         asking.settle(counts=False)
         if all(step.kind != "asked" for step in draft._steps):
             draft._append("asked", phase="gate", detail=asking)  # there was nobody to ask
-        if state_of(draft) == "handled":
+        if state_in(draft._line) == "handled":
             yield from show_to(draft, result_in(draft._line), hooks)
         drafts.append((call, line, draft))
     calls._state._check_open()
@@ -455,7 +455,7 @@ def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:
     return isinstance(hooks, HookPlaces) and any(
         not was_asked_after(inner.call, key)
         for inner in inner_in(call._line)
-        if inner.call is not None and state_of(inner.call) == "handled"
+        if inner.call is not None and state_in(inner.line) == "handled"
         for key, _ in keyed(hooks._hooks_for(inner.call.selector, "after"))
     )
 
@@ -469,5 +469,5 @@ def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = N
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)
     for inner in calls._state._inner.values():
-        if inner.call is not None and state_of(inner.call) == "handled":
+        if inner.call is not None and state_in(inner.call._line) == "handled":
             yield from show_to(inner.call, result_in(inner.line), hooks)

@@ -665,9 +665,8 @@ def take_in(calls: SortedCalls, asking: Asking) -> None:
         made = {call.id: call for call in asking.branches}
         calls._calls = tuple([made.get(call.id, call) for call in calls._calls])
         calls._by_id = calls._filed = calls._lists = None
-        moves = calls._moves()
         for branch in asking.branches:
-            branch._branch.family.moved = moves  # type: ignore[union-attr]
+            branch._branch.family.moved = calls._state._moved  # type: ignore[union-attr]
     asking.settle()
     if RegisteredHook.any_after:
         calls._state._hook_sets = calls._hook_sets

@@ -38,7 +38,7 @@ from .._transcript.metadata import ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved, dump_saved, open_saved
-from .._transcript.seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
+from .._transcript.seal import check_belongs, check_key, check_seal, seal, seal_of
 from ..errors import InvalidArgumentsError, PlanError, ToolInputError, UnknownToolError
 from .ending import owes_after_hooks
 from .inner import Ask, Left, adopted
@@ -49,7 +49,6 @@ from .sorted_calls import (
     is_unread,
     issue_in,
     state_in,
-    state_of,
 )
 from .step_json import check_words, dump_step, load_line
 
@@ -97,8 +96,7 @@ def dump_plan(
         PlanError: An input, ticket, payload or decision is not JSON data, a call has ended or
             waits of which the plan was not told, or a tool left bytes and there is no key.
     """
-    check_key(key)
-    check_binding(binding)
+    check_key(key, binding)
     try:
         body = dump_saved(_dump(calls, state, binding), PlanError, "The plan")
     except (ToolInputError, ValueError) as error:
@@ -109,7 +107,7 @@ def dump_plan(
         check_bytes(data, key)
     for entry in data["calls"]:
         entry["seal"] = seal_of(entry, key)
-    data["seal"] = {"kind": kind_of(key), "value": seal_of(data, key)}
+    seal(data, key)
     return dump_saved(data, PlanError, "The plan")
 
 
@@ -136,7 +134,7 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
         data["inner"] = dump_inner(calls)
     if kept.place is not None:
         data["place"] = {"items": kept.place.length, "digest": kept.place.digest}
-    if calls._owes_after or owes_after_hooks(calls):
+    if owes_after_hooks(calls):
         data["owes_after"] = True
     return data
 
@@ -424,8 +422,7 @@ def load_plan(
             bound to something else, or made for tools that are not there any more or have another
             schema.
     """
-    check_key(key)
-    check_binding(binding)
+    check_key(key, binding)
     saved = open_plan(text)
     check_seal(saved, key)
     check_belongs(saved, binding)
@@ -485,7 +482,7 @@ def _load_call(
     call.metadata, call.selector = metadata, selector
     call.mended = saved.texts("mended") if "mended" in saved.data else ()
     call._steps, call._branch, call._kept = line, None, kept
-    is_open = state_of(call) in ("pending", "suspended", "asking", "asked")
+    is_open = state_in(call._line) in ("pending", "suspended", "asking", "asked")
     digest = selector.definition.digest
     if is_open and saved.get("schema_digest", str) != digest:
         raise PlanError(

@@ -31,7 +31,7 @@ from ..errors import (
 )
 from .ending import ResultLike, as_results, asking_fault, check_shown, mismatches
 from .inner import ask, take_inner
-from .sorted_calls import SortedCalls, issue_in, state_in, state_of
+from .sorted_calls import SortedCalls, issue_in, state_in
 
 
 def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
@@ -47,7 +47,8 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
     ((result,), _) = as_results([outcome])
     with ONCE:
         call = calls._call(result.id)
-        check_shown(calls, result.id)
+        if calls._state._inner:
+            check_shown(calls, result.id)
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
         calls._move(result.id)  # first: an interrupt may come anywhere
@@ -89,7 +90,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
     given = outcome.call
     with ONCE:
         call = calls._call(given.id)
-        if call is None or given.metadata != call.metadata or state_of(call) not in _OPEN:
+        if call is None or given.metadata != call.metadata or state_in(call._line) not in _OPEN:
             raise LifecycleError(
                 f"Call {given.id!r} cannot be suspended: it is not pending in this plan. "
                 f"Pending: {[each.id for each in calls.pending]}."

@@ -52,7 +52,7 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
         as_output = _as_output(waiting, decision)
     by, digest = decision.decider, waiting.digest
     with ONCE:
-        _check_same(calls, waiting, decision)
+        _find(calls, decision, waiting)
         call._append("answered", by=by, said=decision.action, digest=digest, detail=decision)
         if decision.action == "cancel":
             reason = decision.reason or "the call was not approved."
@@ -97,8 +97,16 @@ def _asked(calls: SortedCalls, decision: Decision) -> SuspendedCall | None:
     return waiting
 
 
-def _find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
-    """Find the call that a decision is about; it still waits."""
+def _find(
+    calls: SortedCalls, decision: Decision, asked: SuspendedCall | None = None
+) -> SuspendedCall:
+    """Find the call that a decision is about: it still waits, and for the same.
+
+    Args:
+        calls: The plan.
+        decision: The decision.
+        asked: The call as it waited before anything else was looked at.
+    """
     waiting = calls._waiting(decision.call_id)
     if waiting is None:
         call = calls._call(decision.call_id)
@@ -110,16 +118,12 @@ def _find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
             " Pass a decision for one of these."
         )
     waiting.call._check_newest()
-    return waiting
-
-
-def _check_same(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> None:
-    """Make sure that a call still waits for the same, after somebody was asked about a decision."""
-    if _find(calls, decision).ticket is not waiting.ticket:
+    if asked is not None and asked.ticket is not waiting.ticket:
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} "
             f"of tool `{waiting.call.name}` went on, and waits for another one. {_AGAIN}"
         )
+    return waiting
 
 
 _MASKED = f'"{MASK}"'
@@ -232,7 +236,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
         state._amending -= {call.id}
     state._check_open()
     with ONCE:
-        _check_same(calls, waiting, decision)
+        _find(calls, decision, waiting)
         call._become(draft)
         wait = wait_of(call._line)
         if wait is not None and wait.phase is None:

@@ -15,7 +15,7 @@ and no other. A round may have thousands.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -24,7 +24,7 @@ from .._call.asking import Asking
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord, EditRecord, decisions_in, edits_of
 from .._call.lifecycle import STAGES, Stage
-from .._call.line import BY_TOOL, END_OF, Kept, Step, end_of, new_step, said_of
+from .._call.line import BY_TOOL, END_OF, Kept, Step, end_of, new_step, recorded_in, said_of
 from .._call.outcomes import (
     SOURCES,
     HandledCall,
@@ -165,7 +165,7 @@ class RoundState:
         self._amending = _NONE
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._stored: StoredAs | None = None
-        self._moved: Sequence[str] = ()
+        self._moved: list[str] = []
         self._plans: list[Any] | None = None
         self._unread = _NO_LINES
 
@@ -298,17 +298,6 @@ class Filed(NamedTuple):
 # What is read from one line.
 
 
-def recorded_in(steps: tuple[Step, ...]) -> Step | None:
-    """Give the step by which a plan was told of the present wait or end, if it was."""
-    step: Step
-    for step in reversed(steps):
-        if step.kind == "recorded":
-            return step
-        if step.kind in ("suspended", "ended"):
-            return None
-    return None
-
-
 def was_begun(call: AnyToolCall) -> bool:
     """Whether the tool of a call was started, in this try or before it asked something itself."""
     line = call._line
@@ -322,16 +311,11 @@ def was_touched(call: AnyToolCall) -> bool:
     if was_begun(call):
         return True
     stage = call._stage
-    return not stage.may_begin and state_of(call) in ("pending", "finished")
-
-
-def state_of(call: AnyToolCall) -> CallRowState:
-    """Say which list of a plan a call is in."""
-    return state_in(call._line)
+    return not stage.may_begin and state_in(call._line) in ("pending", "finished")
 
 
 def state_in(line: tuple[Step, ...]) -> CallRowState:
-    """Say where a line stands: settled by who decided, else by what the plan was told."""
+    """Say which list a call is in by its line: settled by who decided, else by what was told."""
     stage = line[-1].stage
     if stage.may_begin or stage is _RUNNING:
         return "pending"
@@ -575,14 +559,7 @@ class SortedCalls:
 
     def _move(self, call_id: str) -> None:
         """Let all plans of the round know that a call may belong to another list now."""
-        with ONCE:
-            self._moves().append(call_id)
-
-    def _moves(self) -> list[str]:
-        moved = self._state._moved
-        if not isinstance(moved, list):  # most rounds share an empty one
-            self._state._moved = moved = []
-        return moved
+        self._state._moved.append(call_id)
 
     def _call(self, call_id: str) -> AnyToolCall | None:
         """Find a call that could be read."""

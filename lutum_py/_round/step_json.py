@@ -15,7 +15,7 @@ from typing import Any, Final, get_args
 
 from .._call.asking import Asking
 from .._call.decision_log import DecisionKind
-from .._call.lifecycle import STAGES, Stage, StepKind
+from .._call.lifecycle import STAGES, StepKind
 from .._call.line import BY_TOOL, END_OF, AsksStep, Step, StepPhase, leads_to, moment, wait_of
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
@@ -24,7 +24,6 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved
 from ..errors import FieldIssue
-from .sorted_calls import recorded_in
 
 _ANY: Final = None
 _DECIDING: Final = ("hook", "gate", "function")
@@ -199,7 +198,7 @@ def _load_step(
         raise saved.wrong("said", f"{shorten(said)} is none of the known values")
     by: str | None = saved.get("by", str, None)
     first = STAGES["new" if saved.any("by") is None else "asked"]
-    stage = first if not line else _next_stage(kind, phase, said, tuple(line))
+    stage = first if not line else leads_to(tuple(line), kind, phase, said)
     if stage is None:
         raise saved.wrong("kind", f"{kind!r} cannot follow where a call is {line[-1].stage.status}")
     is_asking = kind == "asks"
@@ -210,18 +209,6 @@ def _load_step(
     reason, digest = saved.get("reason", str, None), saved.get("digest", str, None)
     make = AsksStep if is_asking else Step
     return make(kind, stage, _load_time(saved), by, phase, said, reason, digest, detail)
-
-
-def _next_stage(
-    kind: StepKind, phase: StepPhase | None, said: str | None, line: tuple[Step, ...]
-) -> Stage | None:
-    """Give the stage that a step leads to, if the table has it."""
-    before = line[-1].stage
-    if kind == "recorded" and recorded_in(line) is not None:
-        return None
-    if kind == "asked" and before.is_end and phase != "after":
-        return None
-    return leads_to(before, kind, END_OF[said or ""] if kind == "ended" else None)
 
 
 def _load_detail(

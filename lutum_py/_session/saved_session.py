@@ -13,7 +13,7 @@ from .._round.plan import ToolRoundPlan, closed
 from .._round.plan_json import dump_plan, load_plan
 from .._text.json import shorten
 from .._transcript.saved import Saved, dump_saved, open_saved
-from .._transcript.seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
+from .._transcript.seal import check_belongs, check_key, check_seal, seal
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, PlanError
 
@@ -30,8 +30,7 @@ def dump_session(
     binding: str | None,
 ) -> str:
     """Encode a session and its open plan; see `Toolset.dump_session`."""
-    check_key(key)
-    check_binding(binding)
+    check_key(key, binding)
     saved: Any = None
     if plan is not None:
         _check_plan(toolset, plan)
@@ -46,7 +45,7 @@ def dump_session(
         "plan": saved,
     }
     # The seal is over all of the rest, the plan with its own seal included.
-    data["seal"] = {"kind": kind_of(key), "value": seal_of(data, key)}
+    seal(data, key)
     text = dump_saved(data, PlanError, "The session")
     if plan is not None:
         plan._state._close("dumped")
@@ -86,8 +85,7 @@ def load_session(
     toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
 ) -> tuple[str | None, Transcript, ToolRoundPlan[Any] | None]:
     """Read id, transcript and plan of what `dump_session` gave; see `Toolset.load_session`."""
-    check_key(key)
-    check_binding(binding)
+    check_key(key, binding)
     saved = open_session(text)
     check_seal(saved, key, "session")
     check_belongs(saved, binding, "session")

@@ -16,12 +16,12 @@ from ..errors import InvalidValueError, MisuseError, PlanError
 from .saved import Saved
 
 
-def check_key(key: bytes | None) -> None:
-    """Refuse a key that is none, or that protects nothing.
+def check_key(key: bytes | None, binding: str | None = None) -> None:
+    """Refuse a key that is none, or that protects nothing, and a binding that names nothing.
 
     Raises:
-        MisuseError: It is not of bytes.
-        InvalidValueError: It is empty.
+        MisuseError: The key is not of bytes.
+        InvalidValueError: It is empty, or the binding is no text, or an empty one.
     """
     if not isinstance(key, bytes | None):
         # The key itself is a secret, and stays out of the text.
@@ -32,10 +32,6 @@ def check_key(key: bytes | None) -> None:
             "The key is empty, so anybody could seal a plan with it. Pass a secret, or leave "
             "`key=` out."
         )
-
-
-def check_binding(binding: str | None) -> None:
-    """Refuse a binding that is no text, or an empty one."""
     if binding is not None and (not isinstance(binding, str) or not binding):
         raise InvalidValueError(
             f"The binding is {shorten(binding)}. Pass a text that names what the plan belongs to, "
@@ -54,6 +50,11 @@ def seal_of(data: dict[str, Any], key: bytes | None) -> str:
     encoded = body.encode("utf-8", "surrogatepass")
     made = hashlib.sha256(encoded) if key is None else hmac.new(key, encoded, hashlib.sha256)
     return made.hexdigest()
+
+
+def seal(data: dict[str, Any], key: bytes | None) -> None:
+    """Put in the seal of the whole."""
+    data["seal"] = {"kind": kind_of(key), "value": seal_of(data, key)}
 
 
 def _fits(saved: Saved, value: str, key: bytes | None) -> bool:

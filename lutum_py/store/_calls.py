@@ -13,7 +13,7 @@ from .._call.lifecycle import StepKind
 from .._call.line import Step, moment, said_of
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
-from .._round.sorted_calls import state_of
+from .._round.sorted_calls import state_in
 from .._round.step_json import dump_step, load_line
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
@@ -305,7 +305,7 @@ def claimed(plan: ToolRoundPlan[Any], row: SavedCall, rows: Sequence[SavedCall])
     calls = calls_at(plan)
     take_in(plan, calls, rows)
     call = calls[row.place]
-    if state_of(call) not in ("pending", "in_doubt"):
+    if state_in(call._line) not in ("pending", "in_doubt"):
         raise _not_open(row)
     return call
 

@@ -83,11 +83,8 @@ class Waiting(Asked):
     within: tuple[Within, ...] = field(default=(), compare=False, repr=False)
     _round: int = field(default=0, compare=False, repr=False)
 
-    def _of(self) -> tuple[str, str, str]:
-        return self.call_id, self.tool, self.digest
-
-    def _asked_in(self) -> str | None:
-        return stored_as(self.id, self._round)
+    def _of(self) -> tuple[str, str, str, str | None]:
+        return self.call_id, self.tool, self.digest, stored_as(self.id, self._round)
 
 
 def waiting_of(row: SavedCall) -> Waiting:

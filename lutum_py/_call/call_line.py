@@ -1,0 +1,576 @@
+"""Writing the line of a call, and the branches of it that the plans of one round hold.
+
+**Branches.** Two plans of one round share a call that their hooks let pass. What hooks change,
+settle or suspend is a branch: another object, that begins with the line so far, so that the older
+plan stays as it is. As long as hooks only decide, branches are told apart. A *deed* (begun, left,
+answered, recorded, an end or a wait without a hook) is done to the call itself, which is one: from
+there on all of the family show the line that the deed is in. Each deed starts an era; a member of
+an older era shows the line of the member that is in the present one. So what another branch had
+decided is void, and nobody has to find the branches in order to tell them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from .._text.once import ONCE
+from .._transcript.metadata import ToolMetadata
+from ..errors import LifecycleError
+from .lifecycle import STAGES, CallStatus, refused
+from .line import (
+    ASKED_BY,
+    END_OF,
+    HELD,
+    HOOK_PHASES,
+    RULED_BY,
+    Answer,
+    AsksStep,
+    Kept,
+    Said,
+    Step,
+    answers_in,
+    end_of,
+    leads_to,
+    newer_than,
+    said_of,
+    wait_of,
+)
+
+if TYPE_CHECKING:
+    from typing import Self, Unpack
+
+    from .._context.inner import Inner
+    from .._context.suspension import Decision, SuspendTicket
+    from .lifecycle import Stage, StepKind
+
+_SUSPENDED = STAGES["suspended"]
+_RUNNING = STAGES["running"]
+
+
+class Family:
+    """Hold the branches of one call together.
+
+    Attributes:
+        era: Raised by each deed.
+        told: The member whose line tells the story: the one that the last deed is in.
+        members: All of them.
+        moved: Where the round is told of each deed, since what it voids is in the lists of plans.
+    """
+
+    __slots__ = ("era", "members", "moved", "told")
+
+    def __init__(self, first: Any) -> None:
+        self.era = 0
+        self.told = first
+        self.members: list[Any] = [first]
+        self.moved: list[str] | None = None
+
+
+class Branch(NamedTuple):
+    """Say which branch of which family a call is.
+
+    Attributes:
+        family: The family.
+        era: The era that its line is of.
+        parent: The call that it branched from.
+        newer: The branch of it that a newer plan holds.
+        original: The call that it is a copy of, where it is one: no plan holds it.
+        is_draft: Whether it is a copy to decide about, and not the call itself once more.
+        is_mine: Whether it is being made, so that nobody else has it: it shows its own line.
+    """
+
+    family: Family
+    era: int
+    parent: Any = None
+    newer: Any = None
+    original: Any = None
+    is_draft: bool = False
+    is_mine: bool = False
+
+
+class CallLine:
+    """Keep the line of one call; what it was called with is kept by `CallState`."""
+
+    # `_raw` is the line, or `(line, begun[, ended, result])`: nearly every call is begun and ended
+    # once and its line never read, so that these two steps are bare times until somebody does.
+    __slots__ = ("_branch", "_kept", "_raw", "metadata", "selector")
+
+    metadata: ToolMetadata
+    selector: Any
+    _raw: tuple[Any, ...]
+    _branch: Branch | None
+    _kept: Kept
+
+    if TYPE_CHECKING:
+
+        def _alike(self) -> Self:
+            """Make a call with the same line and input, of no family."""
+            ...
+
+    @property
+    def id(self) -> str:
+        """The provider's id of the call."""
+        return self.metadata.id
+
+    @property
+    def name(self) -> str:
+        """The wire name of the tool."""
+        return self.metadata.name
+
+    @property
+    def _steps(self) -> tuple[Step, ...]:
+        """The line of this branch; whose line tells the story says `_line`."""
+        raw = self._raw
+        return raw if raw[0].__class__ is Step else self._write_out()
+
+    @_steps.setter
+    def _steps(self, steps: tuple[Step, ...]) -> None:
+        self._raw = steps
+
+    def _write_out(self) -> tuple[Step, ...]:
+        """Make steps of the bare times of the last run."""
+        with ONCE:
+            raw = self._raw
+            if raw[0].__class__ is not Step:
+                steps, begun, *end = raw
+                raw = (*steps, Step("begun", _RUNNING, begun))
+                if end:
+                    at, result = end
+                    said = result.status
+                    raw = (*raw, Step("ended", END_OF[said], at, said=said, detail=result))
+                self._raw = raw
+        return raw
+
+    @property
+    def _told(self) -> Self:
+        """The member of the family whose line tells what happened to the call: mostly itself."""
+        branch = self._branch
+        if branch is None or branch.era == branch.family.era or branch.is_mine:
+            return self
+        told: Self = branch.family.told
+        return told
+
+    # Asked at every turn: nearly always a call has no family.
+
+    @property
+    def _line(self) -> tuple[Step, ...]:
+        if self._branch is not None:
+            return self._told._steps
+        raw = self._raw
+        return raw if raw[0].__class__ is Step else self._write_out()
+
+    @property
+    def _stage(self) -> Stage:
+        told = self if self._branch is None else self._told
+        raw = told._raw
+        last: Step = (raw if raw[0].__class__ is Step else told._write_out())[-1]
+        return last.stage
+
+    @property
+    def status(self) -> CallStatus:
+        """Where the call is on its way; moves by the lifecycle table only."""
+        return self._stage.status
+
+    # Writing.
+
+    def _append(self, kind: StepKind, *, at: float | None = None, **said: Unpack[Said]) -> None:
+        """Write one step, if the table has it: all that happens to a call is written here.
+
+        A branch that is being made takes what hooks say of it, whatever happens to the call
+        meanwhile: where that was begun, the branch counts for nothing.
+
+        Args:
+            kind: What happens.
+            at: When, where that was before.
+            said: The other fields of the step; of an `ended`, `said` is its status.
+
+        Raises:
+            LifecycleError: The table lacks it, or a newer plan goes on with the call; nothing
+                changed.
+        """
+        with ONCE:
+            told, branch = self._told, self._branch
+            is_mine = branch is not None and branch.is_mine
+            steps = told._steps
+            last, phase, what = steps[-1], said.get("phase"), said.get("said")
+            stage = leads_to(steps, kind, phase, what)
+            end = END_OF[what or ""] if stage is None and kind == "ended" else None
+            if is_mine:
+                stage = stage or end or last.stage
+            elif stage is None:
+                raise self._refused(kind, None if end is None else end.status)
+            elif branch is not None and phase is None and kind in _GOES_ON:
+                self._check_newest(kind)
+            make = AsksStep if kind == "asks" else Step
+            step = make(kind, stage, newer_than(last) if at is None else at, **said)
+            told._steps = (*steps, step)
+            is_deed = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
+            if is_deed and not is_mine and told._branch is not None:
+                told._start_era()
+
+    def move_to(self, status: CallStatus) -> None:
+        """Move the call to another status, where nobody else says what happened.
+
+        Raises:
+            LifecycleError: The present status does not lead there; nothing changed.
+        """
+        if status is self.status:
+            return
+        if status not in self.status.leads_to:
+            raise refused(self.status, status, call_id=self.id, tool=self.name)
+        kind: dict[CallStatus, StepKind] = {
+            CallStatus.RUNNING: "begun",
+            CallStatus.SUSPENDED: "suspended",
+            CallStatus.RESUMING: "answered",
+        }
+        if status is CallStatus.RUNNING:
+            self._check_kept()
+            self._check_asked()
+        wait = wait_of(self._line)
+        if status is CallStatus.RESUMING and wait is not None and wait.phase is not None:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` waits for a decision that `{wait.by}` "
+                "asked for, so it is not moved on by hand. Take the decision of a person in with "
+                "`plan.resume(decision)`."
+            )
+        if status.is_terminal:
+            self._append("ended", said=_SAID[status])
+        else:
+            self._append(kind[status], said="resume" if kind[status] == "answered" else None)
+
+    def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
+        if self._stage.name in _OF_INNER:
+            return self._refused_within(kind)
+        if target is None:
+            target = _TARGETS.get(kind)
+        present = self.status
+        if kind == "ended" and present.is_terminal:
+            assert target is not None
+            cannot = "already" if target is present else f"and cannot become {target}"
+            return LifecycleError(
+                f"Call {self.id!r} of tool {self.name!r} is {present} {cannot}: a call is "
+                "answered once. Use the result that you have; `call.again()` makes a new call of "
+                "the same metadata and input, in status 'new'."
+            )
+        if target is None:
+            doing = {"asked": "asked about", "changed": "changed"}.get(kind, kind)
+            return LifecycleError(
+                f"Call {self.id!r} of tool {self.name!r} is {present}, so it cannot be {doing} any "
+                "more. `call.again()` makes a new call of the same metadata and input, in status "
+                "'new'."
+            )
+        return refused(present, target, call_id=self.id, tool=self.name)
+
+    def _refused_within(self, kind: StepKind) -> LifecycleError:
+        """Refuse a step of a call that asks for others, comes back, or was asked for."""
+        named = f"Call {self.id!r} of tool `{self.name}`"
+        if self._stage.name == "asked":
+            return LifecycleError(
+                f"{named} was asked for by call {self._line[0].by!r}, and nobody decided about it. "
+                "Let hooks do so, with `await plan.apply_hooks(hooks)` or `await run(plan, "
+                "hooks=hooks)`."
+            )
+        if self._stage.name == "asking":
+            asked = ", ".join(next(said_of(self._line, "asks")).detail.ids)
+            return LifecycleError(
+                f"{named} waits for calls that it asked for ({asked}), and comes back by itself "
+                "once each of them has its result. Decide about these, and run them."
+            )
+        return LifecycleError(
+            f"{named} comes back from calls that it asked for, so it cannot be {kind} any more. "
+            "Run it, or answer it."
+        )
+
+    # Branches.
+
+    def _start_era(self) -> None:
+        """Let the line of this call tell the story, from a deed on; `ONCE` is held."""
+        branch = self._branch
+        assert branch is not None
+        family = branch.family
+        if family.moved is not None:
+            family.moved.append(self.id)
+        family.era += 1
+        family.told = self
+        self._branch = branch._replace(era=family.era, newer=None)  # what that decided is void
+
+    def _grow(self) -> Self:
+        """Make a branch: a call of its own whose line goes on from here."""
+        with ONCE:
+            told = self._told
+            if told._branch is None:
+                told._branch = Branch(Family(told), 0)
+            family, era = told._branch.family, told._branch.era
+            made = self._alike()
+            made._branch = Branch(family, era, told, is_mine=True)
+            family.members.append(made)
+        return made
+
+    def _draft(self) -> Self:
+        """Make a call of the same line that no plan holds, and that begins where this one may."""
+        made = self._alike()
+        made._branch = Branch(Family(made), 0, original=self, is_draft=True)
+        return made
+
+    def _close(self, *, counts: bool) -> None:
+        """End the making of a branch, or of a draft.
+
+        Args:
+            counts: Whether a newer plan goes on with it, as the call that it branched from is to
+                know.
+        """
+        assert self._branch is not None
+        branch = self._branch = self._branch._replace(is_mine=False)
+        if not counts:
+            return
+        parent = branch.parent
+        if branch.era != branch.family.era or not parent._steps[-1].stage.may_begin:
+            # A deed came while hooks were asked, so what was decided here is void.
+            self._branch = branch._replace(era=_VOID)
+            return
+        if parent._branch.newer is None:
+            parent._branch = parent._branch._replace(newer=self)
+
+    def _forget(self) -> None:
+        """Let the call that this one branched from go on: no plan holds this one any more."""
+        branch = self._branch
+        if branch is not None and branch.parent is not None:
+            parent = branch.parent
+            if parent._branch.newer is self:
+                parent._branch = parent._branch._replace(newer=None)
+
+    def _check_newest(self, kind: StepKind | None = None) -> None:
+        """Refuse to do anything with a call that a newer plan goes on with in its own way.
+
+        Raises:
+            LifecycleError: It is one; the error says what was decided there.
+        """
+        newer = self._newer(kind)
+        if newer is None:
+            return
+        own = newer._steps[len(self._steps) :] if len(newer._steps) > len(self._steps) else ()
+        step = next((s for s in own if s.kind in ("ended", "suspended", "changed")), None)
+        did = {"ended": "answered", "suspended": "suspended", "changed": "changed"}
+        who = "hooks" if step is None or step.by is None else f"`{step.by}`"
+        what = "decided about" if step is None else did[step.kind]
+        raise LifecycleError(
+            f"Call {self.id!r} of tool `{self.name}` is of an older plan: {who} {what} it since, "
+            "in a newer plan of the same round. Go on with the newer plan."
+        )
+
+    def _newer(self, kind: StepKind | None) -> CallLine | None:
+        """Find the branch by which a newer plan goes on with the call, or with what it shows."""
+        for member in (self, self._told):
+            each: Any = member
+            while each is not None and each._branch is not None:
+                newer: CallLine | None = each._branch.newer
+                if newer is not None:
+                    return newer
+                # A draft may be decided on as its original may; what it runs is run for both.
+                is_free = each._branch.is_draft and kind != "begun"
+                each = None if is_free else each._branch.original
+        return None
+
+    def __copy__(self) -> Self:
+        # One call, however many objects: what is done to either is done to both.
+        with ONCE:
+            made = self._grow()
+            branch = made._branch
+            assert branch is not None
+            made._branch = branch._replace(original=branch.parent, is_mine=False)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
+    def again(self) -> Self:
+        """Return a new call of the same metadata and input, for another try.
+
+        That of a call that a hook or a person answered may be answered otherwise, and not be run.
+
+        Raises:
+            LifecycleError: The call waits for a decision, which a new one would go around; or a
+                newer plan goes on with it.
+        """
+        if self._stage is _SUSPENDED:
+            raise self._waits()
+        self._check_newest()
+        return self._again()
+
+    def _waits(self) -> LifecycleError:
+        return LifecycleError(
+            f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be made "
+            "anew. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
+        )
+
+    def _again(self) -> Self:
+        """Make the call anew: with what decided about it, and without what was done."""
+        made = self._alike()
+        end = end_of(made._steps)
+        steps = [step for step in made._steps if step.kind not in _DONE]
+        last = steps[-1]
+        if last.stage is _SUSPENDED:
+            raise self._waits()
+        by, phase = (None, None) if end is None or end.phase is None else (end.by, end.phase)
+        stage = last.stage.leads.get("again", last.stage)
+        made._steps = (*steps, Step("again", stage, newer_than(last), by, phase))
+        if phase is not None:
+            made._branch = Branch(Family(made), 0)
+        return made
+
+    # Whether it may begin.
+
+    def _check_asked(self) -> None:
+        """Make sure that a call was let pass by hooks, and asked about where its tool says so.
+
+        Raises:
+            LifecycleError: It was not, or its arguments are others since.
+        """
+        if self._branch is None and not self.selector.asks:
+            return
+        answered = next(said_of(self._line, "again"), None)
+        if answered is not None and answered.phase is not None:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` was answered by "
+                f"{'a hook' if answered.by is None else f'`{answered.by}`'}, so another try of it "
+                "is not run. Answer it by hand, or let the model make another call."
+            )
+        if not self.selector.asks:
+            return
+        was_changed = False
+        for step in reversed(self._line):
+            if step.kind == "asked" and step.by in (ASKED_BY, RULED_BY):
+                return
+            if step.kind == "changed":
+                was_changed = True
+                break
+        # Given about these arguments; a rule may have asked, and is no gate.
+        if any(answer.is_of_gate or not self.selector.approval for answer in self._answers):
+            return
+        option, why, then = "rule=", "the rule was not asked", "which ask it."
+        if self.selector.approval:
+            option, why = "needs_approval=", "nobody was asked about it"
+            then = "which ask; where it waits, give the plan the decision of a person."
+        if was_changed:
+            why = "its arguments were changed since"
+        raise LifecycleError(
+            f"Call {self.id!r} of tool `{self.name}` is not begun: the tool is declared with "
+            f"`{option}`, and {why}. Take the call from `round.plan()`, `await "
+            f"round.apply_hooks(hooks)` or `await call.hook(hooks)`, {then}"
+        )
+
+    @property
+    def _key_begins(self) -> str:
+        return self._kept.key_begins
+
+    def _hold(self) -> None:
+        """Let the call refuse to run until that it runs is on record."""
+        self._kept = self._kept.closed(HELD, self._kept.key_begins)
+
+    def _let_go(self, key_begins: str) -> None:
+        """Let a held call run."""
+        self._kept = self._kept.closed(None, key_begins)
+
+    def _check_kept(self) -> None:
+        """Refuse to begin a call that goes on elsewhere, or whose round is over.
+
+        Raises:
+            LifecycleError: It is one; the error says where it is run.
+        """
+        closed_by = self._kept.closed_by
+        if closed_by == HELD:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` is kept in a store, and that it runs is "
+                "not on record. Claim it with `store.claim(toolset)`, and run what "
+                "`store.begin(claim)` gives."
+            )
+        if closed_by is not None:
+            what = _GOES_ON_IN.get(
+                closed_by, "so nobody would take what it comes to. Let the model make another call"
+            )
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` is not begun: its round was {closed_by}, "
+                f"{what}."
+            )
+
+    # What was asked and answered.
+
+    @property
+    def _answers(self) -> tuple[Answer, ...]:
+        steps = self._line
+        return answers_in(steps) if len(steps) > 2 else ()
+
+    def _answer_of(self, *, tool: bool) -> Answer | None:
+        return next((each for each in self._answers if each.is_of_tool is tool), None)
+
+    @property
+    def approval(self) -> Decision | None:
+        """The decision by which a suspended call goes on, if that is how it came here."""
+        answers = self._answers
+        return answers[0].decision if answers else None
+
+    @property
+    def resume(self) -> Decision | None:
+        """The decision by which the call goes on, as the tool is told of it.
+
+        That is the answer to a ticket whose mode passes it to the tool, else that to the tool's own
+        question. What a gate asked otherwise is no answer to a tool that asks by itself: that is
+        in `approval`.
+        """
+        return None if (answer := self._for_tool()) is None else answer.decision
+
+    @property
+    def ticket(self) -> SuspendTicket | None:
+        """The ticket that the decision in `resume` answers."""
+        return None if (answer := self._for_tool()) is None else answer.ticket
+
+    def _for_tool(self) -> Answer | None:
+        answers = sorted(self._answers, key=lambda each: not each.is_of_tool)
+        told = next((each for each in answers if each.is_passed_on), None)
+        return told or next((each for each in answers if each.is_of_tool), None)
+
+    @property
+    def suspension_id(self) -> str | None:
+        """The id of the suspension that the call comes from: the tool's own, if it asked."""
+        told = self._asked_last()
+        return None if told is None else told.ticket.id
+
+    @property
+    def suspension_reason(self) -> str | None:
+        """Why the call was suspended: the action that its ticket asked for."""
+        told = self._asked_last()
+        return None if told is None else told.ticket.action
+
+    @property
+    def _inner(self) -> Inner | None:
+        """What the calls came to that this one asked for, where it comes back from any."""
+        asks = [step.detail for step in self._line if step.kind == "asks"]
+        inner: Inner | None = asks[-1].inner(asks) if asks else None
+        return inner
+
+    def _asked_last(self) -> Answer | None:
+        """Give the answer that the tool is told of: that to its own question, or else the only."""
+        answers = self._answers
+        return next((each for each in answers if each.is_of_tool), answers[0] if answers else None)
+
+
+_GOES_ON_IN: Final = {
+    "dumped": "and goes on there. Load it, and run the call that it has",
+    "saved": "and goes on there. Load it, and run the call that it has",
+    "asked": "and goes on within a call that asked for it. Run the calls of that call's plan",
+    "merged": "so it goes on in the plan that took it in. Run the call that that one has",
+}
+_VOID: Final = -1
+_OF_INNER: Final = ("asked", "asking", "returning")
+_GOES_ON: Final = ("begun", "answered", "suspended", "asks", "ended")
+_DONE: Final = ("begun", "left", "ended", "recorded", "again")
+_SAID: Final = {
+    CallStatus.SUCCEEDED: "success",
+    CallStatus.FAILED: "error",
+    CallStatus.CANCELLED: "cancelled",
+}
+_TARGETS: Final = {
+    "begun": CallStatus.RUNNING,
+    "suspended": CallStatus.SUSPENDED,
+    "answered": CallStatus.RESUMING,
+}
