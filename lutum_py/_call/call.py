@@ -18,8 +18,8 @@ from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, ToolOutputError
-from .asking import Asking, ask_whole
 from .call_state import CallState
+from .deciding import Asking, ask_whole
 from .lifecycle import CallStatus
 from .line import Step
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, suspend
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .._schema.invocation import Invocation
     from .._schema.touch import Touch
     from .._transcript.attachment import Attachment
-    from .lifecycle import StepKind
     from .selector import Selector
 
 P = ParamSpec("P")
@@ -387,16 +386,6 @@ class AnyToolCall(CallState):
             raise self._refused("begun")
         self._check_asked()
         return invocation
-
-    def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
-        if kind != "begun" or self.status is not _RUNNING:
-            return super()._refused(kind, target)
-        return LifecycleError(
-            f"Call {self.id!r} of tool `{self.name}` was begun already, and a call is begun "
-            "once: it is running, or its tool raised, or nobody knows what became of it. "
-            "Answer it, as with `call.fail(message)` or `call.indeterminate(reason)`; "
-            "`call.again()` makes a new call of the same metadata and input, for another try."
-        )
 
     async def hook(self, hooks: Hooks, /) -> HookOutcome:
         """Send this one call through hooks.

@@ -241,6 +241,13 @@ class CallLine:
     def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
         if self._stage.name in _OF_INNER:
             return self._refused_within(kind)
+        if kind == "begun" and self.status is CallStatus.RUNNING:
+            return LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` was begun already, and a call is begun "
+                "once: it is running, or its tool raised, or nobody knows what became of it. "
+                "Answer it, as with `call.fail(message)` or `call.indeterminate(reason)`; "
+                "`call.again()` makes a new call of the same metadata and input, for another try."
+            )
         if target is None:
             target = _TARGETS.get(kind)
         present = self.status

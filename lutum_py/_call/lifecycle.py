@@ -163,9 +163,6 @@ def _stage(name: str) -> Stage:
     return STAGES[name]
 
 
-NOT_BEGUN: Final = (CallStatus.NEW, CallStatus.RESUMING)
-"""From these a call may be run: it neither was begun nor answered, nor does it wait."""
-
 _AGAIN: Final = "`call.again()` makes a new call of the same metadata and input, in status 'new'"
 
 

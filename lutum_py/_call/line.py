@@ -331,20 +331,20 @@ def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
     return tuple(answers)
 
 
+def settled_by(steps: tuple[Step, ...]) -> Step:
+    """Give the step by which a call came to wait, or ended, last."""
+    found: Step = next(step for step in reversed(steps) if step.kind in ("suspended", "ended"))
+    return found
+
+
 def wait_of(steps: tuple[Step, ...]) -> Step | None:
     """Give the step by which a call waits, if it does."""
-    if steps[-1].stage.name != "suspended":
-        return None
-    found: Step = next(step for step in reversed(steps) if step.kind == "suspended")
-    return found
+    return settled_by(steps) if steps[-1].stage.name == "suspended" else None
 
 
 def end_of(steps: tuple[Step, ...]) -> Step | None:
     """Give the step by which a call ended, if it did."""
-    if not steps[-1].stage.is_end:
-        return None
-    found: Step = next(step for step in reversed(steps) if step.kind == "ended")
-    return found
+    return settled_by(steps) if steps[-1].stage.is_end else None
 
 
 def said_of(steps: tuple[Step, ...], kind: StepKind) -> Iterator[Step]:

@@ -23,7 +23,7 @@ from .._schema.signature import (
 from .._text.json import is_mapping, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
-from .asking import Asking, ask, ask_function, taken, with_arguments
+from .deciding import Asking, ask, ask_function, taken, with_arguments
 from .decisions import Complete, Reject, RunNormally
 from .spec import FnSpec, ToolSpec
 from .steps import Steps

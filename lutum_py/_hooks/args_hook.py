@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
-from .._call.asking import with_arguments
+from .._call.deciding import with_arguments
 from .._call.decisions import RunNormally
 from .._call.selector import AnySelector
 from .._call.spec import FnSpec

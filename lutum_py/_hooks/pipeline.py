@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from time import time
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
-from .._call.asking import (
+from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.call_state import MADE_LATER
+from .._call.deciding import (
     Asking,
     Verdict,
     ask,
@@ -32,11 +34,8 @@ from .._call.asking import (
     settle,
     taken,
 )
-from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.call_state import MADE_LATER
 from .._call.decision_log import is_logged, log
 from .._call.decisions import Complete, RunNormally
-from .._call.lifecycle import NOT_BEGUN, CallStatus
 from .._call.line import Step, new_step, newer_than
 from .._call.selector import AnySelector, Selector
 from .._call.steps import Steps
@@ -55,7 +54,6 @@ _kind_of: Callable[[object], Any] = type
 _STRICTEST: Final = ("block", "suspend", "complete")
 _NO_HOOKS: list[RegisteredHook] = []
 _RUN = "run_normally"
-_ANY_STATUS = tuple(CallStatus)
 
 
 def decide(
@@ -63,7 +61,7 @@ def decide(
 ) -> Steps[HookOutcome]:
     """Send one call through hooks, whatever its status; see `decide_each`."""
     (outcome,) = yield from decide_each(
-        (call,), hooks, asking, asked=_ANY_STATUS, is_open=is_open, of=of
+        (call,), hooks, asking, whatever=True, is_open=is_open, of=of
     )
     return outcome
 
@@ -73,7 +71,7 @@ def decide_each(
     hooks: Hooks,
     asking: Asking,
     *,
-    asked: tuple[CallStatus, ...] = NOT_BEGUN,
+    whatever: bool = False,
     is_open: bool = False,
     of: AnyToolCall | None = None,
 ) -> Steps[list[HookOutcome]]:
@@ -83,7 +81,7 @@ def decide_each(
         calls: The calls; they are not changed.
         hooks: A hook set, an object like one, or a plain function.
         asking: Takes what each hook said; whoever asks settles it when all were asked.
-        asked: The statuses of the calls that are asked about when their turn comes.
+        whatever: Whether to ask also about calls that by their turn may not begin any more.
         is_open: Whether execution hooks are asked though the call is approved: an edit is.
         of: The call that the only one is a draft of: its before-hooks were asked about both.
 
@@ -106,9 +104,10 @@ def decide_each(
     for one in calls:
         # What is asked about is the call as it is shown, and what that tells may be another branch.
         each: Any = one if one._branch is None else one._told
-        steps = each._steps
+        raw = each._raw
+        steps = raw if raw[-1].__class__ is Step else each._steps  # what that is, but for a call
         stage = steps[-1].stage
-        if stage.status not in asked:
+        if not (stage.may_begin or whatever):
             outcomes.append(one)
             continue
         if each._text is not None and stage.may_begin:
@@ -298,6 +297,28 @@ def _check_conversation(gate: RegisteredHook, call: AnyToolCall) -> None:
         )
 
 
+class AfterSaid(NamedTuple):
+    """What one after-hook said of a call's result.
+
+    Attributes:
+        call: The call.
+        hook: The name of the hook.
+        key: Tells it from others of the name.
+        put: What it put in the place of the result, if anything.
+    """
+
+    call: AnyToolCall
+    hook: str
+    key: str
+    put: ToolResult | None
+
+    def write(self) -> None:
+        """Write it on the line of the call."""
+        said = None if self.put is None else "replaced"
+        detail = (self.key, self.put)
+        self.call._append("asked", by=self.hook, phase="after", said=said, detail=detail)
+
+
 def after(
     call: AnyToolCall,
     result: ToolResult,
@@ -322,7 +343,7 @@ def after(
         # A hook writes a new result, as to shorten it, and would drop its labels by that.
         if isinstance(answer, ToolResult):
             answer = with_labels(answer, result.labels)
-        said.append((call, hook.name, key, answer))
+        said.append(AfterSaid(call, hook.name, key, answer))
         if answer is None:
             continue
         if not isinstance(answer, ToolResult):
@@ -330,10 +351,6 @@ def after(
         check_answers(hook.name, call, answer)
         result = answer
     return result
-
-
-AfterSaid: TypeAlias = tuple[AnyToolCall, str, str, ToolResult | None]
-"""What one after-hook said of a call's result: its name and key, and what it put in its place."""
 
 
 def was_asked_after(call: AnyToolCall, key: str) -> bool:

@@ -96,7 +96,7 @@ def end_round(
             results = match_results(calls, given, unended, unfinished)
     if calls._owes_after or RegisteredHook.any_after:
         check_after_hooks(calls, given)
-    toolset, inner = calls.toolset, state._inner
+    toolset, inner = calls.toolset, state._kept.inner
     if inner or toolset._caps_results or [1 for call in calls._calls if call._is_rewritten]:
         results = as_told(results, calls._calls, toolset, inner)
     return joined(state.turn, results)
@@ -534,11 +534,10 @@ def show_results(
         for call, result in ends:  # made elsewhere, or by hand: it is the end of the call here, too
             if call._stage.may_end and result.answers(call):
                 call._append("ended", said=result.status, detail=result)
-        for call, name, key, answer in said:
-            if call._stage.is_end:
-                put = None if answer is None else "replaced"
-                call._append("asked", by=name, phase="after", said=put, detail=(key, answer))
-                calls._move(call.id)
+        for each in said:
+            if each.call._stage.is_end:
+                each.write()
+                calls._move(each.call.id)
     if calls._owes_after:  # the hooks of the plan that was saved: from here on they are known
         calls.change(_owes_after=False, _hook_sets=(*calls._hook_sets, hook_set))
     return [*shown, *suspended]

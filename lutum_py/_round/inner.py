@@ -22,9 +22,9 @@ from functools import partial
 from time import time
 from typing import Any, Final, NamedTuple
 
-from .._call.asking import Asking
 from .._call.call import AnyToolCall, Hooks
 from .._call.call_line import Branch, Family
+from .._call.deciding import Asking
 from .._call.lifecycle import STAGES
 from .._call.line import Step, new_step, said_of
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue
@@ -444,9 +444,8 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> Steps[Any]:
     shown = result
     if isinstance(hooks, HookPlaces) and isinstance(result, ToolResult):  # else there is nothing
         shown = yield from after(call, result, hook_set, said)
-    for _, name, key, answer in said:
-        put = None if answer is None else "replaced"
-        call._append("asked", by=name, phase="after", said=put, detail=(key, answer))
+    for each in said:
+        each.write()
     return shown
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 
-from .._call.asking import Asking, ask_declared
 from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.deciding import Asking, ask_declared
 from .._call.lifecycle import CallStatus
 from .._call.line import CallStep, said_of
 from .._call.outcomes import (
@@ -632,7 +632,7 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     than a hook does. Run in a `for` it needs a coroutine only where a hook is awaited.
     """
     asked, was_decided = calls.pending, calls._is_decided
-    if inner := calls._state._inner:
+    if inner := calls._state._kept.inner:
         from .inner import decide_asked
 
         if calls.asked:

@@ -30,8 +30,8 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from .._call.asking import Asking
 from .._call.call import AnyToolCall
+from .._call.deciding import Asking
 from .._call.line import ASKED_BY, HOOK_PHASES, Kept, Step, moment, wait_of
 from .._transcript.assistant import AssistantTurn, dump_turn, load_turn
 from .._transcript.metadata import ToolMetadata, dump_metadata, load_metadata
@@ -104,7 +104,7 @@ def dump_plan(
     # Sealed as it will be read again: JSON knows fewer types than Python.
     data: dict[str, Any] = json.loads(body)
     if not is_keyed:
-        check_bytes(data, key)
+        _check_bytes(data, key)
     for entry in data["calls"]:
         entry["seal"] = seal_of(entry, key)
     seal(data, key)
@@ -131,7 +131,7 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
         "calls": entries,
     }
     if state._inner:
-        data["inner"] = dump_inner(calls)
+        data["inner"] = _dump_inner(calls)
     if kept.place is not None:
         data["place"] = {"items": kept.place.length, "digest": kept.place.digest}
     if owes_after_hooks(calls):
@@ -177,7 +177,7 @@ _OPEN: Final = ("pending", "in_doubt")
 # What calls asked for stands beside the lines: which calls, and each time that one asked.
 
 
-def dump_inner(calls: SortedCalls) -> dict[str, Any]:
+def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
     """Save what the calls of a round asked for."""
     asks: list[dict[str, Any]] = []
     for metadata in calls._state._calls_of_all():
@@ -206,7 +206,7 @@ def _dump_left(left: Left) -> dict[str, Any]:
     return data
 
 
-def check_bytes(plan: Mapping[str, Any], key: bytes | None) -> None:
+def _check_bytes(plan: Mapping[str, Any], key: bytes | None) -> None:
     """Refuse to save, or load, bytes that a tool left where nobody vouches for them.
 
     A tool may hand its bytes to what trusts them, such as the interpreter of a program.
@@ -232,7 +232,7 @@ def check_bytes(plan: Mapping[str, Any], key: bytes | None) -> None:
 # Reading.
 
 
-class SavedAsk(NamedTuple):
+class _SavedAsk(NamedTuple):
     """One time that a call asked, as it was saved.
 
     Attributes:
@@ -266,7 +266,7 @@ class SavedAsk(NamedTuple):
         return Ask(asked, Left(turn, state, saved.get("session", str, None), toolset), trace)
 
 
-class SavedInner(NamedTuple):
+class _SavedInner(NamedTuple):
     """What calls asked for, as it was saved.
 
     Attributes:
@@ -277,10 +277,10 @@ class SavedInner(NamedTuple):
 
     calls: tuple[ToolMetadata, ...]
     asked_by: Mapping[str, str]
-    asks: Mapping[str, tuple[SavedAsk, ...]]
+    asks: Mapping[str, tuple[_SavedAsk, ...]]
 
 
-def inner_in(saved: Saved, asked: tuple[ToolMetadata, ...]) -> SavedInner:
+def _load_inner(saved: Saved, asked: tuple[ToolMetadata, ...]) -> _SavedInner:
     """Read what the calls of a turn asked for.
 
     Raises:
@@ -288,7 +288,7 @@ def inner_in(saved: Saved, asked: tuple[ToolMetadata, ...]) -> SavedInner:
     """
     inner = saved.inner_or_none("inner")
     if inner is None:
-        return SavedInner((), {}, {})
+        return _SavedInner((), {}, {})
     check_words(inner, _INNER_WORDS)
     entries = list(inner.each("calls"))
     for entry in entries:
@@ -298,7 +298,7 @@ def inner_in(saved: Saved, asked: tuple[ToolMetadata, ...]) -> SavedInner:
     if len(place) != len(asked) + len(calls):
         raise inner.wrong("calls", "an id is there twice")
     asked_by: dict[str, str] = {}
-    asks: dict[str, tuple[SavedAsk, ...]] = {}
+    asks: dict[str, tuple[_SavedAsk, ...]] = {}
     for entry in inner.each("asks"):
         check_words(entry, _ASK_WORDS)
         by, ids = entry.get("call", str), entry.texts("ids")
@@ -306,10 +306,10 @@ def inner_in(saved: Saved, asked: tuple[ToolMetadata, ...]) -> SavedInner:
             if id in asked_by or not place.get(by, len(place)) < place.get(id, -1):
                 raise entry.wrong("ids", f"{id!r} is no call that {by!r} may have asked for")
             asked_by[id] = by
-        asks[by] = (*asks.get(by, ()), SavedAsk(ids, entry))
+        asks[by] = (*asks.get(by, ()), _SavedAsk(ids, entry))
     if asked_by.keys() != {call.id for call in calls}:
         raise inner.wrong("calls", "they are not those that were asked for")
-    return SavedInner(calls, asked_by, asks)
+    return _SavedInner(calls, asked_by, asks)
 
 
 def open_plan(text: str | bytes) -> Saved:
@@ -348,7 +348,7 @@ def lines_in(
         saved = Saved(converted(saved), saved.path, PlanError)
     check_words(saved, _PLAN_WORDS)
     turn = load_turn(saved.inner("turn"))
-    inner = inner_in(saved, turn.tool_calls)
+    inner = _load_inner(saved, turn.tool_calls)
     every = (*turn.tool_calls, *inner.calls)
     asked = {call.id for call in every}
     entries: dict[str, Saved] = {}
@@ -436,7 +436,7 @@ def load_plan(
         saved, asking, toolset, partial(_load_call, toolset, kept, is_older=is_older)
     )
     if not is_keyed:
-        check_bytes(saved.data, key)
+        _check_bytes(saved.data, key)
     asked = [each for each, _ in read[: len(turn.tool_calls)]]
     inner = [each for each, _ in read[len(turn.tool_calls) :]]
     unread = {each.metadata.id: each.unread for each in asked if each.call is None}

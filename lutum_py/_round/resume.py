@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from .._call.asking import Asking
 from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.deciding import Asking
 from .._call.line import OfEdit, said_of, wait_of
 from .._call.outcomes import SuspendedCall
 from .._call.steps import Steps

@@ -20,11 +20,21 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from .._call.asking import Asking
 from .._call.call import AnyToolCall
+from .._call.deciding import Asking
 from .._call.decision_log import DecisionRecord, EditRecord, decisions_in, edits_of
 from .._call.lifecycle import STAGES, Stage
-from .._call.line import BY_TOOL, END_OF, Kept, Step, end_of, new_step, recorded_in, said_of
+from .._call.line import (
+    BY_TOOL,
+    END_OF,
+    Kept,
+    Step,
+    end_of,
+    new_step,
+    recorded_in,
+    said_of,
+    settled_by,
+)
 from .._call.outcomes import (
     SOURCES,
     HandledCall,
@@ -300,10 +310,7 @@ class Filed(NamedTuple):
 
 def was_begun(call: AnyToolCall) -> bool:
     """Whether the tool of a call was started, in this try or before it asked something itself."""
-    line = call._line
-    if any(True for _ in said_of(line, "begun")):
-        return True
-    return any(step.said == BY_TOOL for step in line if step.kind == "suspended")
+    return any(step.kind == "begun" or step.said == BY_TOOL for step in call._line)
 
 
 def was_touched(call: AnyToolCall) -> bool:
@@ -322,7 +329,7 @@ def state_in(line: tuple[Step, ...]) -> CallRowState:
     of_stage = _OF_STAGE.get(stage)
     if of_stage is not None:
         return of_stage
-    last = _last_in(line)
+    last = settled_by(line)
     if last.phase in SOURCES:
         if last.kind == "suspended":
             return "suspended"
@@ -331,13 +338,7 @@ def state_in(line: tuple[Step, ...]) -> CallRowState:
         return "suspended" if last.kind == "suspended" else "finished"
     if last.phase == "reading":
         return "unusable"
-    return "in_doubt" if any(True for _ in said_of(line, "left")) else "pending"
-
-
-def _last_in(line: tuple[Step, ...]) -> Step:
-    """Give the step by which a call waits or ended."""
-    found: Step = next(s for s in reversed(line) if s.kind in ("suspended", "ended"))
-    return found
+    return "in_doubt" if any(said_of(line, "left")) else "pending"
 
 
 def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
@@ -478,7 +479,7 @@ class SortedCalls:
             return Filed(state, 0.0, result_in(line) or issue_in(line))
         if state in _AS_CALLS:
             return Filed(state, 0.0, call)
-        return Filed(state, _last_in(line).at or 0.0, outcome_of(call, line))
+        return Filed(state, settled_by(line).at or 0.0, outcome_of(call, line))
 
     @property
     def pending(self) -> tuple[AnyToolCall, ...]:

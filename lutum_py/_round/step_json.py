@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, get_args
 
-from .._call.asking import Asking
+from .._call.deciding import Asking
 from .._call.decision_log import DecisionKind
 from .._call.lifecycle import STAGES, StepKind
 from .._call.line import BY_TOOL, END_OF, AsksStep, Step, StepPhase, leads_to, moment, wait_of

@@ -68,8 +68,8 @@ def check_seal(saved: Saved, key: bytes | None, what: str = "plan") -> None:
     Raises:
         PlanError: It is not; the text names the calls that were edited.
     """
-    seal = saved.inner("seal")
-    kind = seal.get("kind", str)
+    written = saved.inner("seal")
+    kind = written.get("kind", str)
     if kind == kind_of(b"") and key is None:
         raise PlanError(f"This {what} was saved with a key. Pass the same `key=` to load it.")
     if kind == kind_of(None) and key is not None:
@@ -78,8 +78,8 @@ def check_seal(saved: Saved, key: bytes | None, what: str = "plan") -> None:
             "`key=` if you trust where it was stored."
         )
     if kind != kind_of(key):
-        raise seal.wrong("kind", f"{shorten(kind)} is none of the known values")
-    if _fits(saved, seal.get("value", str), key):
+        raise written.wrong("kind", f"{shorten(kind)} is none of the known values")
+    if _fits(saved, written.get("value", str), key):
         return
     plan = saved if what == "plan" else saved.inner_or_none("plan")
     entries = [] if plan is None else list(plan.each("calls"))
