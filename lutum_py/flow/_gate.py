@@ -63,11 +63,11 @@ class FlowGate(CallGate):
         transcript: The conversation that it goes by.
     """
 
-    def __init__(self, transcript: Transcript, rules: Mapping[str, Rules], otherwise: str) -> None:
+    def __init__(self, transcript: Transcript, rules: Mapping[str, Any], otherwise: str) -> None:
         self.transcript: Transcript | None = transcript
         self.__qualname__ = "flow"
         self._transcript = transcript
-        self._rules = rules
+        self._rules: Mapping[str, Rules] = rules
         self._otherwise = otherwise
         self._index = Index(rules)
         self._lock = Lock()
