@@ -32,15 +32,16 @@ DONE = "resolved=True summary='Both orders were refunded.'"
 AGAIN, SECONDS = 4, 4.0
 """So often, and so long, a desk that was killed is started anew before it is given up."""
 
-
 AT_ONCE = 6
 """So many desks are killed at once: they wait more than they work."""
+FORKS = multiprocessing.get_context("fork")
+"""Processes that have what was imported here."""
 
 
 def attempt(folder: Path, arguments: tuple[str, ...], kill_at: int, program: Path) -> str:
     """Give what a step printed, or the last line of the error that ended it."""
     try:
-        return run(folder, arguments, kill_at, program, each_once=True)[0]
+        return run(folder, arguments, kill_at, program, each_once=True, forks=FORKS)[0]
     except AssertionError as ended:
         return f"ended: {str(ended).strip().splitlines()[0]}"
 
@@ -117,8 +118,7 @@ def measure(program: Path) -> dict[str, Any]:
     well = {"ended": ended, "refunds": refunds, "mails": mails}
     figures: dict[str, Any] = Counter(kills=0, twice=0, mailed_twice=0, lost=0, stuck=0)
     steps = [STEPS[at % 2] for at in range(len(printed))]
-    forks = multiprocessing.get_context("fork")  # which have what was imported
-    with ProcessPoolExecutor(AT_ONCE, mp_context=forks) as pool:
+    with ProcessPoolExecutor(AT_ONCE, mp_context=FORKS) as pool:
         for step in range(len(steps)):
             kill = partial(killed, program, steps[: step + 1], refunds)
             for first in count(1, AT_ONCE):

@@ -133,6 +133,17 @@ def test_only_the_first_candidate_that_speaks_is_told(first: int) -> None:
     assert turn == dialect.decode(turn.payload)
 
 
+def test_what_stands_beside_the_parts_of_a_candidate_is_kept() -> None:
+    """Grounding beside a text stands in the payload, by the name that the API has for it."""
+    event = chunk({"text": "H"})
+    event["candidates"][0]["grounding_metadata"] = {"web_search_queries": ["h"]}
+    _, decoder = fed(event, chunk({"text": "i"}, finishReason="STOP"))
+    turn = decoder.finish()
+    kept = turn.payload["candidates"][0]
+    assert kept["groundingMetadata"] == {"webSearchQueries": ["h"]}
+    assert turn.text == "Hi"
+
+
 def test_of_an_event_that_cannot_be_read_nothing_is_kept() -> None:
     """Text beside what is nested too deeply is told by no event, and stands in no turn."""
     decoder = dialect.StreamDecoder()

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import ModuleType
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import pytest
 from pydantic import WithJsonSchema
 
 from lutum_py import ToolDef, Toolset, tool_fn
-from lutum_py.dialects import (
-    anthropic_messages,
-    gemini_generate_content,
-    openai_chat,
-    openai_responses,
-)
+from lutum_py.dialects import DIALECTS, openai_chat
 from lutum_py.errors import LutumError
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
@@ -33,7 +30,6 @@ PARTS: list[Any] = [
     *({"anyOf": [False]}, {"anyOf": [{"enum": []}, {"type": "null"}]}, {"contains": False}),
     *({"items": [{"enum": []}], "additionalItems": False}, {"propertyNames": {"enum": []}}),
 ]
-DIALECTS = [openai_chat, openai_responses, anthropic_messages, gemini_generate_content]
 
 
 def places(part: Any) -> Iterator[dict[str, Any]]:
@@ -53,9 +49,15 @@ def places(part: Any) -> Iterator[dict[str, Any]]:
     yield {"type": "object", "allOf": [part]}
 
 
+@cache
+def every_toolset() -> list[Any]:
+    return [toolset for part in PARTS for toolset in toolsets(part)]
+
+
 def toolsets(part: Any) -> Iterator[Any]:
     for schema in places(part):
-        for draft in ({}, {"$schema": DRAFT_7}):
+        # Older drafts differ in what lists say of their items.
+        for draft in ({}, {"$schema": DRAFT_7}) if "items" in str(part).lower() else ({},):
             try:
                 definition = ToolDef.from_json_schema(name="t", input_schema={**schema, **draft})
                 yield Toolset.from_definitions("Taken", [definition])
@@ -70,22 +72,17 @@ def toolsets(part: Any) -> Iterator[Any]:
         yield Toolset.of("Typed", typed)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_what_takes_no_value_is_offered_or_refused(dialect: ModuleType) -> None:
+@pytest.mark.parametrize("name", DIALECTS)
+def test_what_takes_no_value_is_offered_or_refused(name: str) -> None:
     """Nothing but an error of this library comes out, wherever such a schema stands."""
+    dialect = import_module(f"lutum_py.dialects.{name}")
     offered = 0
-    for part in PARTS:
-        for toolset in toolsets(part):
-            for strict in (False, True):
-                try:
-                    dialect.tools(toolset, **{"strict": True} if strict else {})
-                    offered += 1
-                except LutumError:
-                    continue
-                except TypeError:  # a dialect without a strict mode
-                    assert strict
-                    assert dialect is gemini_generate_content
-    assert offered > 200
+    for toolset in every_toolset():
+        for strict in (False, True):
+            with suppress(LutumError):
+                dialect.tools(toolset, strict=strict)
+                offered += 1
+    assert offered > 100
 
 
 def test_an_old_form_of_tuples_is_told_as_the_new_one() -> None:

@@ -1,12 +1,14 @@
 """Kill a support desk at a line, start it again, and look at what it has done.
 
-Each run is a fork of this process, which traces the lines of the desk and of its shop; they know
-nothing of it. The desks of other libraries, in docs/comparison, are killed in the same way.
+Each run is a process that traces the lines of the desk and of its shop; they know nothing of it. It
+is forked from one that has run nothing, where `NEEDS` is imported already. The desks of other
+libraries, in docs/comparison, are killed in the same way.
 """
 
 from __future__ import annotations
 
 import io
+import multiprocessing
 import os
 import runpy
 import signal
@@ -17,6 +19,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import closing, redirect_stderr, redirect_stdout
 from itertools import count
+from multiprocessing.context import ForkContext, ForkServerContext
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -25,8 +28,12 @@ DESK = Path(__file__).resolve().parents[2] / "examples" / "desk"
 CODE_DESK = DESK.parent / "code_desk" / "support.py"
 STEPS = ((), ("decide",), ())
 """What is done one after the other: go on, decide, go on."""
+NEEDS = ("lutum_py.code", "lutum_py.flow", "lutum_py.store", "lutum_py.testing")
 NEVER = 0
 ATTEMPTS = 100
+
+FRESH = multiprocessing.get_context("forkserver")
+FRESH.set_forkserver_preload([*NEEDS])
 
 
 def run(
@@ -35,24 +42,24 @@ def run(
     kill_at: int = NEVER,
     program: Path = DESK / "support.py",
     each_once: bool = False,
+    forks: ForkServerContext | ForkContext = FRESH,
 ) -> tuple[str, int]:
     """Run a desk in a process of its own, and give what it printed and how many lines it ran.
 
-    `each_once` counts a line only the first time, and only in a function.
+    `each_once` counts a line only the first time, and only in a function; `forks` makes processes.
 
     Killed, it has printed nothing.
     """
     out = folder / "printed"
     out.write_text("")
-    child = os.fork()
-    if child == 0:
-        _run_here(folder, arguments, kill_at, program, each_once, out)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
+    given = (folder, arguments, kill_at, program, each_once, out)
+    child = forks.Process(target=_run_here, args=given)
+    child.start()
+    child.join()
+    if child.exitcode == -signal.SIGKILL:
         return "", kill_at
     lines, _, printed = out.read_text().partition("\n")
-    assert os.WEXITSTATUS(status) == 0, printed
+    assert child.exitcode == 0, printed
     return printed, int(lines)
 
 
@@ -84,8 +91,6 @@ def _run_here(
     said, code = io.StringIO(), 0
     sys.argv = [program.name, str(folder), *arguments]
     sys.path[:0] = [str(program.parent), str(DESK)]
-    for name in ("said", "script", "shop"):
-        sys.modules.pop(name, None)  # what another test imported is another desk's
     sys.stdin = io.StringIO("y\n")
     try:
         with redirect_stdout(said), redirect_stderr(io.StringIO()):

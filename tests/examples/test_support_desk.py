@@ -6,7 +6,6 @@ import random
 import sqlite3
 import tokenize
 from contextlib import closing
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,9 +14,6 @@ import pytest
 from tests.examples.support_kills import DESK, STEPS, killed_and_well, lines_of_steps, points, run
 
 KILLS = 6
-
-for name in ("lutum_py.store", "lutum_py.testing"):
-    import_module(name)  # so that no fork needs to
 
 
 def test_the_desk_is_done_in_three_steps(in_memory: Path) -> None:
