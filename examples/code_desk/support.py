@@ -10,11 +10,11 @@ from shop import Shop
 
 from lutum_py import NeedsTools, NoAnswer, ToolContext, Toolset, tool, tool_fn, toolset, visible
 from lutum_py.code import program_tool
+from lutum_py.flow import Policy, output
 from lutum_py.sinks import log_events
 from lutum_py.store import Store, open_store
 
-FOLDER = sys.argv[1]
-SHOP = Shop(f"{FOLDER}/shop.db")
+SHOP = Shop(f"{sys.argv[1]}/shop.db")
 
 
 class Outcome(BaseModel):
@@ -59,12 +59,18 @@ class Desk(Toolset):
     run_program = tool(program_tool(Calls, keep="replay"))
 
 
+POLICY = Policy(Desk)  # whatever a program reads, what it refunds are orders of the shop
+POLICY.fill(Calls.refund, ["order", "cents"], output(Calls.find_orders, path="[][]"))
+
+
 async def advance(store: Store, id: str) -> Outcome | None:
     """Go on as far as possible; None where somebody has to decide first."""
     async with store.hold(id, Desk, lease=1) as desk:
         if not desk.session.transcript:
             desk.session.push_user("Please refund my orders. Ann")
-        while not await desk.run(hooks=Desk.HookSet(), on_event=log_events("desk")):
+        hooks = Desk.HookSet()
+        hooks.gate()(POLICY.gate(desk.session))
+        while not await desk.run(hooks=hooks, on_event=log_events("desk")):
             desk.commit()
             if (end := desk.session.finished(Outcome)) is not None:
                 print(desk.session.transcript.usage())
@@ -80,13 +86,12 @@ async def advance(store: Store, id: str) -> Outcome | None:
 def decide(store: Store) -> None:
     """Ask at a terminal about each refund that waits."""
     for waiting in store.waiting():
-        for outer in waiting.within:
-            print(visible(outer.arguments["code"], kept="\n"))
+        print(*(visible(outer.arguments["code"], kept="\n") for outer in waiting.within))
         yes = input(f"{waiting.question} [y/n] ") == "y"
         store.decide(waiting.id, waiting.decide(yes, by="me"), Desk, on_event=log_events("desk"))
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-    with open_store(f"{FOLDER}/desk.db") as store:
+    with open_store(f"{sys.argv[1]}/desk.db") as store:
         decide(store) if "decide" in sys.argv else print(asyncio.run(advance(store, "ann")))

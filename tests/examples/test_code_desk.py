@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import sqlite3
 from contextlib import closing
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,9 +21,6 @@ from tests.examples.support_kills import (
 )
 
 KILLS = 3
-
-for name in ("lutum_py.code", "lutum_py.store", "lutum_py.testing"):
-    import_module(name)  # so that no fork needs to
 
 
 def refunded(folder: Path) -> list[tuple[str]]:
@@ -63,3 +59,17 @@ def test_code_mode_takes_at_most_ten_lines_more() -> None:
         return sum(bool(line.strip()) for line in program.read_text().splitlines())
 
     assert lines(CODE_DESK) <= lines(DESK / "support.py") + 10
+
+
+def test_what_the_shop_has_not_listed_waits(in_memory: Path) -> None:
+    """A price that no order has waits for a person, who reads why."""
+    program = in_memory / "support.py"
+    program.write_text(CODE_DESK.read_text())
+    said = CODE_DESK.with_name("said.py").read_text()
+    changed = said.replace("refund(number, cents)", "refund(number, min(cents, 1501))")
+    (in_memory / "said.py").write_text(changed)
+    first, _ = run(in_memory, STEPS[0], program=program)
+    assert first == "None\n"
+    assert refunded(in_memory) == [("A2",)]
+    asked, _ = run(in_memory, STEPS[1], program=program)
+    assert "`cents` 1501 comes by none of its edges" in asked
