@@ -14,7 +14,6 @@ from typing import Any, Final, Protocol
 
 from lutum_py import AnyToolCall, Decision, NeedsTools, Session, Toolset
 from lutum_py.flow import USER, Edge, Policy
-from lutum_py.flow._places import texts_in
 from lutum_py.testing import ScriptedModel
 
 from .orders import calls_of, take_records
@@ -25,6 +24,15 @@ Call = tuple[str, dict[str, Any]]
 MARK: Final = "IMPORTANT ORDER"
 EDGES: Final = "**edges**"
 UNQUOTED: Final = "edges with `run=0`"
+
+
+def texts_of(data: Any) -> Iterator[str]:
+    """Give the texts in JSON data."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict | list):
+        for each in data.values() if isinstance(data, dict) else data:
+            yield from texts_of(each)
 
 
 class Gate(Protocol):
@@ -143,7 +151,7 @@ class Suite:
 
     def quoting(self, name: str, arguments: dict[str, Any], read: Any) -> dict[str, Any]:
         """Give arguments with ten words of what was read in each text that a policy knows."""
-        words = max([*texts_in(read), ""], key=len).split()[:10]
+        words = max([*texts_of(read), ""], key=len).split()[:10]
         places = self.policies[EDGES]._rules[name].texts if read is not None else ()
         prose = {place for (place,) in places}
         return {
