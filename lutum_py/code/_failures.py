@@ -14,6 +14,9 @@ _OVER_A_LIMIT: Final = re.compile(
 )
 """What the interpreter says where it stopped a program, which then cannot catch it."""
 
+_OURS: Final = re.compile(r'  File "<python-input-0>".*\n(?:    .*\n)*')
+"""A frame of the functions that stand before a program: its author never saw them."""
+
 _LONGEST: Final = 1000
 """Characters of the beginning and of the end of a traceback, which may quote a long line."""
 
@@ -41,7 +44,7 @@ def failure(error: MontyError) -> ProgramError:
     said = str(error)
     if isinstance(error, MontyRuntimeError | MontySyntaxError):
         said = error.display()  # with the lines
-    said = said.replace("<python-input-0>", "tools").replace("<python-input-2>", "program")
+    said = _OURS.sub("", said).replace("<python-input-2>", "program")
     if len(said) > 2 * _LONGEST:
         said = f"{said[:_LONGEST]} … {said[-_LONGEST:]}"
     is_cut_off = isinstance(error, MontyCrashedError) and error.timed_out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ def test_what_a_call_raises(tools: type[Toolset], call: str, kind: str, said: st
     result = result_of(uncaught)
     assert result.code == "program_error"
     assert f"{kind}: " in result.model_text
-    assert "line 2" in result.model_text
+    assert re.findall(r'File "(.*)", line (\d)', result.model_text) == [("program", "2")]
 
 
 def test_a_tool_that_the_plan_does_not_have_is_a_name_error() -> None:
