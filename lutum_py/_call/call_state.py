@@ -65,7 +65,7 @@ class CallState(CallLine):
         mended: tuple[str, ...] = (),
     ) -> None:
         self.metadata = metadata
-        self.selector = self.spec.free_selector if selector is None else selector
+        self.selector: Any = self.spec.free_selector if selector is None else selector
         self.mended = mended
         self._cache = input
         # What a program puts in by hand is not what the text says.

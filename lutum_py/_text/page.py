@@ -68,7 +68,7 @@ def page(
         remarks: What is to be said first.
         sections: What is shown.
     """
-    style = files(__package__).joinpath("page.css").read_text("utf-8")
+    style = files("lutum_py._text").joinpath("page.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
