@@ -269,7 +269,7 @@ def test_a_lease_is_renewed_while_a_tool_runs(store: Store) -> None:
                 loop.call_soon_threadsafe(renewed.set)
 
         store.renew = renew  # type: ignore[method-assign]
-        task = asyncio.create_task(store.run("one", Hall, lease=0.6))
+        task = asyncio.create_task(store.run("one", Hall, lease=3))
         await renewed.wait()
         assert await asyncio.to_thread(store.claim, Hall) is None
         gate.may_end.set()
