@@ -59,7 +59,7 @@ class Desk(Toolset):
     run_program = tool(program_tool(Calls, keep="replay"))
 
 
-POLICY = Policy(Desk)  # whatever a program reads, what it refunds are orders of the shop
+POLICY = Policy(Desk)  # number and price of a refund have to stand in the shop's lists
 POLICY.fill(Calls.refund, ["order", "cents"], output(Calls.find_orders, path="[][]"))
 
 
