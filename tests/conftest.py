@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.in_time import in_time, seconds_for
 from tests.profiles import load_profile
 
 # Before the tests are imported: their own numbers of examples go by the profile.
@@ -139,6 +140,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             gc.collect()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let no test wait for ever, nor what is made before it and taken away after it."""
+    with in_time(seconds_for(item)):
+        return (yield)
 
 
 def forget(error: BaseException | None) -> None:
