@@ -91,6 +91,11 @@ def called_with(value: Any, **fields: Any) -> dict[str, Any]:
             ["misplaced_result"],
             "u:t a:a u:a",
         ),
+        (
+            [USER, called("a", "b"), said_results("a"), said_results("b") | {"role": "system"}],
+            ["misplaced_result"],
+            "u:t a:ab u:ab",
+        ),
         ([called("a"), said_results("a")], ["first_role"], "u:t a:a u:a"),
         ([SYSTEM, called("a"), said_results("a")], ["first_role"], "s:t u:t a:a u:a"),
         ([SYSTEM, called()], ["empty_message"], "s:t"),

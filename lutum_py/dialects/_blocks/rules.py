@@ -51,7 +51,7 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
             if result is not None:
                 # A result too many, or not in the next turn, or behind something that the user
                 # says.
-                if answered == len(due) or said.group != turn + 1 or block.is_behind:
+                if answered == len(due) or block.group != turn + 1 or block.is_behind:
                     return False
                 if _key(result.get(form.answers)) != due[answered]:
                     return False

@@ -27,7 +27,7 @@ class Piece(ABC):
 
     Attributes:
         number: As above.
-        group: The turn that it is in.
+        group: The turn that it is in; -1 in instructions.
         value: As above.
         is_behind: Whether a piece that is no result stands before it in its turn.
         made: Whether it was made by the repair.
@@ -97,7 +97,8 @@ def number_turns(spoken: Iterable[Spoken[Any]]) -> None:
             is_behind = False
         said.group = group
         for piece in said.pieces:
-            piece.group = group
+            # What instructions hold is of no turn: a result there answers nobody.
+            piece.group = -1 if said.role == "system" else group
             piece.is_behind = is_behind
             is_behind = is_behind or not (piece.is_result or said.role == "system")
 
