@@ -10,7 +10,7 @@ program is bytes in the saved plan, or nothing but what its calls came to.
 | is a success | the output |
 | is rejected or cancelled | `PermissionError` |
 | has arguments that do not fit | `TypeError` |
-| is of a tool that there is not | `NameError` |
+| is of a function that there is not | `NameError` |
 | ends in an error, or nobody knows how | `RuntimeError` |
 
 Each exception has the text that a model would read. One that the program does not catch ends it:

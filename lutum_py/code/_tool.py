@@ -13,7 +13,7 @@ from .._declare.tool_fn import ToolFn, tool_fn
 from .._text.json import shorten
 from .._toolset import Toolset
 from .._transcript.result import ToolResult
-from ..errors import InvalidValueError, ToolDefinitionError
+from ..errors import InvalidValueError, MisuseError, ToolDefinitionError
 from ._interpreter import Answer, Asks, Program
 from ._limits import ProgramLimits
 from ._signatures import signature
@@ -130,15 +130,23 @@ _RAISES: Final[dict[str, Any]] = {
     "rejected": "PermissionError",
     "cancelled": "PermissionError",
     "invalid_arguments": "TypeError",
-    "unknown_tool": "NameError",
-    "not_available": "NameError",
 }
 """What a program gets of a call that was not done, by its code or else its status."""
 
 
 def _answer(result: ToolResult) -> Answer:
-    """Give a result as a program has it."""
+    """Give a result as a program has it.
+
+    Raises:
+        MisuseError: The toolset of the plan has no such tool, which no program could help.
+    """
     if result.is_success:
         return {"return_value": result.output}
+    if (result.status, result.code) == ("rejected", "unknown_tool"):
+        raise MisuseError(
+            f"`program_tool()` lets programs call `{result.name}` (call {result.id!r}), and the "
+            "toolset of the plan has no tool of that name. Nest in it the toolset that "
+            "`program_tool()` was given, without a prefix: `shop = toolset(Shop, off=True)`."
+        )
     raises = _RAISES.get(result.code or "") or _RAISES.get(result.status, "RuntimeError")
     return {"exc_type": raises, "message": result.rejection_reason or result.model_text}

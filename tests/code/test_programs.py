@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -81,15 +81,22 @@ def test_what_a_call_raises(tools: type[Toolset], call: str, kind: str, said: st
     assert re.findall(r'File "(.*)", line (\d)', result.model_text) == [("program", "2")]
 
 
-def test_a_tool_that_the_plan_does_not_have_is_a_name_error() -> None:
-    """What a program may call stands beside it, or no call of it is done."""
+@pytest.mark.parametrize("keep", ["state", "replay"])
+def test_a_tool_that_the_plan_does_not_have_is_no_fault_of_the_program(
+    keep: Literal["state", "replay"],
+) -> None:
+    """Where `program_tool` promised a tool that does not stand beside it, its author is told how.
+
+    The program cannot catch that, so the model is not told that it was mistaken.
+    """
 
     class Bare(Toolset):
-        run_program = tool(program_tool(Shop))
+        run_program = tool(program_tool(Shop, keep=keep))
 
-    code, text = failed("await add(1)", Bare)
-    assert code == "program_error"
-    assert "NameError" in text
+    code, text = failed("try:\n  await add(1)\nexcept Exception: pass", Bare)
+    assert code == "execution_failed"
+    assert "MisuseError: `program_tool()` lets programs call `add` (call 'c1/1')" in text
+    assert "shop = toolset(Shop, off=True)" in text
 
 
 @pytest.mark.parametrize(
