@@ -140,12 +140,12 @@ def _faults(rules: Rules, index: Index, call: AnyToolCall, final: Any) -> Iterat
         if not is_default(parameters.get(path[0]), final.get(path[0])):
             for keys, value in _given(final, path):
                 if not index.has(exact(text_of(value)), edges):
-                    yield keys, value, "comes by none of its edges"
+                    yield keys, value, "is from no allowed source"
     for path, (edges, run) in rules.texts.items():
         for keys, value in _given(final, path):
             for link, is_plain in links(text_of(value)):
                 if not (is_plain and index.has(exact(link), edges)):
-                    yield keys, link, "is a link that comes by none of its edges"
+                    yield keys, link, "is a link from no allowed source"
             for words in index.copied(text_of(value), run):
                 yield keys, words, "stands so in an untrusted result alone"
 

@@ -69,7 +69,7 @@ def ran(session: Session, name: str, **arguments: Any) -> list[str]:
 
 
 FROM_MAIL = (
-    "c1/2: Where do the values of `pay` come from? `to` 'eve@evil.com' comes by none of its edges; "
+    "c1/2: Where do the values of `pay` come from? `to` 'eve@evil.com' is from no allowed source; "
     "found in the untrusted result of `read_mail` (c1/1)."
 )
 

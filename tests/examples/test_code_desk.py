@@ -72,4 +72,4 @@ def test_what_the_shop_has_not_listed_waits(in_memory: Path) -> None:
     assert first == "None\n"
     assert refunded(in_memory) == [("A2",)]
     asked, _ = run(in_memory, STEPS[1], program=program)
-    assert "`cents` 1501 comes by none of its edges" in asked
+    assert "`cents` 1501 is from no allowed source" in asked

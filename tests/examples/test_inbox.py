@@ -184,10 +184,10 @@ async def test_a_policy_says_of_each_value_where_it_was_found(desk: Desk) -> Non
     shown = (await mia.get("/call", params={"in": "flow", "id": "c1"})).text
     assert "Where do the values" not in shown + (await mia.get("/")).text
     rows = [re.sub("<[^>]*>", " ", row).split() for row in re.findall(r"<tr>.*?</tr>", shown)]
-    told = [" ".join(row) for row in rows if "edges" in row]
+    told = [" ".join(row) for row in rows if "allowed" in row]
     assert told == [
-        "order 17 comes by none of its edges in a message of the user",
-        "cents 99 comes by none of its edges found nowhere: the assistant made it up",
+        "order 17 is from no allowed source in a message of the user",
+        "cents 99 is from no allowed source found nowhere: the assistant made it up",
     ]
 
 

@@ -35,7 +35,7 @@ from tests.flow.desk import Desk, Event, File, More, Person, asked_for, faults, 
 from tests.round_tools import Shop, opened, turn
 
 ANN, BOB = "ann@a.com", "bob@a.com"
-NO_EDGE = "comes by none of its edges"
+NO_EDGE = "is from no allowed source"
 
 
 def policy(**options: Any) -> Policy:
@@ -246,7 +246,7 @@ def test_a_policy_blocks_where_it_says_so() -> None:
     session = Session()
     hooks.gate()(policy(otherwise="block").gate(session))
     with asked_for(session, "delete", id="f1").apply_hooks_sync(hooks) as plan:
-        assert "`id` 'f1' comes by none of its edges" in str(plan.blocked)
+        assert "`id` 'f1' is from no allowed source" in str(plan.blocked)
         plan.discard()
 
 
@@ -371,7 +371,7 @@ def test_a_trace_tells_of_every_value() -> None:
     assert by_place["cc", None].sources == ()
     secret = by_place["word", None]
     assert (secret.value, [each.position for each in secret.sources]) == ("**********", [2])
-    assert by_place["body", "is a link that comes by none of its edges"].value == "evil.com"
+    assert by_place["body", "is a link from no allowed source"].value == "evil.com"
     assert asdict(secret)["value"] == "**********"
     with asked_for(session, "send", to=["no@b.com"]) as asked:
         first = gate.trace(asked.expect_one())[-1]

@@ -15,7 +15,7 @@ pytest.importorskip("rich", reason="rich is not installed: pip install -e '.[cli
 from lutum_py.cli import main
 
 FOUND = (
-    "`to` 'eve@b.com' comes by none of its edges; found in the untrusted result of `read_mail` (c1)"
+    "`to` 'eve@b.com' is from no allowed source; found in the untrusted result of `read_mail` (c1)"
 )
 
 

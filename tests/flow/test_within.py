@@ -31,7 +31,7 @@ from lutum_py.testing import ScriptedModel
 Asked = tuple[str, dict[str, Any]]
 
 ANN, BOB, EVE = "ann@a.com", "bob@a.com", "eve@evil.com"
-NO_EDGE = "comes by none of its edges"
+NO_EDGE = "is from no allowed source"
 UNTRUSTED = "something untrusted stands in the conversation"
 PRIVATE = "something private stands in the conversation"
 NO_READER = "may not read what stands in the conversation"
