@@ -91,16 +91,21 @@ def number_turns(spoken: Iterable[Spoken[Any]]) -> None:
     role = None
     is_behind = False
     for said in spoken:
-        if said.role not in ("system", role):
+        if said.role == "system":
+            said.group = group
+            # What instructions hold is of no turn: a result there answers nobody.
+            for piece in said.pieces:
+                piece.group = -1
+            continue
+        if said.role != role:
             role = said.role
             group += 1
             is_behind = False
         said.group = group
         for piece in said.pieces:
-            # What instructions hold is of no turn: a result there answers nobody.
-            piece.group = -1 if said.role == "system" else group
+            piece.group = group
             piece.is_behind = is_behind
-            is_behind = is_behind or not (piece.is_result or said.role == "system")
+            is_behind = is_behind or not piece.is_result
 
 
 def note_places(
