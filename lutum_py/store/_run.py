@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from copy import copy
 from typing import Any, Protocol, TypeVar
@@ -52,7 +53,13 @@ def on_this_loop() -> Drive:
     loop = asyncio.get_running_loop()
 
     def run(steps: Steps[R], /) -> R:
-        return asyncio.run_coroutine_threadsafe(drive(steps), loop).result()
+        try:
+            return asyncio.run_coroutine_threadsafe(drive(steps), loop).result()
+        except CancelledError:  # by itself: where a run is cancelled, its hooks are waited for
+            raise HookError(
+                "A hook about a call within another let an `asyncio.CancelledError` out, as of a "
+                "task that it awaited. Catch it there, and decide."
+            ) from None
 
     return run
 
@@ -197,7 +204,7 @@ class Worker:
                 asked = asyncio.get_running_loop().time()
                 await asyncio.to_thread(self.store.begin, claim)
                 await self._run_begun(claim, run, asked)
-        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+        except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
 
     def _prepared(self, claim: Claim) -> Run:

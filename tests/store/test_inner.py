@@ -410,6 +410,25 @@ def test_a_hook_that_raises_leaves_what_was_asked(store: Store) -> None:
     assert begun == ["begun", "asks", "asked"]
 
 
+class Stop(BaseException):
+    """What is no error of a program, as what a test runner raises."""
+
+
+@pytest.mark.parametrize("place", ["on", "gate", "after"])
+def test_what_is_no_exception_comes_out_of_a_hook_all_the_same(store: Store, place: str) -> None:
+    """One that is cut off has raised, and whatever else comes is not passed over."""
+    for number, (raises, error) in enumerate(((asyncio.CancelledError, HookError), (Stop, Stop))):
+        hooks = Desk.HookSet()
+
+        async def cut(*_: object, raises: type[BaseException] = raises) -> Any:
+            raise raises
+
+        getattr(hooks, place)(Desk.note)(cut)
+        store.save(str(number), opened(asks([NOTE])))
+        with pytest.raises(error):
+            asyncio.run(store.run(str(number), Desk, hooks=hooks))
+
+
 def test_bytes_that_a_tool_leaves_are_kept_under_a_key_alone(store: Store) -> None:
     """Without one, the step is refused with what to do."""
     with open_store(":memory:") as bare:
