@@ -241,7 +241,7 @@ def _load_detail(
         raise saved.wrong(name, "it is missing")
     if phase == "after":
         return (saved.get("key", str), detail)
-    if kind == "ended" and phase not in ("reading", "answer"):
+    if kind == "ended" and phase not in ("reading", "answer", None):
         return (None, detail) if is_handled else None
     return detail
 

@@ -162,13 +162,25 @@ def with_result(
         at: When it came.
         shown: What after-hooks did since.
     """
-    body = with_steps(
-        row,
-        made("ended", at=moment(at), said=result.status),
-        *map(dump_step, shown),
-        made("recorded", said=result.status, result=dump_result(result)),
-    )
+    told = made("recorded", said=result.status, result=dump_result(result))
+    body = with_steps(ended(row, result, at), *map(dump_step, shown), told)
     return row._replace(state="done", until=None, body=body)
+
+
+def ended(row: SavedCall, result: ToolResult, at: float, until: int | None = None) -> SavedCall:
+    """Give the row of a call whose result after-hooks are still to see, as it was told first.
+
+    Args:
+        row: The row.
+        result: The result.
+        at: When it came.
+        until: When it may be claimed, to show it.
+    """
+    if row.state == "ended":
+        return row._replace(until=until)
+    kept = {} if until is None else {"result": dump_result(result)}
+    step = made("ended", at=moment(at), said=result.status, **kept)
+    return row._replace(state="ended", until=until, body=with_steps(row, step))
 
 
 def go_on(
@@ -328,7 +340,7 @@ def check_holds(claim: Claim, row: SavedCall | None, key: bytes | None) -> Saved
         row.check(key)
     if row is None or row.round != claim._round:
         raise _stale(claim, None)
-    if row.token != claim.token or row.state not in ("ready", "begun"):
+    if row.token != claim.token or row.state not in ("ready", "begun", "ended"):
         raise _stale(claim, row)
     return row
 

@@ -263,7 +263,7 @@ _HEAD_CELLS: Mapping[str, _Kind] = {
     "round": _is_count,
 }
 
-State: TypeAlias = Literal["ready", "begun", "waiting", "asking", "asked", "done"]
+State: TypeAlias = Literal["ready", "begun", "waiting", "asking", "asked", "ended", "done"]
 
 COLUMNS = "conversation, place, round, state, token, begun, owner, until, body, seal"
 
@@ -275,7 +275,8 @@ class SavedCall(NamedTuple):
         place: Its place among the calls of the turn, behind which stand those within them.
         round: The number of the round.
         state: Whether it may be begun, was begun, waits for a decision, asks for calls that have no
-            result yet, is asked for and not decided about, or has its result.
+            result yet, is asked for and not decided about, has ended with a result that after-hooks
+            are still to see, or has its result.
         token: Grows with each claim, and with all that makes an earlier claim void.
         begun: The token under which it was begun last; 0 where it was not.
         owner: Who claimed it last.

@@ -196,6 +196,9 @@ class Worker:
                     await asyncio.to_thread(self.store.release, claim)
                 return
             with suppress(StaleError):
+                if isinstance(run, ToolResult):
+                    await self._finish(claim, claim.call, run)
+                    return
                 # The database does not know of doubts yet that this process has just met: a tool
                 # that was stopped may still write the file that the next call reads.
                 if claim._is_in_order and (doubtful := self._doubt_before(run.call)) is not None:
@@ -207,11 +210,17 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
 
-    def _prepared(self, claim: Claim) -> Run:
-        """Check all that can be wrong with a run before it is on record that it begins."""
+    def _prepared(self, claim: Claim) -> Run | ToolResult:
+        """Check all that can be wrong with a run before it is on record that it begins.
+
+        Returns:
+            The run; or the result of a call that has one, which after-hooks are still to see.
+        """
+        check_sees(claim, self.hooks)
+        if claim.result is not None:
+            return claim.result
         # A copy, because the call of the claim has to stay as it is: `store.finish` compares with
         # it.
-        check_sees(claim, self.hooks)
         call = claim.call.again() if claim.in_doubt else copy(claim.call)
         call._let_go(claim._key_begins)
         # Always with a context, so that there is a token by which a lost lease stops the tool.

@@ -49,6 +49,7 @@ from ._calls import (
     bring_up,
     check_holds,
     claimed,
+    ended,
     made,
     places_of,
     rows_of,
@@ -730,8 +731,8 @@ class Store:
         Raises:
             MisuseError: A hidden parameter is missing, or a tool has no function; or a hook set
                 with after-hooks decided about calls within others, and is not passed.
-            HookError: A hook raised about a call within another. What was asked for stays asked;
-                what a call came to is in `outcomes_of(error)`, and the call in doubt.
+            HookError: A hook raised about a call within another. What was asked for stays asked,
+                and what a call came to is on record: the next run with hooks shows it to them.
             StoreError: There is no such conversation, a row was edited, or the database failed;
                 `outcomes_of(error)` gives what calls came to.
             PlanError: The plan does not load, or does not fit its rows; or a tool left bytes to
@@ -828,7 +829,7 @@ class Store:
         if call.status.is_terminal:
             raise LifecycleError(
                 f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its answer. "
-                "Pass that to `store.finish`."
+                "Pass that, `claim.result`, to `store.finish`."
             )
         is_mine = False
         try:
@@ -914,7 +915,8 @@ class Store:
                 round is over: the result is refused.
             MisuseError: A hook is async; or after-hooks have to see the result of a call within
                 another, and no hook set is passed.
-            HookError: A hook raised; nothing changed.
+            HookError: A hook raised; nothing changed, but that a result is on record, which
+                after-hooks are still to see: by `store.finish`, of this claim or the next.
             PlanError: A tool left bytes to come back to, and the store has no key.
             StoreError: The database failed.
         """
@@ -948,8 +950,15 @@ class Store:
             check_sees(claim, hooks)
             with self._database.read() as rows:
                 check_holds(claim, SavedCall.at(rows, claim.id, claim._place)[0], self._key)
-            if hooks is not None:
-                result, seen = shown(claim.call, result, hooks, drive)
+            try:
+                if hooks is not None:
+                    result, seen = shown(claim.call, result, hooks, drive)
+            except BaseException:  # what the call came to is not theirs to take away
+                with suppress(StaleError), self._database.write() as rows:
+                    head, row, clock = self._claimed(rows, claim)
+                    ended(row, result, at, clock).write(rows, self._key)
+                    head._replace(version=head.version + 1).write(rows, self._key)
+                raise
         with self._database.write() as rows:
             head, row, _ = self._claimed(rows, claim)
             with_result(row, result, at, seen).write(rows, self._key)

@@ -7,13 +7,14 @@ from typing import Any, Generic, TypeVar
 
 from .._call.asked import Asked
 from .._call.call import AnyToolCall
-from .._call.line import CallStep
+from .._call.line import CallStep, end_of
 from .._context.suspension import SuspendTicket
 from .._round.plan import ToolRoundPlan
 from .._round.rows import Outer, Within
 from .._round.sorted_calls import stored_as
 from .._round.step_json import load_ticket
 from .._session.session import Session
+from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
 from ..errors import MisuseError
 from ._rows import SavedCall
@@ -142,6 +143,15 @@ class Claim:
     @property
     def _key_begins(self) -> str:
         return f"{self.id}/{self._round}/"
+
+    @property
+    def result(self) -> ToolResult | None:
+        """What the call came to, if it has ended: after-hooks raised when they were to see it.
+
+        `store.finish` shows it to them again.
+        """
+        end = end_of(self.call._line)
+        return None if end is None else end.detail
 
     @property
     def idempotent(self) -> bool:

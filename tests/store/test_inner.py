@@ -564,18 +564,92 @@ def test_after_hooks_see_what_a_person_answers_within(store: Store) -> None:
     assert result.output == [["c1/1 error"], ["c1/2 success"]]
 
 
-def test_an_after_hook_that_raises_tells_what_the_call_came_to(store: Store) -> None:
-    """The result is in the error, and the call in doubt."""
+def raising_once(seen: list[ToolResult]) -> HookSet[Any]:
+    """A hook set that sees results, and raises at the first."""
     hooks = Desk.HookSet()
 
     @hooks.after()
-    def shown(call: AnyToolCall, result: ToolResult) -> None:
-        raise ValueError
+    def shown(call: AnyToolCall, result: ToolResult) -> ToolResult:
+        seen.append(result)
+        if len(seen) == 1:
+            raise ValueError
+        return call.again().fail("hidden")
 
-    store.save("one", opened(asks([NOTE])))
+    return hooks
+
+
+def test_an_after_hook_that_raises_takes_no_result_away(store: Store) -> None:
+    """It is on record, and shown by the next run with hooks; the tool is not run again."""
+    seen: list[ToolResult] = []
+    hooks = raising_once(seen)
+    store.save("one", opened(asks([PAY])), in_order=True)
     with pytest.raises(HookError) as caught:
         run(store, hooks=hooks)
-    assert outcomes_of(caught.value)[-1].is_success
+    assert outcomes_of(caught.value)[-1] == seen[0]
+    with pytest.raises(MisuseError, match="has after-hooks"):
+        run(store)
+    assert looked(store) == {"c1": "asking", "c1/1": "pending"}
+    told: list[CallEvent] = []
+    run_open(store, hooks=hooks, on_event=told.append)
+    assert [(each.kind, each.row.id) for each in told] == [
+        ("ended", "c1/1"),
+        ("goes_on", "c1"),
+        ("ended", "c1"),
+    ]
+    assert seen[0] == seen[1]
+    stored = store.load("one", Desk)
+    assert stored.plan is not None
+    inner = stored.plan.calls[1]
+    assert [step.kind for step in inner.steps][-4:] == ["begun", "ended", "asked", "recorded"]
+    store.save("one", stored.plan, version=stored.version)
+    (result,) = committed(store, hooks=hooks)
+    assert result.is_error
+    assert [each.id for each in seen] == ["c1/1", "c1/1", "c1"]
+
+
+def test_a_result_that_after_hooks_are_to_see_is_finished_by_hand(store: Store) -> None:
+    """By the same claim, or by the next one, which gives it out."""
+    store.save("one", opened(asks([PAY], [PAY])))
+    seen: list[ToolResult] = []
+    hooks = raising_once(seen)
+    for is_same in (True, False):
+        seen.clear()
+        done(store, claimed(store), hooks=hooks)
+        claim = claimed(store)
+        assert claim.result is None
+        result = outcome_of(store, claim)
+        with pytest.raises(HookError):
+            store.finish(claim, result, hooks=hooks)
+        late, claim = claim, claim if is_same else claimed(store)
+        assert claim.in_doubt is False
+        if not is_same:
+            with pytest.raises(LifecycleError, match=r"`claim\.result`, to `store\.finish`"):
+                store.begin(claim)
+            assert claim.result == result
+            with pytest.raises(StaleError):
+                store.finish(late, result, hooks=hooks)
+        store.finish(claim, result, hooks=hooks)
+    done(store, claimed(store))
+    assert seen == [result] * 2
+    assert committed(store, hooks=hooks)[0].is_error
+
+
+def test_a_hook_that_raises_too_late_changes_nothing(store: Store, clock: Clock) -> None:
+    """Whoever has the call since goes on with it, and the error comes out."""
+    hooks = Desk.HookSet()
+    theirs: list[Claim] = []
+
+    @hooks.after()
+    def late(call: AnyToolCall, result: ToolResult) -> None:
+        clock.move(2)
+        theirs.append(claimed(store))
+        raise ValueError
+
+    store.save("one", opened(asks([PAY])))
+    done(store, claimed(store), hooks=hooks)
+    with pytest.raises(HookError):
+        done(store, claimed(store, lease=1), hooks=hooks)
+    assert theirs[0].in_doubt
     assert looked(store) == {"c1": "asking", "c1/1": "in_doubt"}
 
 
