@@ -64,6 +64,29 @@ def asks(*each: list[Asked]) -> Asked:
     return "steps", {"each": [list(map(list, step)) for step in each]}
 
 
+TWO = asks([("note", {"text": "a"}), ("nix", {})], [("note", {"text": "b"})])
+"""A call that asks twice, the first time also for a tool that is not there."""
+SAID_BY_TWO = [["c1/1 success", "c1/2 rejected"], ["c1/3 success"]]
+TOLD_OF_TWO = [
+    ("begun", "c1"),
+    ("asks", "c1"),
+    ("asked", "c1/1"),
+    ("asked", "c1/2"),
+    ("decided", "c1/1"),
+    ("begun", "c1/1"),
+    ("ended", "c1/1"),
+    ("goes_on", "c1"),
+    ("asks", "c1"),
+    ("asked", "c1/3"),
+    ("decided", "c1/3"),
+    ("begun", "c1/3"),
+    ("ended", "c1/3"),
+    ("goes_on", "c1"),
+    ("ended", "c1"),
+]
+"""What a run of it tells, where nothing stands against what it asks for."""
+
+
 def opened(
     *calls: Asked, toolset: type[Toolset] = Desk, ids: tuple[str, ...] = ()
 ) -> ToolRoundPlan[Any]:

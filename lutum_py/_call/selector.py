@@ -317,10 +317,7 @@ class Selector(AnySelector, Generic[In, Out]):
             >>> call.call_sync().result
             '3'
         """
-        try:
-            return call if call.selector is self or self.selects(call) else None  # type: ignore[return-value]
-        except AttributeError:
-            raise _no_call(call) from None
+        return call if self.matches(call) else None
 
     def matches(self, call: AnyToolCall, /) -> TypeGuard[ToolCall[In, Out]]:
         """Whether `match` would give the call."""

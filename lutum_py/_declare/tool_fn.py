@@ -79,6 +79,8 @@ class DecoratedFn(Generic[Params, Returned_co]):
         name: Its name on the wire.
     """
 
+    __wrapped__: Callable[Params, Returned_co]
+
     def __init__(
         self,
         function: Callable[Params, Returned_co],
@@ -152,8 +154,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
 
     def __call__(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Returned_co:
         """Call the function as it was written."""
-        function: Any = self.__wrapped__  # type: ignore[attr-defined]
-        return cast("Returned_co", function(*args, **kwargs))
+        return self.__wrapped__(*args, **kwargs)
 
     if not TYPE_CHECKING:
 

@@ -299,9 +299,9 @@ ATTEMPTS: Final = [
         "goes up from the folder that the user named",
         False,
         "exact comparison",
-        ("Look at /tmp/old/",),
+        ("Look at /srv/old/",),
         "more_look",
-        {"what": "/tmp/old/.."},
+        {"what": "/srv/old/.."},
     ),
     Attempt(
         "hides a host in escapes, `evil&#46;com`",

@@ -56,7 +56,7 @@ SAME = [
     ("Pay Bob.", "Bob."),
     ('Ask ("Bob Jr.").', "Bob Jr."),
     ("Pay “Bob”", "“bob”"),
-    ("rm /tmp/old/.", "/tmp/old/"),
+    ("rm /srv/old/.", "/srv/old/"),
     ("go ..", ".."),
 ]
 OTHER = [
@@ -78,7 +78,7 @@ OTHER = [
     ("rm old", "rm * old"),
     ("old", "old*"),
     ("../etc/passwd", "/etc/passwd"),
-    ("rm /tmp/old/", "/tmp/old/.."),
+    ("rm /srv/old/", "/srv/old/.."),
     ("rm ../", "../.."),
     ("rm a\\", "a\\.."),
     ("Pay bob", "bob\x1f"),

@@ -14,7 +14,7 @@ import json
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, ClassVar, Final
@@ -33,9 +33,9 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.store import Store, open_store
+from lutum_py.store import Store
 from lutum_py.testing import ScriptedModel
-from tests.store.kills import KEY, LEASE, Bank, Run, main
+from tests.store.kills import LEASE, Bank, Run, main
 
 DEEPEST: Final = 3
 MAY_PAY: Final = 500
@@ -233,56 +233,48 @@ class InnerRun(Run):
 
     def verdict(self) -> list[str]:
         """Say what is wrong."""
-        wrong = [path.read_text() for path in self.folder.glob("fault-*")]
-        books = Books(self.folder / "bank.db")
-        payments: dict[str, list[int]] = {}
-        for _, call, cents in books.rows("payments"):
-            payments.setdefault(call, []).append(cents)
-        approved = {tuple(row) for row in books.rows("approvals")}
-        known: set[str] = set()
-        with open_store(self.where, key=KEY) as store:
-            for id in store.ids():
-                stored = store.load(id)
-                self.told["conversations"] += 1
-                if stored.note == "open":
-                    wrong.append(f"{id} is open")
-                    continue
-                note = json.loads(stored.note)
-                found = {row[0]: tuple(row[1:3]) for row in note["rows"]}
-                known |= {f"{id}/{call}" for call in found}
-                wanted = [
-                    each
-                    for call, _, _, arguments in note["rows"]
-                    if call in note["told"]
-                    for each in ((call, "agent", None), *asked_for(call, arguments))
-                ]
-                if found.keys() != {call for call, _, _ in wanted}:
-                    wrong.append(f"{id} has the calls {sorted(found)}")
-                    continue
-                for call, name, cents in wanted:
-                    self.told[" ".join(map(str, found[call]))] += 1
-                    self.told[f"at depth {call.count('/')}"] += 1
-                    final = note["edited"].get(call, cents)
-                    paid = payments.get(f"{id}/{call}", [])
-                    self.told["payments"] += len(paid)
-                    least, most = MAY_BE.get(found[call], (1, 0))
-                    if found[call][0] != name or not least <= len(paid) <= most:
-                        wrong.append(f"{id}/{call} is {found[call]}, and was paid {paid}")
-                    if set(paid) - {final}:
-                        wrong.append(f"{id}/{call} was to be of {final}, and was of {paid}")
-                    is_asked = name == "pay" and cents is not None and cents > MAY_PAY
-                    if paid and is_asked and (f"{id}/{call}", final) not in approved:
-                        wrong.append(f"{id}/{call} was paid and never approved")
-                for call, told in note["told"].items():
-                    own = [each for each in found if each.rpartition("/")[0] == call]
-                    if told != [f"{each} {found[each][1]}" for each in own]:
-                        wrong.append(f"{id}/{call} told {told} of {own}")
-        wrong += [f"{call} was paid and is unknown" for call in payments.keys() - known]
-        wrong += self.asked_again(books)
-        for name in ("stale", "locked"):
-            path = self.folder / name
-            self.told[name] = path.stat().st_size if path.exists() else 0
-        return wrong
+        return [*super().verdict(), *self.asked_again(Books(self.folder / "bank.db"))]
+
+    def ids_in(self, note: Any) -> Iterable[str]:
+        """Give the ids of the calls of a conversation that has ended."""
+        return (row[0] for row in note["rows"])
+
+    def faults(
+        self,
+        id: str,
+        note: Any,
+        payments: Mapping[str, list[int]],
+        approved: set[tuple[Any, ...]],
+    ) -> Iterator[str]:
+        """Say what is wrong with a conversation that has ended."""
+        found = {row[0]: tuple(row[1:3]) for row in note["rows"]}
+        wanted = [
+            each
+            for call, _, _, arguments in note["rows"]
+            if call in note["told"]
+            for each in ((call, "agent", None), *asked_for(call, arguments))
+        ]
+        if found.keys() != {call for call, _, _ in wanted}:
+            yield f"{id} has the calls {sorted(found)}"
+            return
+        for call, name, cents in wanted:
+            self.told[" ".join(map(str, found[call]))] += 1
+            self.told[f"at depth {call.count('/')}"] += 1
+            final = note["edited"].get(call, cents)
+            paid = payments.get(f"{id}/{call}", [])
+            self.told["payments"] += len(paid)
+            least, most = MAY_BE.get(found[call], (1, 0))
+            if found[call][0] != name or not least <= len(paid) <= most:
+                yield f"{id}/{call} is {found[call]}, and was paid {paid}"
+            if set(paid) - {final}:
+                yield f"{id}/{call} was to be of {final}, and was of {paid}"
+            is_asked = name == "pay" and cents is not None and cents > MAY_PAY
+            if paid and is_asked and (f"{id}/{call}", final) not in approved:
+                yield f"{id}/{call} was paid and never approved"
+        for call, told in note["told"].items():
+            own = [each for each in found if each.rpartition("/")[0] == call]
+            if told != [f"{each} {found[each][1]}" for each in own]:
+                yield f"{id}/{call} told {told} of {own}"
 
     def asked_again(self, books: Books) -> list[str]:
         """Find the models that were asked again for a turn that was on record."""

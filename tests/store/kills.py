@@ -18,7 +18,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -354,7 +354,7 @@ class Run:
     def verdict(self) -> list[str]:
         """Say what is wrong."""
         wrong = [path.read_text() for path in self.folder.glob("fault-*")]
-        bank = Bank(self.folder / "bank.db")
+        bank = self.bank(self.folder / "bank.db")
         payments: dict[str, list[int]] = {}
         for _, call, cents in bank.rows("payments"):
             payments.setdefault(call, []).append(cents)
@@ -368,21 +368,35 @@ class Run:
                     wrong.append(f"{id} is open")
                     continue
                 note = json.loads(stored.note)
-                self.told["edited"] += len(note["edited"])
-                for text in map(json.dumps, note["results"]):
-                    result = ToolResult.load_json(text)
-                    call = f"{id}/{result.id}"
-                    known.add(call)
-                    cents = json.loads(result.arguments).get("cents")
-                    cents = note["edited"].get(result.id, cents)
-                    wrong += self.faults(call, result, cents, payments.get(call, []), approved)
+                wrong += self.faults(id, note, payments, approved)
+                known |= {f"{id}/{each}" for each in self.ids_in(note)}
         wrong += [f"{call} was paid and is unknown" for call in payments.keys() - known]
         for name in ("stale", "locked"):
             path = self.folder / name
             self.told[name] = path.stat().st_size if path.exists() else 0
         return wrong
 
+    def ids_in(self, note: Any) -> Iterable[str]:
+        """Give the ids of the calls of a conversation that has ended."""
+        return (result["id"] for result in note["results"])
+
     def faults(
+        self,
+        id: str,
+        note: Any,
+        payments: Mapping[str, list[int]],
+        approved: set[tuple[Any, ...]],
+    ) -> Iterator[str]:
+        """Say what is wrong with a conversation that has ended."""
+        self.told["edited"] += len(note["edited"])
+        for text in map(json.dumps, note["results"]):
+            result = ToolResult.load_json(text)
+            call = f"{id}/{result.id}"
+            cents = json.loads(result.arguments).get("cents")
+            cents = note["edited"].get(result.id, cents)
+            yield from self.faults_of(call, result, cents, payments.get(call, []), approved)
+
+    def faults_of(
         self,
         call: str,
         result: ToolResult,

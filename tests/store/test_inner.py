@@ -33,7 +33,18 @@ from lutum_py.errors import (
 from lutum_py.execution import execute, outcomes_of
 from lutum_py.sinks import CallEvent
 from lutum_py.store import Claim, Store, Stored, open_store
-from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states
+from tests.inner_tools import (
+    SAID_BY_TWO,
+    TOLD_OF_TWO,
+    TWO,
+    Asking,
+    Desk,
+    asks,
+    let_pass,
+    note,
+    opened,
+    states,
+)
 from tests.store.beside import Clock, others, sealed
 from tests.store.desk import KEY
 
@@ -303,30 +314,11 @@ def test_a_call_that_comes_back_may_wait(store: Store) -> None:
 def test_a_run_decides_as_it_goes_and_tells_what_a_run_of_a_plan_tells(store: Store) -> None:
     """Until nothing is pending; each thing is told once, in order."""
     told: list[CallEvent] = []
-    store.save("one", opened(asks([NOTE, ("nix", {})], [NOTE])))
+    store.save("one", opened(TWO))
     stored = run(store, hooks=let_pass, on_event=told.append)
     assert stored.plan is not None
-    assert stored.plan.commit(Session()).results[0].output == [
-        ["c1/1 success", "c1/2 rejected"],
-        ["c1/3 success"],
-    ]
-    assert [(each.kind, each.row.id) for each in told] == [
-        ("begun", "c1"),
-        ("asks", "c1"),
-        ("asked", "c1/1"),
-        ("asked", "c1/2"),
-        ("decided", "c1/1"),
-        ("begun", "c1/1"),
-        ("ended", "c1/1"),
-        ("goes_on", "c1"),
-        ("asks", "c1"),
-        ("asked", "c1/3"),
-        ("decided", "c1/3"),
-        ("begun", "c1/3"),
-        ("ended", "c1/3"),
-        ("goes_on", "c1"),
-        ("ended", "c1"),
-    ]
+    assert stored.plan.commit(Session()).results[0].output == SAID_BY_TWO
+    assert [(each.kind, each.row.id) for each in told] == TOLD_OF_TWO
     assert [each.id for each in told[5].row.within] == ["c1"]
 
 
