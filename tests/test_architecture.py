@@ -28,6 +28,12 @@ CHANGES: Final = (
     "durations in the notebook view",
     "null fields of one dialect",
     "the did-you-mean cut-off",
+    "a `Reject` with a code",
+    "a rule of at most n calls of a tool a round",
+    "`timedelta` for seconds, or what else is taken for them",
+    "the title of a conversation in an inbox",
+    "masking, for one tool or all",
+    "a prefix that is a function",
 )
 
 

@@ -1,8 +1,8 @@
 """The approval that a tool asks for where it is declared: the last gate, whatever the hooks are.
 
 Conditions come from the tool and from all that it is nested in; one that says yes is enough. The
-call then waits like one that a gate suspended, under the digest of its final arguments. How it is
-asked stands in `outcomes`.
+call then waits like one that a gate suspended, under the digest of its final arguments. It is asked
+for by `deciding.ask_approval`.
 """
 
 from __future__ import annotations

@@ -132,6 +132,8 @@ class AnyToolCall(CallState):
             _check_text(self, "message", message)
         attached = _checked(self, attachments) if attachments else ()
         text = self.spec.output.encode(metadata.name, output)
+        # A test of the text first, since nearly no output holds a file: to look through each output
+        # for an `Attachment` would take longer than to encode it.
         if '"mime_type":' in text:
             attached, message = _shown(output, text, attached, message)
         result = make_result(metadata, text, "success", message, attached, None, labels)
@@ -302,7 +304,7 @@ class AnyToolCall(CallState):
         return await self._run(invocation, skipped)
 
     async def _run(self, invocation: Invocation, skipped: dict[str, Any]) -> Any:
-        """Run what does a call that was begun, within the deadline of its tool."""
+        """Run the function of a call that was begun, within the deadline of its tool."""
         seconds = self.selector.timeout
         if seconds is None:
             return await invocation.run(self, self._give_away(), skipped)
@@ -334,6 +336,9 @@ class AnyToolCall(CallState):
         """
         if invocation is None:
             invocation = self.spec.invocation
+        # Nearly every call is begun here, once, by the only one who has it. What follows does what
+        # `_begin_shared` does without making a step: the time alone is kept, and `_write_out` makes
+        # the step when somebody reads the line.
         if self._branch is not None or invocation is None or self.selector.asks:
             return self._begin_shared(skipped, invocation)
         # What that does, spelled out where nobody else has the call.
@@ -414,7 +419,7 @@ def _steps(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
 def _asked(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
     asking = Asking()
     outcome = yield from ask_whole(call, hooks, asking)
-    asking.settle(counts=False)
+    asking.write(counts=False)
     return outcome
 
 

@@ -6,7 +6,11 @@ plan stays as it is. As long as hooks only decide, branches are told apart. A *d
 answered, recorded, an end or a wait without a hook) is done to the call itself, which is one: from
 there on all of the family show the line that the deed is in. Each deed starts an era; a member of
 an older era shows the line of the member that is in the present one. So what another branch had
-decided is void, and nobody has to find the branches in order to tell them.
+decided is void, and nobody has to find the branches in order to tell them. For example:
+
+    plan 1    c1  proposed            era 0
+    plan 2    c1  proposed  changed   era 0, a branch: a hook of plan 2 changed the input
+    run it    c1  proposed  changed  begun   a deed in era 1, which plan 1 shows as well
 """
 
 from __future__ import annotations
@@ -52,7 +56,7 @@ class Family:
 
     Attributes:
         era: Raised by each deed.
-        told: The member whose line tells the story: the one that the last deed is in.
+        told: The member whose line all others show: the one that the last deed is in.
         members: All of them.
         moved: Where the round is told of each deed, since what it voids is in the lists of plans.
     """
@@ -119,7 +123,7 @@ class CallLine:
 
     @property
     def _steps(self) -> tuple[Step, ...]:
-        """The line of this branch; whose line tells the story says `_line`."""
+        """The line of this very branch; `_line` is the one that the whole family shows."""
         raw = self._raw
         return raw if raw[0].__class__ is Step else self._write_out()
 
@@ -143,7 +147,7 @@ class CallLine:
 
     @property
     def _told(self) -> Self:
-        """The member of the family whose line tells what happened to the call: mostly itself."""
+        """The member of the family whose line this call shows: nearly always itself."""
         branch = self._branch
         if branch is None or branch.era == branch.family.era or branch.is_mine:
             return self
@@ -204,6 +208,8 @@ class CallLine:
             make = AsksStep if kind == "asks" else Step
             step = make(kind, stage, newer_than(last) if at is None else at, **said)
             told._steps = (*steps, step)
+            # What hooks say, and a changed input, belong to the branch. All else did happen to the
+            # call, whichever of its objects it was done to.
             is_deed = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
             if is_deed and not is_mine and told._branch is not None:
                 told._start_era()
@@ -291,7 +297,7 @@ class CallLine:
     # Branches.
 
     def _start_era(self) -> None:
-        """Let the line of this call tell the story, from a deed on; `ONCE` is held."""
+        """Let the whole family show the line of this call, from a deed on; `ONCE` is held."""
         branch = self._branch
         assert branch is not None
         family = branch.family
@@ -323,8 +329,7 @@ class CallLine:
         """End the making of a branch, or of a draft.
 
         Args:
-            counts: Whether a newer plan goes on with it, as the call that it branched from is to
-                know.
+            counts: Whether a newer plan holds it; the call that it branched from is refused then.
         """
         assert self._branch is not None
         branch = self._branch = self._branch._replace(is_mine=False)
@@ -367,13 +372,16 @@ class CallLine:
 
     def _newer(self, kind: StepKind | None) -> CallLine | None:
         """Find the branch by which a newer plan goes on with the call, or with what it shows."""
+        # A plan may hold a branch of an old era, which shows the line of another. A newer plan may
+        # go on with either of the two.
         for member in (self, self._told):
             each: Any = member
             while each is not None and each._branch is not None:
                 newer: CallLine | None = each._branch.newer
                 if newer is not None:
                     return newer
-                # A draft may be decided on as its original may; what it runs is run for both.
+                # A decision about a draft does nothing to its original, so the search ends there.
+                # What is run by way of a draft is the call itself, so the original counts then.
                 is_free = each._branch.is_draft and kind != "begun"
                 each = None if is_free else each._branch.original
         return None
@@ -393,7 +401,7 @@ class CallLine:
     def again(self) -> Self:
         """Return a new call of the same metadata and input, for another try.
 
-        That of a call that a hook or a person answered may be answered otherwise, and not be run.
+        Where a hook or a person answered the call, the new one is not run: answer it by hand.
 
         Raises:
             LifecycleError: The call waits for a decision, which a new one would go around; or a
@@ -412,6 +420,8 @@ class CallLine:
 
     def _again(self) -> Self:
         """Make the call anew: with what decided about it, and without what was done."""
+        # Of `proposed asked begun ended` a new try keeps `proposed asked`, and adds `again`. So the
+        # decision of a person need not be asked for twice, and the old run is not in the new line.
         made = self._alike()
         end = end_of(made._steps)
         steps = [step for step in made._steps if step.kind not in _DONE]
@@ -444,6 +454,8 @@ class CallLine:
             )
         if not self.selector.asks:
             return
+        # Backwards, so that the latest counts: `asked changed begun` is refused, since whoever was
+        # asked has seen other arguments, and `changed asked begun` is not.
         was_changed = False
         for step in reversed(self._line):
             if step.kind == "asked" and step.by in (ASKED_BY, RULED_BY):
@@ -471,7 +483,7 @@ class CallLine:
         return self._kept.key_begins
 
     def _hold(self) -> None:
-        """Let the call refuse to run until that it runs is on record."""
+        """Refuse to begin the call until a store has recorded its beginning."""
         self._kept = self._kept.closed(HELD, self._kept.key_begins)
 
     def _let_go(self, key_begins: str) -> None:
@@ -532,6 +544,8 @@ class CallLine:
         return None if (answer := self._for_tool()) is None else answer.ticket
 
     def _for_tool(self) -> Answer | None:
+        # Two may have asked, a gate and the tool. The tool hears what it asked itself, unless the
+        # ticket of either says that the decision is meant for it.
         answers = sorted(self._answers, key=lambda each: not each.is_of_tool)
         told = next((each for each in answers if each.is_passed_on), None)
         return told or next((each for each in answers if each.is_of_tool), None)

@@ -24,6 +24,8 @@ async def in_time(
         TimedOut: It was cut off. What the function raises comes out unchanged, also a
             `TimeoutError` of its own.
     """
+    # `asyncio.timeout` raises the same `TimeoutError` that the function may raise by itself. Which
+    # of the two came out is told by identity: only what passed the inner `except` is its own.
     own: TimeoutError | None = None
     try:
         async with asyncio.timeout(seconds):

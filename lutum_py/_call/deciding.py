@@ -39,11 +39,12 @@ _WANTED: Final = "RunNormally(input), Complete(output) or Reject(reason)"
 
 
 class Asking:
-    """One time that hooks are asked about calls: what they said is written when all were asked.
+    """One run of hooks over calls: what they said is written on the lines when all were asked.
 
-    A call that passes keeps its line, which others may have as well; so what was said about it
-    waits here until no hook can raise any more. A call that does not pass gets a branch, which
-    nobody has before then. The steps name this object: by it a plan knows which are its own.
+    Other plans may hold a call that passes, too, so what hooks said about it waits here until no
+    hook can raise any more. A call that does not pass gets a branch, which no plan holds before
+    then. Each step that is written names this object, so that a plan can tell its own hooks' steps
+    from those of another plan.
 
     Attributes:
         notes: What was said about calls that pass so far, in order, each with the line of the call
@@ -57,7 +58,7 @@ class Asking:
         self.notes: list[tuple[AnyToolCall, tuple[Step, ...], Step]] = []
         self.branches: list[AnyToolCall] = []
 
-    def __reduce__(self) -> tuple[Any, ...]:  # it is who it is, and holds nothing for long
+    def __reduce__(self) -> tuple[Any, ...]:  # known by identity, and empty between runs
         return (Asking, ())
 
     def note(
@@ -80,6 +81,8 @@ class Asking:
             reason: Why.
             input: The input that the call goes on with, where that is another.
         """
+        # Calls are asked about one after the other, so a branch that was made for this call is the
+        # last one; its line is nobody else's, and is written to at once.
         if self.branches and self.branches[-1] is call:
             call._append("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
         else:
@@ -93,7 +96,7 @@ class Asking:
                 log(call, said, reason, call._input if input is _ITS_OWN else input)
 
     def draft(self, call: AnyToolCall) -> AnyToolCall:
-        """Make a copy that no plan holds, on whose own line stands what is said about it."""
+        """Make a copy that no plan holds; what hooks say about it goes on its own line at once."""
         made = call._alike()
         made._branch = Branch(Family(made), 0, is_mine=True)
         self.branches.append(made)
@@ -107,13 +110,15 @@ class Asking:
         said: list[Step] = []
         while self.notes and self.notes[-1][0] is call:
             said.append(self.notes.pop()[2])
+        # What was said before the branch was made is not on the line of the call yet, and belongs
+        # to the branch alone: in another plan it may not have been said.
         for step in reversed(said):
-            made._steps = _in_time(made._steps, step)
+            made._steps = _inserted(made._steps, step)
         self.branches.append(made)
         return made
 
-    def settle(self, *, counts: bool = True) -> None:
-        """Write what was said on the lines of the calls that pass, and let branches count.
+    def write(self, *, counts: bool = True) -> None:
+        """Write what was said on the lines of the calls that pass, and close the branches.
 
         Args:
             counts: Whether a plan holds the branches from here on.
@@ -125,6 +130,9 @@ class Asking:
                     if at is None or at <= (step.at or at):
                         call._raw = (*steps, step)
                         continue
+                # While hooks were awaited the program may have assigned an input, or begun the
+                # call. What was said is put before the new input, which no hook has seen, or
+                # dropped.
                 told = call if call._branch is None else call._told
                 last = told._steps[-1]
                 # Where somebody did something with it meanwhile, what was said here came too late.
@@ -136,7 +144,7 @@ class Asking:
                         earlier = step._replace(at=line[place].at)
                         told._steps = (*line[:place], earlier, *line[place:])
                     else:
-                        told._steps = _in_time(line, step)
+                        told._steps = _inserted(line, step)
             self.notes.clear()
             for made in self.branches:
                 made._close(counts=counts)
@@ -148,8 +156,8 @@ def _is_assigned(step: Step) -> bool:
     return step.kind == "changed" and step.phase is None
 
 
-def _in_time(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
-    """Put what a hook said where it belongs: before-hooks come, and are written down, behind it."""
+def _inserted(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
+    """Insert what a hook said before the steps of before-hooks, which are written at once."""
     end = len(steps)
     while steps[end - 1].phase == "before" and (steps[end - 1].at or 0) >= (step.at or 0):
         end -= 1
@@ -206,6 +214,8 @@ def ask_function(
     else:
         wanted = "the call itself, call.handled(...), call.reject(...) or call.suspend(...)"
         raise no_decision(hook, call, given, wanted)
+    # A function may have done something with its draft before it answered: begun it, or changed its
+    # input. That is repeated on the branch, so that the line tells it.
     done = draft._line[len(call._line) :]
     asking.note(call, hook, phase, verdict.said, verdict.reason)
     if verdict.said == "suspend" and is_answered(call, given.digest):
@@ -280,6 +290,8 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
     """
     known = call._line
     shown = call._lend()
+    # An approval is bound to the digest of the arguments. Without a JSON form there is no digest,
+    # and what is approved could be changed in place between the question and the run.
     if call._is_rewritten and call._told._text is None and not call.spec.arguments.is_fixed:
         raise hook_error(
             ASKED_BY,
@@ -332,7 +344,7 @@ def ask_declared(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
 
 
 def ask_rules(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
-    """Ask the rules of a call's tool; what was decided on stays as it was decided on."""
+    """Ask the rules of a call's tool, unless a person has decided about its arguments."""
     outcome: Any = call
     rules = () if call._answers and not call._kept.is_open else call.selector.rules
     for rule in rules:

@@ -107,6 +107,8 @@ def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
     An edit is `answered` with `said` edit; what is changed from there to the next thing that
     happens to the call is what it came to: first by the person, then by hooks.
     """
+    # Of `proposed {"cents": 500} suspended answered (edit) changed (decision) {"cents": 400} asked
+    # changed (hook) {"cents": 300} begun`: 500 was shown, 400 is the edit, 300 is final.
     texts: list[bytes | None] = []  # the arguments before each step
     text: bytes | None = None
     line = call._line
@@ -144,6 +146,8 @@ def _noted(
     values = [call._input if text is None else arguments.from_text(text) for text in texts]
     shown, edited, final = (call.spec.shown(value) for value in values)
     names = changed_names(arguments.to_data(values[0]), arguments.to_data(values[2]))
+    # A person may edit a call that came back to wait. For whoever reads the record it is one edit,
+    # from what was shown first to what runs.
     if earlier is not None:
         shown = earlier.shown
         both = dict.fromkeys((*earlier.changed, *names))

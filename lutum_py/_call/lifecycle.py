@@ -117,6 +117,8 @@ TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
 the present one, and which end `ended` means is said by the step."""
 
 
+# Users see seven statuses, the table has eleven stages: a call that was loaded while it ran, or
+# that waits for others, may do less than its status says.
 _STATUS_OF: Final[Mapping[StageName, CallStatus]] = {
     "asked": CallStatus.NEW,
     "returning": CallStatus.RESUMING,
@@ -153,6 +155,8 @@ class Stage:
 
 STAGES: Final[Mapping[str, Stage]] = MappingProxyType({name: Stage(name) for name in TABLE})
 
+# `STAGES["new"].leads["begun"] is STAGES["running"]`: one look-up for a step, without names, since
+# it is done for each step of each call.
 for _name, _row in TABLE.items():
     for _kind, _target in _row.items():
         if _target != "ended":

@@ -30,9 +30,13 @@ StepPhase: TypeAlias = Literal[
 ]
 
 HOOK_PHASES: Final = frozenset({"hook", "gate", "function"})
-"""Who decides before a call is run: what these say is the branch's own, and no deed."""
+"""The phases before a run: what is said in them belongs to one branch; see `call_line`."""
 
 
+# A gate `guard` let a payment wait, and nobody has answered since:
+#     asked      new        1767268800.0  guard  gate  suspend  "confirm"  -          an Asking
+#     suspended  suspended  1767268800.1  guard  gate  -        -          sha256:…   a ticket
+# A tuple and no class with fields of its own for each kind: lines are compared, cut and joined.
 class Step(NamedTuple):
     """Hold one step as the line keeps it; `CallStep` is what users see of it.
 
@@ -71,6 +75,8 @@ class Said(TypedDict, total=False):
     detail: Any
 
 
+# Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls
+# its result, in every plan that has a copy of the line. So it is worked out when it is read.
 class AsksStep(Step):
     """The step by which a call leaves for calls that it asked for; `detail` has them.
 
@@ -96,7 +102,7 @@ ASKED_BY: Final = "needs_approval"
 """Who asks for the approval that a tool is declared to need, in steps, records and rows."""
 
 RULED_BY: Final = "rule"
-"""Who says that all rules of a tool were asked which needs no approval."""
+"""Stands in `by` where all rules of a tool were asked, and the tool needs no approval."""
 
 BY_TOOL: Final = "tool"
 """What a `suspended` says where the tool asks, after it was started; users do not see it."""
@@ -123,6 +129,7 @@ def leads_to(
     if kind == "ended":
         end = END_OF[said or ""]
         # A call that waits was not run, so it can only be given up.
+        # The table cannot say this: which end a step means is in what it says, and not in its kind.
         is_fit = stage.name != "suspended" or end.name == "cancelled"
         return end if stage.may_end and is_fit else None
     if kind == "recorded" and recorded_in(steps) is not None:
@@ -185,6 +192,8 @@ def moment(at: float | None) -> str | None:
 
 def newer_than(last: Step) -> float:
     """Give the time for the next step: a clock that was put back counts as the last step's."""
+    # Time servers put clocks back. Without this an `ended` could lie before its `begun`, and rows
+    # and events, which are sorted by time, would tell another story than the line.
     at = time()
     before = last.at
     return at if before is None or at >= before else before
@@ -201,6 +210,9 @@ _NEW: Final = STAGES["new"]
 _NO_TRACES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
+# A round, its plans and its calls all point to one of these, so a round is closed for all of them
+# by one assignment. A flag on each call would have to be set on every branch of every call, and a
+# branch that is made at the same moment would be missed.
 class Kept:
     """Where calls are kept: a round and its calls share one, so that what closes it closes all.
 
@@ -240,12 +252,12 @@ class Kept:
         return Kept(key_begins, self.place, closed_by, *opened)
 
     def trace(self, call_id: str, trace: str | None) -> None:
-        """Note under which span stands what a call asked for: the first one, where it has more."""
+        """Note the span of the calls that a call asked for; the first one stays."""
         if trace is not None:
             self.traces = {call_id: trace, **self.traces}
 
     def is_of(self, transcript: Transcript) -> bool:
-        """Whether the round may be of a conversation: in doubt its place tells, if it is known."""
+        """Whether the round may be of this conversation, by its transcript or else by its place."""
         if self.transcript is not None:
             return self.transcript is transcript
         return self.place is None or self.place.is_behind(transcript)
@@ -256,7 +268,7 @@ class Kept:
 
     @property
     def asked_in(self) -> str | None:
-        """Name the round that the calls are of, if it is known in which place that was opened."""
+        """A name for the round of the calls, made of the place at which it was opened, if known."""
         place = self.place
         return None if place is None else digest_of([self.key_begins, place.length, place.digest])
 
@@ -270,10 +282,10 @@ class OfEdit(Kept):
 
 
 NOT_KEPT: Final = Kept()
-"""That of calls which are of no round."""
+"""What calls that belong to no round have in its place."""
 
 HELD: Final = "held"
-"""What closes a call that a store keeps, until that it runs is on record."""
+"""Closes a call that a store keeps, until the store has recorded its beginning."""
 
 
 # Folds of a line.
@@ -309,6 +321,9 @@ def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
     stands for the other. A new question of an asker spends what answered its last one, and no
     answer outlives the arguments that it was given about.
     """
+    # Of `suspended (gate) answered begun suspended (tool) answered` both answers count, the tool's
+    # first. Had the tool asked about other arguments (another digest), the gate's would be dropped,
+    # since it was given about the arguments before.
     answers: list[Answer] = []
     asked: Step | None = None
     is_of_tool = False

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
-from math import inf
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from .._schema.options import Caller
 from .._text.frozen import Frozen
-from .._text.json import is_number, shorten
+from .._text.json import is_seconds, shorten
 from ..errors import ToolDefinitionError
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class _Unsaid(Enum):
 
 
 UNSAID: Final[Any] = _Unsaid.UNSAID
-"""Nothing was said: what stands around decides, where None would take it away."""
+"""Stands for an option that was left out: the group or class decides. None would lift it."""
 
 _OrUnsaid: TypeAlias = Literal[_Unsaid.UNSAID]
 
@@ -55,6 +54,8 @@ Conditions: TypeAlias = tuple[Condition, ...]
 """What says whether a call needs an approval; none for a tool that never does."""
 
 
+# `_fill` below takes the values in the order of these annotations; `__slots__` is sorted, and
+# nothing goes by its order.
 class _OptionFields:
     __slots__ = (
         "approval_message",
@@ -91,8 +92,8 @@ class MemberOptions(Frozen, _OptionFields):
         result_cap: The bound on what a model reads of a result; None lifts one that stands around.
         timeout: Seconds that a run may take; None lifts those that stand around.
         needs_approval: Whether a call has to be approved, or what says so of its input.
-        asked_around: What the groups around it ask of its calls besides, the outermost first:
-            nothing within a group takes that away.
+        asked_around: The conditions of the groups around it, the outermost first: nothing within a
+            group takes them away.
         approval_message: What the person is told, with names of arguments in braces.
         rules: What is asked about each call: its own, then those of the groups from the inside out.
         callers: Who may call it; empty where nothing is said.
@@ -132,7 +133,7 @@ class MemberOptions(Frozen, _OptionFields):
                 f"`callers=` takes who may call a tool, not {shorten(callers)}. Write "
                 '`callers=("model", "program")`.'
             )
-        if not (isinstance(timeout, _Unsaid | None) or (is_number(timeout) and 0 < timeout < inf)):
+        if not (isinstance(timeout, _Unsaid | None) or is_seconds(timeout)):
             raise ToolDefinitionError(
                 f"`timeout=` takes a positive number of seconds or None, not {shorten(timeout)}."
             )
@@ -155,6 +156,9 @@ class MemberOptions(Frozen, _OptionFields):
         """Give what this comes to inside of a group, or of a class, of which more was said."""
         if outer is PLAIN:
             return self
+        # Three ways inward: what holds for a group holds for all in it (`off`, `deferred`), what
+        # was said nearer to the tool wins (`timeout`, `result_cap`), and what a group asks cannot
+        # be taken away from inside (`asked_around`, `rules`).
         return MemberOptions(
             off=self.off or outer.off,
             deferred=self.deferred or outer.deferred,

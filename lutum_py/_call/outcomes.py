@@ -1,7 +1,4 @@
-"""What becomes of a call before anyone runs it: handled, rejected, suspended, or not usable.
-
-Also how one function is asked about it, and how its answer is taken.
-"""
+"""What becomes of a call before anyone runs it: handled, rejected, suspended, or not usable."""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from ..errors import MisuseError
 
 R = TypeVar("R")
 
+# `answer = yield "guard", guard(call)` hands a coroutine out, and is given its value. An async and
+# a sync version of each function would have to be kept alike by hand.
 Waits: TypeAlias = tuple[str, Awaitable[Any]]
 """The name of a hook, and what it gave to be awaited."""
 

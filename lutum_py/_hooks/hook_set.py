@@ -384,7 +384,7 @@ class HookSet(HookPlaces[T]):
 
         asking = Asking()
         outcome = yield from decide(call, self, asking)
-        asking.settle(counts=False)
+        asking.write(counts=False)
         return outcome
 
     async def description_overrides(self) -> list[tuple[Selector[Any, Any], str]]:

@@ -412,7 +412,7 @@ def decide_asked(
         line, draft = call._line, asking.draft(call)
         draft._steps = tuple([step._replace(stage=_NEW) for step in line])
         yield from decide(draft, hooks, asking, is_open=True, of=call)
-        asking.settle(counts=False)
+        asking.write(counts=False)
         if all(step.kind != "asked" for step in draft._steps):
             draft._append("asked", phase="gate", detail=asking)  # there was nobody to ask
         if state_in(draft._line) == "handled":

@@ -667,7 +667,7 @@ def take_in(calls: SortedCalls, asking: Asking) -> None:
         calls._by_id = calls._filed = calls._lists = None
         for branch in asking.branches:
             branch._branch.family.moved = calls._state._moved  # type: ignore[union-attr]
-    asking.settle()
+    asking.write()
     if RegisteredHook.any_after:
         calls._state._hook_sets = calls._hook_sets
     calls._askings = (*calls._askings, asking)

@@ -224,7 +224,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
         outcome = yield from decide(draft, hooks, asking, is_open=True, of=call)
         if isinstance(outcome, AnyToolCall):
             _bind(waiting, draft)
-        asking.settle(counts=False)
+        asking.write(counts=False)
     except (ToolInputError, PydanticSerializationError) as error:
         raise HookError(
             f"The hooks gave call {call.id!r} of tool `{call.name}` an input that has no "

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from .._text.immutable import dataclass
-from .._text.json import is_number, shorten
+from .._text.json import is_seconds, shorten
 from ..errors import ToolDefinitionError
 
 Caller: TypeAlias = Literal["model", "program"]
@@ -82,7 +81,7 @@ class ToolOptions:
         if self.capabilities is not None:
             _check_capabilities(place, self.capabilities)
         timeout = self.timeout
-        if timeout is not None and not (is_number(timeout) and 0 < timeout < inf):
+        if timeout is not None and not is_seconds(timeout):
             raise ToolDefinitionError(
                 f"{place}: timeout={shorten(timeout)} is no positive number of seconds. Leave it "
                 "out for none."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from math import isfinite, log10
+from math import inf, isfinite, log10
 from os import urandom
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard, cast
@@ -215,6 +215,11 @@ def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
 def is_number(value: object) -> TypeGuard[int | float]:
     """Whether a value is a number, as True is for Python, and for nobody else."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_seconds(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a number of seconds that a deadline may be set to."""
+    return is_number(value) and 0 < value < inf
 
 
 def is_whole(value: object) -> TypeGuard[int]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from math import isfinite
 
-from .._text.json import is_number, is_whole, shorten
+from .._text.json import is_seconds, is_whole, shorten
 from ..errors import InvalidValueError
 
 
@@ -35,7 +34,7 @@ class ProgramLimits:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            is_fraction = field.name == "seconds" and is_number(value) and isfinite(value)
+            is_fraction = field.name == "seconds" and is_seconds(value)
             if not (is_fraction or is_whole(value)) or value <= 0:
                 raise InvalidValueError(
                     f"ProgramLimits({field.name}={shorten(value)}): give a "
