@@ -32,38 +32,55 @@ if TYPE_CHECKING:
     from . import turns as turns
     from . import typing as typing
     from . import window as window
-    from ._call.call import AnyToolCall, ToolCall
-    from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
-    from ._call.lifecycle import CallStatus
-    from ._call.outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
-    from ._call.reply import Reply
-    from ._call.selector import FnSelector, Selector
-    from ._context.context import ToolContext
-    from ._context.suspension import Decision, ResumeMode, SuspendTicket
-    from ._declare.answer import Answer
-    from ._declare.handlers import Handlers
-    from ._declare.member import tool, toolset
-    from ._declare.offer import ToolAvailability, ToolRequirement
-    from ._declare.tool_fn import tool_fn
-    from ._declare.tool_input import ToolInput, tool_input
-    from ._hooks.gate_decisions import Block, Suspend
-    from ._hooks.hook_set import HookSet
-    from ._round.plan import ToolRoundPlan
-    from ._round.read_turn import Finished, NeedsTools, NoAnswer
-    from ._round.round import ToolRound
-    from ._schema.definition import ToolDef
-    from ._schema.signature import Skip
-    from ._session.session import Session
-    from ._text.escaping import visible
-    from ._toolset import Toolset
-    from ._transcript.assistant import AssistantTurn, Usage
-    from ._transcript.attachment import Attachment
-    from ._transcript.committed import CommittedRound
-    from ._transcript.message import Message
-    from ._transcript.metadata import ToolMetadata
-    from ._transcript.request import TurnRequest
-    from ._transcript.result import ToolResult
-    from ._transcript.transcript import Transcript
+    from ._call.call import AnyToolCall as AnyToolCall
+    from ._call.call import ToolCall as ToolCall
+    from ._call.decisions import Complete as Complete
+    from ._call.decisions import Reject as Reject
+    from ._call.decisions import RunNormally as RunNormally
+    from ._call.decisions import ToolDecision as ToolDecision
+    from ._call.lifecycle import CallStatus as CallStatus
+    from ._call.outcomes import HandledCall as HandledCall
+    from ._call.outcomes import RecoverableToolCallIssue as RecoverableToolCallIssue
+    from ._call.outcomes import RejectedCall as RejectedCall
+    from ._call.outcomes import SuspendedCall as SuspendedCall
+    from ._call.reply import Reply as Reply
+    from ._call.selector import FnSelector as FnSelector
+    from ._call.selector import Selector as Selector
+    from ._context.context import ToolContext as ToolContext
+    from ._context.suspension import Decision as Decision
+    from ._context.suspension import ResumeMode as ResumeMode
+    from ._context.suspension import SuspendTicket as SuspendTicket
+    from ._declare.answer import Answer as Answer
+    from ._declare.handlers import Handlers as Handlers
+    from ._declare.member import tool as tool
+    from ._declare.member import toolset as toolset
+    from ._declare.offer import ToolAvailability as ToolAvailability
+    from ._declare.offer import ToolRequirement as ToolRequirement
+    from ._declare.tool_fn import tool_fn as tool_fn
+    from ._declare.tool_input import ToolInput as ToolInput
+    from ._declare.tool_input import tool_input as tool_input
+    from ._hooks.gate_decisions import Block as Block
+    from ._hooks.gate_decisions import Suspend as Suspend
+    from ._hooks.hook_set import HookSet as HookSet
+    from ._round.plan import ToolRoundPlan as ToolRoundPlan
+    from ._round.read_turn import Finished as Finished
+    from ._round.read_turn import NeedsTools as NeedsTools
+    from ._round.read_turn import NoAnswer as NoAnswer
+    from ._round.round import ToolRound as ToolRound
+    from ._schema.definition import ToolDef as ToolDef
+    from ._schema.signature import Skip as Skip
+    from ._session.session import Session as Session
+    from ._text.escaping import visible as visible
+    from ._toolset import Toolset as Toolset
+    from ._transcript.assistant import AssistantTurn as AssistantTurn
+    from ._transcript.assistant import Usage as Usage
+    from ._transcript.attachment import Attachment as Attachment
+    from ._transcript.committed import CommittedRound as CommittedRound
+    from ._transcript.message import Message as Message
+    from ._transcript.metadata import ToolMetadata as ToolMetadata
+    from ._transcript.request import TurnRequest as TurnRequest
+    from ._transcript.result import ToolResult as ToolResult
+    from ._transcript.transcript import Transcript as Transcript
 
 __version__ = "0.1.0"
 
@@ -128,6 +145,8 @@ _MODULES: Final = (
 """The public modules."""
 
 if not TYPE_CHECKING:  # else every misspelt name would have a type
+    # For checkers, whatever is imported above under its own name is public.
+    __all__ = sorted([*_MODULE_OF, "__version__", "errors"])  # noqa: PLE0605 - it is a list
 
     def __getattr__(name: str) -> Any:
         home = _MODULE_OF.get(name)
@@ -167,58 +186,3 @@ def _place_of(name: str) -> str | None:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULE_OF, *_MODULES})
-
-
-__all__ = [
-    "Answer",
-    "AnyToolCall",
-    "AssistantTurn",
-    "Attachment",
-    "Block",
-    "CallStatus",
-    "CommittedRound",
-    "Complete",
-    "Decision",
-    "Finished",
-    "FnSelector",
-    "HandledCall",
-    "Handlers",
-    "HookSet",
-    "Message",
-    "NeedsTools",
-    "NoAnswer",
-    "RecoverableToolCallIssue",
-    "Reject",
-    "RejectedCall",
-    "Reply",
-    "ResumeMode",
-    "RunNormally",
-    "Selector",
-    "Session",
-    "Skip",
-    "Suspend",
-    "SuspendTicket",
-    "SuspendedCall",
-    "ToolAvailability",
-    "ToolCall",
-    "ToolContext",
-    "ToolDecision",
-    "ToolDef",
-    "ToolInput",
-    "ToolMetadata",
-    "ToolRequirement",
-    "ToolResult",
-    "ToolRound",
-    "ToolRoundPlan",
-    "Toolset",
-    "Transcript",
-    "TurnRequest",
-    "Usage",
-    "__version__",
-    "errors",
-    "tool",
-    "tool_fn",
-    "tool_input",
-    "toolset",
-    "visible",
-]

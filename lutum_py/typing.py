@@ -13,72 +13,101 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._call.asked import Asked
-from ._call.call import FnCall, HookOutcome, Hooks, ToolHooks
-from ._call.decision_log import DecisionKind, DecisionPhase, DecisionRecord, EditRecord
-from ._call.decisions import ArgsDecision, ArgsRuleAnswer, InputRuleAnswer
-from ._call.lifecycle import StepKind
-from ._call.line import CallStep, StepPhase
-from ._call.member_options import Condition, Conditions, MemberOptions, Rule
-from ._call.outcomes import ContinueSuggestion, IssueReason, NotEnded, RejectionSource
-from ._call.reply import ReplyStatus
-from ._call.selector import AnySelector, HidingSelector, TakesContext
-from ._call.spec import FnSpec, HasSpec, ToolSpec
-from ._context.context import CallLike
-from ._context.inner import HasConversation, HasName, HasToolCalls
-from ._context.suspension import DecisionAction
-from ._declare.handlers import Handles, HandlesArgs
-from ._declare.offer import Available, Descriptions, Named, Offered
-from ._declare.tool_fn import (
-    CallOf,
-    HidingFn,
-    MakesHidingFn,
-    MakesModelFn,
-    MakesToolFn,
-    ModelFn,
-    ToolFn,
-)
-from ._hooks.decorator_types import (
-    Fits,
-    FitsTwo,
-    GateAnswer,
-    Gives,
-    Registers,
-    RegistersArgs,
-    RegistersGate,
-    RegistersTwo,
-)
-from ._hooks.gate_decisions import CallGate, GateDecision
-from ._round.ending import ResultLike
-from ._round.events import CallEventKind, OnEvent
-from ._round.read_turn import MissingReason, TextResult
-from ._round.rows import CallRow, Within
-from ._round.sorted_calls import CallRowState
-from ._schema.invocation import Invocation
-from ._schema.options import Caller
-from ._schema.schema_reader import JsonSchema
-from ._session.model import AnyModel
-from ._session.session import Restored
-from ._session.turn import Turn, TurnWithAnswer, TurnWithTools
-from ._session.turn_stream import SyncTurnStream, TurnStream
+from ._call.asked import Asked as Asked
+from ._call.call import FnCall as FnCall
+from ._call.call import HookOutcome as HookOutcome
+from ._call.call import Hooks as Hooks
+from ._call.call import ToolHooks as ToolHooks
+from ._call.decision_log import DecisionKind as DecisionKind
+from ._call.decision_log import DecisionPhase as DecisionPhase
+from ._call.decision_log import DecisionRecord as DecisionRecord
+from ._call.decision_log import EditRecord as EditRecord
+from ._call.decisions import ArgsDecision as ArgsDecision
+from ._call.decisions import ArgsRuleAnswer as ArgsRuleAnswer
+from ._call.decisions import InputRuleAnswer as InputRuleAnswer
+from ._call.lifecycle import StepKind as StepKind
+from ._call.line import CallStep as CallStep
+from ._call.line import StepPhase as StepPhase
+from ._call.member_options import Condition as Condition
+from ._call.member_options import Conditions as Conditions
+from ._call.member_options import MemberOptions as MemberOptions
+from ._call.member_options import Rule as Rule
+from ._call.outcomes import ContinueSuggestion as ContinueSuggestion
+from ._call.outcomes import IssueReason as IssueReason
+from ._call.outcomes import NotEnded as NotEnded
+from ._call.outcomes import RejectionSource as RejectionSource
+from ._call.reply import ReplyStatus as ReplyStatus
+from ._call.selector import AnySelector as AnySelector
+from ._call.selector import HidingSelector as HidingSelector
+from ._call.selector import TakesContext as TakesContext
+from ._call.spec import FnSpec as FnSpec
+from ._call.spec import HasSpec as HasSpec
+from ._call.spec import ToolSpec as ToolSpec
+from ._context.context import CallLike as CallLike
+from ._context.inner import HasConversation as HasConversation
+from ._context.inner import HasName as HasName
+from ._context.inner import HasToolCalls as HasToolCalls
+from ._context.suspension import DecisionAction as DecisionAction
+from ._declare.handlers import Handles as Handles
+from ._declare.handlers import HandlesArgs as HandlesArgs
+from ._declare.offer import Available as Available
+from ._declare.offer import Descriptions as Descriptions
+from ._declare.offer import Named as Named
+from ._declare.offer import Offered as Offered
+from ._declare.tool_fn import CallOf as CallOf
+from ._declare.tool_fn import HidingFn as HidingFn
+from ._declare.tool_fn import MakesHidingFn as MakesHidingFn
+from ._declare.tool_fn import MakesModelFn as MakesModelFn
+from ._declare.tool_fn import MakesToolFn as MakesToolFn
+from ._declare.tool_fn import ModelFn as ModelFn
+from ._declare.tool_fn import ToolFn as ToolFn
+from ._hooks.decorator_types import Fits as Fits
+from ._hooks.decorator_types import FitsTwo as FitsTwo
+from ._hooks.decorator_types import GateAnswer as GateAnswer
+from ._hooks.decorator_types import Gives as Gives
+from ._hooks.decorator_types import Registers as Registers
+from ._hooks.decorator_types import RegistersArgs as RegistersArgs
+from ._hooks.decorator_types import RegistersGate as RegistersGate
+from ._hooks.decorator_types import RegistersTwo as RegistersTwo
+from ._hooks.gate_decisions import CallGate as CallGate
+from ._hooks.gate_decisions import GateDecision as GateDecision
+from ._round.ending import ResultLike as ResultLike
+from ._round.events import CallEventKind as CallEventKind
+from ._round.events import OnEvent as OnEvent
+from ._round.read_turn import MissingReason as MissingReason
+from ._round.read_turn import TextResult as TextResult
+from ._round.rows import CallRow as CallRow
+from ._round.rows import Within as Within
+from ._round.sorted_calls import CallRowState as CallRowState
+from ._schema.invocation import Invocation as Invocation
+from ._schema.options import Caller as Caller
+from ._schema.schema_reader import JsonSchema as JsonSchema
+from ._session.model import AnyModel as AnyModel
+from ._session.session import Restored as Restored
+from ._session.turn import Turn as Turn
+from ._session.turn import TurnWithAnswer as TurnWithAnswer
+from ._session.turn import TurnWithTools as TurnWithTools
+from ._session.turn_stream import SyncTurnStream as SyncTurnStream
+from ._session.turn_stream import TurnStream as TurnStream
 from ._text.on_demand import on_demand
-from ._transcript.attachment import MediaType
-from ._transcript.message import Role
-from ._transcript.request import ToolChoiceMode
-from ._transcript.result import Answerable, ResultStatus
-from ._transcript.transcript import HasTranscript
-from ._transcript.transcript_view import TranscriptView
+from ._transcript.attachment import MediaType as MediaType
+from ._transcript.message import Role as Role
+from ._transcript.request import ToolChoiceMode as ToolChoiceMode
+from ._transcript.result import Answerable as Answerable
+from ._transcript.result import ResultStatus as ResultStatus
+from ._transcript.transcript import HasTranscript as HasTranscript
+from ._transcript.transcript_view import TranscriptView as TranscriptView
 
 if TYPE_CHECKING:
-    from ._declare.tool_search import ToolSearch
-    from ._hooks.capability_gate import GatePolicy
-    from ._schema.input_model import FnInput
-    from ._view.cut import CutKind
-    from ._view.ledger import Count
-    from ._view.view import Target
-    from .dialects._schema.nodes import SchemaLoss
-    from .dialects._wire.other_model import ModelNames
-    from .execution._settings import Skipped
+    from ._declare.tool_search import ToolSearch as ToolSearch
+    from ._hooks.capability_gate import GatePolicy as GatePolicy
+    from ._schema.input_model import FnInput as FnInput
+    from ._view.cut import CutKind as CutKind
+    from ._view.ledger import Count as Count
+    from ._view.view import Target as Target
+    from .dialects._schema.nodes import SchemaLoss as SchemaLoss
+    from .dialects._wire.other_model import ModelNames as ModelNames
+    from .execution._settings import Skipped as Skipped
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
@@ -94,98 +123,8 @@ else:
             "execution._settings": ("Skipped",),
         },
     )
-
-__all__ = [
-    "Answerable",
-    "AnyModel",
-    "AnySelector",
-    "ArgsDecision",
-    "ArgsRuleAnswer",
-    "Asked",
-    "Available",
-    "CallEventKind",
-    "CallGate",
-    "CallLike",
-    "CallOf",
-    "CallRow",
-    "CallRowState",
-    "CallStep",
-    "Caller",
-    "Condition",
-    "Conditions",
-    "ContinueSuggestion",
-    "Count",
-    "CutKind",
-    "DecisionAction",
-    "DecisionKind",
-    "DecisionPhase",
-    "DecisionRecord",
-    "Descriptions",
-    "EditRecord",
-    "Fits",
-    "FitsTwo",
-    "FnCall",
-    "FnInput",
-    "FnSpec",
-    "GateAnswer",
-    "GateDecision",
-    "GatePolicy",
-    "Gives",
-    "Handles",
-    "HandlesArgs",
-    "HasConversation",
-    "HasName",
-    "HasSpec",
-    "HasToolCalls",
-    "HasTranscript",
-    "HidingFn",
-    "HidingSelector",
-    "HookOutcome",
-    "Hooks",
-    "InputRuleAnswer",
-    "Invocation",
-    "IssueReason",
-    "JsonSchema",
-    "MakesHidingFn",
-    "MakesModelFn",
-    "MakesToolFn",
-    "MediaType",
-    "MemberOptions",
-    "MissingReason",
-    "ModelFn",
-    "ModelNames",
-    "Named",
-    "NotEnded",
-    "Offered",
-    "OnEvent",
-    "Registers",
-    "RegistersArgs",
-    "RegistersGate",
-    "RegistersTwo",
-    "RejectionSource",
-    "ReplyStatus",
-    "Restored",
-    "ResultLike",
-    "ResultStatus",
-    "Role",
-    "Rule",
-    "SchemaLoss",
-    "Skipped",
-    "StepKind",
-    "StepPhase",
-    "SyncTurnStream",
-    "TakesContext",
-    "Target",
-    "TextResult",
-    "ToolChoiceMode",
-    "ToolFn",
-    "ToolHooks",
-    "ToolSearch",
-    "ToolSpec",
-    "TranscriptView",
-    "Turn",
-    "TurnStream",
-    "TurnWithAnswer",
-    "TurnWithTools",
-    "Within",
-]
+    __all__ = [  # for checkers, whatever is imported under its own name is public
+        name
+        for name in __dir__()
+        if not (name.startswith("_") or name in ("TYPE_CHECKING", "annotations", "on_demand"))
+    ]

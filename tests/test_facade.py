@@ -20,7 +20,7 @@ def _imported_for_checkers() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for node in ast.walk(_SOURCE):
         if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
-            found[node.module] = {alias.name for alias in node.names}
+            found.setdefault(node.module, set()).update(alias.name for alias in node.names)
     return found
 
 

@@ -73,6 +73,7 @@ OURS: Final = {
     "_schema.secrets": "what is only declared is shown nowhere",
     "_schema.touch": "for what calls touch",
     "_session": "what declares tools needs no sessions, and few are saved",
+    "_text.html": "for notebooks",
     "_text.json": "loads pydantic, which no exception needs",
     "_transcript.attachment": "a tool that is only declared needs none",
     "_transcript.display": "for notebooks, loads html",

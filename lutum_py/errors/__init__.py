@@ -58,70 +58,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._text.escaping import LINES, visible
 from .._text.immutable import dataclass
 
 if TYPE_CHECKING:
-    from ._faults import (
-        CommitFault,
-        DuplicateResult,
-        ExtraResult,
-        MismatchedArguments,
-        MismatchedToolName,
-        MissingResult,
-        UnresolvedSuspension,
-    )
+    from ._faults import CommitFault as CommitFault
+    from ._faults import DuplicateResult as DuplicateResult
+    from ._faults import ExtraResult as ExtraResult
+    from ._faults import MismatchedArguments as MismatchedArguments
+    from ._faults import MismatchedToolName as MismatchedToolName
+    from ._faults import MissingResult as MissingResult
+    from ._faults import UnresolvedSuspension as UnresolvedSuspension
 
-__all__ = [
-    "Cancelled",
-    "CommitError",
-    "CommitFault",
-    "Denied",
-    "DeveloperError",
-    "DialectError",
-    "DuplicateResult",
-    "DuplicateToolCallIdError",
-    "ExecutionFailed",
-    "ExtraResult",
-    "FieldIssue",
-    "HeldError",
-    "HistoryError",
-    "HookError",
-    "Internal",
-    "InvalidArguments",
-    "InvalidArgumentsError",
-    "InvalidValueError",
-    "LifecycleError",
-    "LutumError",
-    "MismatchedArguments",
-    "MismatchedToolName",
-    "MissingExtraError",
-    "MissingResult",
-    "MisuseError",
-    "ModelError",
-    "NotFound",
-    "OutcomeUnknown",
-    "PlanError",
-    "ProviderError",
-    "ResumeError",
-    "RoundClosedError",
-    "SavedDataError",
-    "StaleError",
-    "StoreError",
-    "TimedOut",
-    "ToolConstraintError",
-    "ToolDefinitionError",
-    "ToolError",
-    "ToolInputError",
-    "ToolOutputError",
-    "ToolRoundArityError",
-    "TranscriptError",
-    "UnknownToolError",
-    "UnresolvedSuspension",
-    "ViewError",
-]
+_FAULTS: Final = (
+    *("CommitFault", "DuplicateResult", "ExtraResult", "MismatchedArguments"),
+    *("MismatchedToolName", "MissingResult", "UnresolvedSuspension"),
+)
 
 
 class LutumError(Exception):
@@ -649,12 +603,12 @@ class CommitError(DeveloperError):
         super().__init__(f"{head}: " + "; ".join(str(fault) for fault in self.faults) + ".")
 
     def _repr_html_(self) -> str:
-        from ._faults_html import faults_html
+        from ._faults import faults_html
 
         return faults_html(self.faults)
 
     def __rich_repr__(self) -> Iterator[str]:
-        from ._faults_html import faults_rich
+        from ._faults import faults_rich
 
         return faults_rich(self.faults)
 
@@ -770,12 +724,14 @@ class OutcomeUnknown(ToolError):
 
 
 if not TYPE_CHECKING:  # else every misspelt name would have a type
+    __all__ = [name for name in globals() if name.endswith("Error")]
+    __all__ += [kind.__name__ for kind in (FieldIssue, *ToolError.__subclasses__())]
+    __all__ += list(_FAULTS)
 
     def __getattr__(name: str) -> Any:
         # Seven more classes of plain values, which Python builds one by one: with the first commit
         # that fails, and not with the first tool that is declared.
-        _faults = import_module(f"{__name__}._faults")
-        if name not in _faults.__all__:
+        if name not in _FAULTS:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(_faults, name)
+        value = globals()[name] = getattr(import_module(f"{__name__}._faults"), name)
         return value
