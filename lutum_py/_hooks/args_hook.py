@@ -65,8 +65,10 @@ class ArgsHook:
             )
 
     def __call__(self, metadata: ToolMetadata, input: Any) -> Any:
-        """Ask the hook; None of it is the input as it came, a mapping says what is another now."""
+        """Ask the hook; None leaves the input as it is, a mapping has the arguments to change."""
         invocation: Any = self.spec.invocation
+        # The function may take a `ToolContext`, which knows its call. This one is of no plan, so a
+        # hook cannot do anything to the call that it is asked about.
         call = self.spec.call_type(metadata, input)
         positional, keywords = invocation.bind(call, input, {})
         answer: Any = self.function(*positional, **keywords)

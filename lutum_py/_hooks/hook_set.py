@@ -277,6 +277,8 @@ class HookSet(HookPlaces[T]):
                 name=name,  # alone, so that Python adds no suggestion of its own
             )
 
+    # `hooks.register_weather_gate(f)` and `hooks.with_weather_gate(f)` are made when asked for: one
+    # for each tool and kind of hook would be far more methods than are ever used.
     def _generated(self, verb: str, member: str, phase: Phase) -> Any:
         def register(function: Any, /) -> None:
             self._add(self._tools[member], phase, RegisteredHook(function, phase))

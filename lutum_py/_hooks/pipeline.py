@@ -51,6 +51,9 @@ from .registered_hook import PhaseHooks, RegisteredHook, keyed
 
 _kind_of: Callable[[object], Any] = type
 
+# A gate that refuses wins over one that asks a person, and both over one that gives an answer, in
+# whichever order they were registered: no gate that is added can weaken another. Another rule
+# between gates is another order here, or another choice at the end of `_ask_gates`.
 _STRICTEST: Final = ("block", "suspend", "complete")
 _NO_HOOKS: list[RegisteredHook] = []
 _RUN = "run_normally"
@@ -80,8 +83,8 @@ def decide_each(
     Args:
         calls: The calls; they are not changed.
         hooks: A hook set, an object like one, or a plain function.
-        asking: Takes what each hook said; whoever asks settles it when all were asked.
-        whatever: Whether to ask also about calls that by their turn may not begin any more.
+        asking: Takes what each hook said; the caller writes it when all were asked.
+        whatever: Whether to ask also about calls that may not begin any more.
         is_open: Whether execution hooks are asked though the call is approved: an edit is.
         of: The call that the only one is a draft of: its before-hooks were asked about both.
 
@@ -102,7 +105,7 @@ def decide_each(
     is_fixed = True
     known: object = None
     for one in calls:
-        # What is asked about is the call as it is shown, and what that tells may be another branch.
+        # A call of an older era shows the line of another branch, so that one is asked about.
         each: Any = one if one._branch is None else one._told
         raw = each._raw
         steps = raw if raw[-1].__class__ is Step else each._steps  # what that is, but for a call
@@ -221,6 +224,9 @@ def _ask_before(
 def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None:
     """Write that a before-hook is asked, or give None where it was."""
     with ONCE:
+        # One before-hook is asked once about a call, though plans may ask about several branches of
+        # it. The claim is written under the lock before the hook runs, so two threads cannot both
+        # ask.
         family = () if of._branch is None else of._branch.family.members
         for each in (call, of, *family):
             for step in each._steps:
@@ -336,6 +342,8 @@ def after(
         said: Takes what each hook said.
         again: Whether to ask also those that were asked before.
     """
+    # Each hook is shown what the one before it made of the result. That it was asked is written
+    # down later, by `AfterSaid.write`, when none can raise any more.
     for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
         if not again and was_asked_after(call, key):
             continue

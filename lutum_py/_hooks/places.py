@@ -103,6 +103,8 @@ class HookPlaces(Generic[T]):
             given: The toolset.
             member: What stands for the toolset of these hooks in the one where the search began.
         """
+        # A member and the class it was made of share `_origin`. A toolset that was named through an
+        # outer one, as `App.data`, is a subclass of that origin, and stands for its own path alone.
         own = member or self._toolset
         if own._origin is given._origin and (issubclass(own, given) or issubclass(given, own)):
             yield self
@@ -148,7 +150,7 @@ class HookPlaces(Generic[T]):
     def _places_for(self, selector: AnySelector) -> tuple[PhaseHooks, ...]:
         """List the places whose hooks are asked about calls of a tool.
 
-        There is none for a tool beside the toolset, in a toolset that has it nested.
+        None are listed for a tool of an outer toolset that the toolset of these hooks lacks.
 
         Raises:
             HookError: The calls of the tool are of another toolset.
@@ -168,6 +170,8 @@ class HookPlaces(Generic[T]):
         if member is None:
             self._check_related(selector)
             return
+        # Of `App.data.find` with the path `("data", "find")`: everywhere in `App`, everywhere in
+        # `App.data`, then `find` itself.
         hooks: HookPlaces[Any] = self
         yield hooks._everywhere
         for group in member.path[:-1]:

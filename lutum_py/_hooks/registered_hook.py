@@ -120,8 +120,8 @@ def bare(signature: inspect.Signature) -> str:
 def _takes_decision(signature: inspect.Signature) -> bool:
     """Whether a gate has a third parameter that is meant for the decision.
 
-    One with a default is not, unless it is called so: `lambda metadata, input, limit=limit: ...` is
-    how Python keeps a value, and a decision in its place would do harm.
+    One with a default is not, unless its name is `decision`: `lambda metadata, input, limit=limit:
+    ...` is how a lambda keeps a value, and a decision in its place would do harm.
     """
     parameters = signature.parameters.values()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -135,8 +135,8 @@ class PhaseHooks:
     """The hooks of one place, a list for each phase.
 
     Attributes:
-        changes: Stands for the last change of any place: what was worked out before another one
-            counts no more. It is no count, of which threads that add at once may lose one.
+        changes: Another object with each change of any place: what was worked out under an older
+            one is stale. It is no counter, since two threads that add at once may count one.
     """
 
     changes: ClassVar[object] = object()
@@ -192,6 +192,8 @@ def in_order(places: tuple[PhaseHooks, ...], phase: Phase) -> list[RegisteredHoo
     return found
 
 
+# `guard`, `guard#2`: a saved plan names the hooks that were asked, and another process has other
+# function objects. The name alone would not tell two lambdas of one line apart.
 def keyed(hooks: Iterable[RegisteredHook]) -> Iterator[tuple[str, RegisteredHook]]:
     """Give each hook with a key that is the same in another process: its name, counted."""
     seen: dict[str, int] = {}

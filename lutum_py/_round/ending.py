@@ -6,7 +6,7 @@
 3. Final arguments: what a call was run with is said where it is not what the model sent.
 4. Caps: what the model reads of each result is bounded, where its tool says so. What is cut goes
    into the caps' stores, so nothing can fail after this but a store itself.
-5. The seal: turn and results are one from here on.
+5. The joining: turn and results are one from here on.
 """
 
 from __future__ import annotations
@@ -316,6 +316,9 @@ def match_results(
     Raises:
         CommitError: The results do not answer the calls, for any number of reasons.
     """
+    # A result may come from four places: a hook, the plan (`record`), the caller, and for what
+    # could not be used the library itself. Each call needs exactly one, and all that is wrong is
+    # gathered before anything is raised, so that one look at the error is enough.
     asked = {call.id: call for call in calls._state.turn.tool_calls}
     every = calls._file()
     filed = {id: every[id] for id in asked}
@@ -484,6 +487,8 @@ def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
         results: What calls came to that the plan was not told of, by id.
     """
     said: list[str] = []
+    # The model sees the outer call alone, and is to know which parts of it were done, as in "
+    # Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
     for inner in inner_in(call._line):
         given = results.get(inner.metadata.id)
         ended = end_of(inner.line)

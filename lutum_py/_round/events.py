@@ -100,6 +100,8 @@ def tell_event(on_event: OnEvent, event: CallEvent) -> None:
     """Tell of what happened; what a listener raises is logged."""
     try:
         answer = on_event(event)
+        # Nobody would await it here, and Python would warn of that long afterwards, at another
+        # place.
         if iscoroutine(answer):
             answer.close()
             raise TypeError("a listener is no async function: hand events to an `AsyncSink`")

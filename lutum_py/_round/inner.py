@@ -177,6 +177,8 @@ class Left(NamedTuple):
     toolset: Any
 
 
+# `Ask((InnerCall("c1/2", …), InnerCall("c1/3", …)), Left(turn, b"interpreter…", None, Desk))`. The
+# results are not kept here but read from the calls, so that there is one place for each.
 class Ask(NamedTuple):
     """One time that a call asked for others: what its step `asks` holds.
 
@@ -323,6 +325,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[I
     line: tuple[Step, ...] = (new_step(first),)
     for sent in asking.turn.tool_calls:
         number += 1
+        # A provider may have named a call of the turn `c1/2` itself.
         while f"{by.id}/{number}" in taken:
             number += 1
         metadata = ToolMetadata(id=f"{by.id}/{number}", name=sent.name, arguments=sent.arguments)
@@ -350,6 +353,8 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[I
 
 def adopted(calls: SortedCalls, call: AnyToolCall) -> AnyToolCall:
     """Let the round hear of what is done to a call within another."""
+    # All plans of a round share its inner calls, which are made after the plans. A family from the
+    # start, with the log of the round in it, tells each plan when one of them moves.
     family = Family(call)
     family.moved = calls._state._moved
     call._branch = Branch(family, 0)
@@ -404,6 +409,8 @@ def decide_asked(
         on_event: Is told what was decided about each call.
         ids: The ids of the calls that are meant; by default all.
     """
+    # Hooks decide about drafts whose steps stand in `new`, where deciding is allowed. Where one
+    # raises, the calls themselves still stand in `asked`, and nothing was decided.
     asking = Asking()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
     for call in calls.asked:

@@ -45,6 +45,9 @@ class _Spot:
 
     def note(self, place: Place, number: int, *, mutating: bool) -> None:
         """Write down that a call touches a place."""
+        # After `w src` the tree below `src` is empty: 2 stands at `src`, and 0 and 1, which stood
+        # at `src/a` and `src/b`, are reached by waiting for 2. So a call waits for the few that are
+        # nearest, and not for all before it.
         spot = self
         for step in place:
             below = spot.below.get(step)
@@ -124,6 +127,8 @@ class Order(NamedTuple):
 
         What cannot be begun now is in no group, nor is what waits for it.
         """
+        # Waits of `[[], [], [0, 1], [2]]` give `[[0, 1], [2], [3]]`. They always point back, so one
+        # pass is enough, and there are no cycles to look for.
         groups: list[list[int]] = []
         group_of: dict[int, int] = {}
         for at, (call, waits) in enumerate(zip(self.calls, self.waits, strict=True)):

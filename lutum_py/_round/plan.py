@@ -88,6 +88,9 @@ class OpenCalls(Generic[T_co]):
             RoundClosedError: The round has ended.
         """
         calls = self._to_decide()
+        # Where no hook is async the generator ends without giving anything, and no coroutine is
+        # made. At the first that has to be awaited, `drive` takes over and runs the rest of the
+        # same steps.
         steps = decided(calls, hooks, on_event)
         for first in steps:
             await drive(steps, first)
@@ -552,6 +555,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         waiting = (*(each.call for each in self.suspended), *self.asking)
         given_up = (*self.pending, *self.in_doubt, *waiting)
         own = {call.metadata for call in given_up}
+        # A result that says "not executed" must be true: the model may call the tool again because
+        # of it. So whatever points to a beginning makes the outcome unknown.
         started = {call.id for call in given_up if was_begun(call)}
         # A call that is pending and waits did that itself, while it was run.
         started |= {call.id for call in self.pending if call.status in _STARTED}
@@ -618,6 +623,8 @@ _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
 def closed(calls: SortedCalls) -> ToolRoundPlan[Any]:
     """Make a plan of sorted calls: from here on they change by what a plan offers only."""
     plan: Any = calls
+    # The open record itself becomes the plan, as `frozen` says: to copy it would cost as much as to
+    # ask a hook.
     plan.__class__ = ToolRoundPlan
     made: ToolRoundPlan[Any] = plan
     if calls._state._plans is not None:
@@ -662,6 +669,8 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
 def take_in(calls: SortedCalls, asking: Asking) -> None:
     """Let a plan in the making hold what hooks said, now that no hook can raise any more."""
     if asking.branches:
+        # The branches take the places of their calls in this plan alone. An older plan keeps the
+        # objects that it has, so what it shows is still what it decided.
         made = {call.id: call for call in asking.branches}
         calls._calls = tuple([made.get(call.id, call) for call in calls._calls])
         calls._by_id = calls._filed = calls._lists = None

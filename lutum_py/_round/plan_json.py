@@ -153,6 +153,8 @@ def _dump_entry(calls: SortedCalls, asked: ToolMetadata, now: float) -> dict[str
             "told, so that a saved one would not know of it. Give the plan what the call came to, "
             "with `plan.record(outcome)`, and dump it then."
         )
+    # `asked` steps name the run of hooks that they are of. In the text this becomes one bit, since
+    # only the plan's own runs have to be told from all others.
     for step, data in zip(line, steps, strict=True):
         # A call that passes is one in all plans of the round, and this one keeps its own decisions.
         is_hook = step.kind == "asked" and step.phase in HOOK_PHASES
@@ -160,7 +162,7 @@ def _dump_entry(calls: SortedCalls, asked: ToolMetadata, now: float) -> dict[str
             data["elsewhere"] = True
     if line[0].detail is None and all(step.kind != "changed" for step in line):
         steps[0]["arguments"] = call.final_arguments
-    if line[-1].stage.name == "running":  # left behind by that it is saved
+    if line[-1].stage.name == "running":  # it runs on where it is, unseen by the text
         steps.append({"kind": "left", "at": moment(max(now, line[-1].at or now))})
     return {
         "id": call.id,
@@ -361,7 +363,9 @@ def lines_in(
     if len(entries) != len(every):
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
     read: dict[str, InnerCall] = {}
-    # Whoever asked stands before what it asked for, and is read behind it.
+    # A call stands before those that it asked for, and its steps `asks` hold these, which have to
+    # be there first: so inner calls are read from the last to the first, and those of the turn
+    # then.
     for metadata in (*reversed(inner.calls), *turn.tool_calls):
         entry, by = entries[metadata.id], inner.asked_by.get(metadata.id)
         asks = [each.loaded(read, toolset) for each in inner.asks.get(metadata.id, ())]
@@ -482,6 +486,8 @@ def _load_call(
     call.metadata, call.selector = metadata, selector
     call.mended = saved.texts("mended") if "mended" in saved.data else ()
     call._steps, call._branch, call._kept = line, None, kept
+    # Only what may still run has to be what was approved. A call that ended may be of a tool whose
+    # schema has changed since: its result is a fact, and the round can be committed.
     is_open = state_in(call._line) in ("pending", "suspended", "asking", "asked")
     digest = selector.definition.digest
     if is_open and saved.get("schema_digest", str) != digest:
@@ -532,7 +538,7 @@ def _completed(call: AnyToolCall, line: tuple[Step, ...], *, is_older: bool) -> 
         with suppress(InvalidArgumentsError):
             proposed = call.selector._decode(call.metadata)
             made[0] = made[0]._replace(detail=call.spec.arguments.to_text(proposed._input))
-    if is_older and call.selector.asks:  # they kept that it was asked for where it was needed
+    if is_older and call.selector.asks:  # they kept no approval that was not needed
         place = changes[-1] if changes else 0
         made.insert(place + 1, Step("asked", line[place].stage, line[place].at, ASKED_BY, "gate"))
     return tuple(made)

@@ -177,7 +177,7 @@ def read_turn(
     redact: bool,
     answer: Answer[Any] | None = None,
 ) -> Any:
-    """Open what should be a turn; see `Toolset.read_turn`."""
+    """Check what was passed, and read the turn; see `Toolset.read_turn`."""
     if not isinstance(turn, AssistantTurn):
         raise MisuseError(
             f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
@@ -190,6 +190,8 @@ def read_turn(
 
 def read_finished(transcript: Transcript, answer: Answer[Any] | None) -> Finished[Any] | None:
     """Read the last turn as when it came; see `Session.finished`."""
+    # From the end back over results to the turn that they answer. Its results tell whether it was
+    # an answer by a tool: that call was accepted then, and stands among them.
     place = len(transcript)
     while place and isinstance(transcript[place - 1], ToolResult):
         place -= 1
@@ -253,6 +255,9 @@ def open_turn(
             names = names_known(offered.by_name, answer)
             issues.append(not_on_offer(toolset, metadata, offered, names, turn.dialect))
             continue
+        # A turn that was cut off may end with `{"city": "Os`, or with nothing at all. The latter is
+        # fine for a tool without parameters, and for any other the model would be told of missing
+        # fields in place of the limit, and try the same again.
         is_blank = metadata.arguments.strip() in _NOTHING
         if metadata is cut_off and (not is_blank or names_in(selector.definition.input_schema)):
             issues.append(_cut_off(metadata))
@@ -396,8 +401,8 @@ def _read_texts(
 ) -> tuple[Any, tuple[FieldIssue, ...]]:
     """Read the text of a turn as the answer; what is wrong with it where it is none.
 
-    Models say things before the answer, and some say the answer twice: where the text as a whole is
-    none, the texts that are one by themselves must be of one mind.
+    Models write something before the answer, and some write the answer twice. Where the whole text
+    is no answer, each of its parts is read alone, and those that are answers have to be equal.
     """
     value, fields = answer.read_text(turn.text, redact=redact)
     if fields:

@@ -58,6 +58,8 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
             told = Step("recorded", line[-1].stage, at, said=said, detail=result)
             state._unread = {**state._unread, result.id: (*line, told)}
             return
+        # The result may come from another process, or from `call.again()`: what ends the call there
+        # has to end it here, and a second end needs the step `again` between.
         if call._stage.is_end and call._stage is not END_OF[result.status]:
             call._append("again")  # it is the result of another try
         if not call._stage.is_end:
@@ -174,6 +176,9 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         other._state._close("merged")
 
 
+# Here `proposed asked begun`, there `proposed asked begun ended recorded`: one begins the other,
+# and the longer one counts. Here `… begun ended`, there `… begun ended` at another moment: the tool
+# ran twice, and which result is true only a person can say.
 def _parting(own: tuple[Step, ...], given: tuple[Step, ...]) -> list[tuple[Step, Step]]:
     """Give the steps in which two lines part; none where one begins the other."""
     return [two for two in zip(own, given, strict=False) if _said(two[0]) != _said(two[1])][:1]

@@ -150,6 +150,8 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
             f"is no answer to what is asked about {named}: it answers ticket "
             f"{shorten(decision.ticket)}, and the call waits under {shorten(ticket.id)}. {_AGAIN}"
         )
+    # Ids of calls and tickets may be the same in two conversations, as where a provider counts its
+    # calls. The name of the round tells such decisions apart, where both sides know it.
     stored = calls._state._stored
     known = {call._kept.asked_in, None if stored is None else stored.name} - {None}
     if decision.asked_in is not None and known and decision.asked_in not in known:
@@ -217,6 +219,8 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
             f"Decision {decision.decision_id!r} comes while an edit of call {call.id!r} of tool "
             f"`{call.name}` is with the hooks. Deliver it again once that one is through."
         )
+    # Hooks are shown a draft. So nothing of the edit is on a line before it is taken in, and a
+    # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
     asking = Asking()
     draft = _edited(waiting, decision, decision.edit, asking)
     state._amending |= {call.id}
@@ -328,6 +332,9 @@ class _Ambiguous(Exception):
     """A mask stands where it may mean one of several secrets."""
 
 
+# Shown `{"to": "eve", "key": "**********"}`, edited to `{"to": "bob", "key": "**********"}`: the
+# key stays the real one, since that part is as it was shown. It is compared part by part, from the
+# outside in, because a person may also type ten stars and mean them.
 def _unmasked(edit: Any, shown: Any, real: Any, path: str) -> Any:
     own = canonical_json(shown)
     if own == canonical_json(real):  # nothing of it was masked

@@ -81,6 +81,8 @@ class Outer(NamedTuple):
         return Within(caller, "program", None)
 
 
+# A row is made for each event, and few listeners look at its steps. To mask the arguments of each
+# step would cost more than all else in the row, so that waits until somebody asks.
 class _Line(NamedTuple):
     """The steps of a call as they were when a row was made, shown when somebody asks.
 
@@ -115,6 +117,8 @@ def duration_of(steps: tuple[Step, ...]) -> float | None:
     Returns:
         Seconds; None where nothing ran, it runs, was left, or lacks a time.
     """
+    # `begun (3 s) suspended … answered begun (2 s) ended` is 5 s: the time that a person took to
+    # answer is none of the tool's.
     total: float | None = None
     begun: Step | None = None
     is_known = True

@@ -117,6 +117,9 @@ class _Call:
 
     def steps(self) -> Iterator[Data]:
         """Give the line, the earliest step first."""
+        # The old formats kept `{"state": "pending", "input": {…}, "is_rewritten": true}` and lists
+        # beside it. The line `proposed asked changed` is one that would lead there; where several
+        # would, the one is taken that claims least.
         is_rewritten = self.saved.get("is_rewritten", bool, False)
         first: Any = self.final if self.edit is None else self._before(self.edit)
         is_proposed = not is_rewritten or (self.edit is not None and self._is_proposed(first))

@@ -259,6 +259,8 @@ class RoundState:
                 source=self,
             )
 
+    # A round that is dropped leaves calls without results, and the provider refuses the next
+    # request, far from the mistake. Python calls this where the last plan of the round is gone.
     def __del__(self) -> None:
         try:
             is_open = self._kept.closed_by is None
@@ -329,6 +331,8 @@ def state_in(line: tuple[Step, ...]) -> CallRowState:
     of_stage = _OF_STAGE.get(stage)
     if of_stage is not None:
         return of_stage
+    # A hook's word counts at once, in every plan. What a tool came to counts for a plan when it was
+    # told (`recorded`): until then the caller still has to pass the result.
     last = settled_by(line)
     if last.phase in SOURCES:
         if last.kind == "suspended":
@@ -443,6 +447,8 @@ class SortedCalls:
             return lists
         with ONCE:
             filed = self._file()
+            # The lists are made anew only when a call has moved; `seen` says how many moves they
+            # know.
             # One that waits may have been given up by `call.reject`, which no plan is told of.
             for each in () if lists is None else lists.suspended:
                 id = each.call.id

@@ -62,6 +62,8 @@ class Ended:
     printed: str
 
 
+# A program that waits for its first call: `_Story("2026-01-01T12:00:00+00:00", ("9f1c…",), 1)`.
+# With the clock and the seed of chance it is enough to run the program again to the same place.
 @dataclass(frozen=True, slots=True)
 class _Story:
     """What is kept of a program beside its interpreter.
@@ -170,7 +172,7 @@ class Program:
 
 @contextmanager
 def _failing(run: _Run) -> Generator[_Run]:
-    """Make errors of a program of those of its interpreter, with what it printed."""
+    """Turn errors of the interpreter into errors of the program, with what it printed."""
     try:
         yield run
     except monty.MontyError as error:
@@ -337,6 +339,8 @@ _PRELUDE: Final = "<python-input-0>"
 """What the interpreter calls the first that it is given."""
 
 
+# To start a process takes longer than most programs run, so all of this process share one pool.
+# Each program still has an interpreter of its own.
 @cache
 def _pool() -> tuple[int, monty.Monty]:
     """Start the interpreters of this process."""

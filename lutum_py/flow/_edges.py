@@ -65,6 +65,8 @@ def argument(*tools: Named, path: str) -> Edge:
     return Edge("argument", tools, path)
 
 
+# For example `Rules(fills={("iban",): (USER, output("find", path="iban"))}, sinks=(("to",),))`: an
+# account number may come from the user or from `find`, and `to` names who gets to read it all.
 class Rules(NamedTuple):
     """Hold what is said of one tool.
 

@@ -51,6 +51,9 @@ def said(text: str) -> Iterator[set[str]]:
     """
     for word in _WORD.findall(text):
         forms = {_form(word)}
+        # A source is text for people, `Pay "Bob's" bill.`, and a value is data, `Bob`. So the
+        # punctuation is taken from the words of sources alone: from a value it would be a change of
+        # what is run.
         if not (word.isascii() and word.isalnum()):  # as most are
             bare = word.lstrip(_BEFORE).rstrip(_BEHIND)
             # Of `("Jr.",` also `Jr.` and the like: a value is compared with punctuation of its own.
@@ -193,6 +196,9 @@ class Places(Generic[T]):
                 self._places.setdefault(form, {})[at] = of
         self._next = at + 2  # no words in a row go from one text into the next
 
+    # Like the inverted index of a search engine, with places: `{"bob": {1: "note"}, "mail": {2:
+    # "note"}}` has `bob mail` at 1, 2. A regular expression over all texts would be slower by the
+    # length of the conversation.
     def find(self, words: Words) -> Iterator[T]:
         """Give what has these words in a row, in order, each once; nothing for no words.
 

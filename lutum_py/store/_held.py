@@ -49,7 +49,7 @@ class HeldRunOptions(RunOptions, total=False):
 
 
 May: TypeAlias = Callable[[Rows], AbstractContextManager[None]]
-"""Whether one may save in a transaction, as far as holds go."""
+"""A context around a transaction that saves; it raises where somebody else has the hold."""
 
 
 class Conversations(Records, Protocol):

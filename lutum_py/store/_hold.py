@@ -25,6 +25,9 @@ from ._rows import holder
 T_co = TypeVar("T_co", covariant=True)
 
 
+# A row `("ticket-7", token, "worker-3", until)`. One statement takes a free hold and one whose
+# lease ran out, so that of two who try at once one changes a row and the other none. A lock of the
+# database would end with the connection, and a `with` may last hours.
 def _taken(rows: Rows, id: str, token: str, owner: str, lease: float) -> bool:
     """Take a hold that nobody has, or whose lease ran out; say whether it was taken."""
     taken = rows.run(
@@ -46,7 +49,7 @@ def _owner_of(rows: Rows, id: str) -> str:
 
 
 def held_by_nobody(id: str, owner: str) -> May:
-    """Make what keeps a conversation that nobody holds to a transaction.
+    """Make a context that holds a conversation for one transaction, if nobody else holds it.
 
     Entered, it raises a `StaleError` where somebody holds it.
     """
@@ -232,6 +235,9 @@ class Hold(Generic[T_co]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
+        # Three may have ended the block: its own code, a cancellation from outside, and the
+        # renewing task, which cancels where the hold was lost. Only the last becomes a
+        # `StaleError`.
         is_cancelled = self._renewing.done()  # by whom it was lost
         self._renewing.cancel()
         # The cancellation that came from `_keep_async` is taken back, or an `asyncio.timeout`

@@ -152,6 +152,8 @@ def ids_in(found: Iterable[Row]) -> list[str]:
     return sorted(_read(row, ("id",), kinds, "A conversation")[0] for row in found)
 
 
+# Anybody who can write to the database could mark a call as approved. The seal is an HMAC over the
+# cells of the row; without a key it is a digest, which shows accidents alone.
 def _seal(row: dict[str, Any], key: bytes | None) -> str:
     return f"{kind_of(key)}:{seal_of(row, key)}"
 
@@ -268,6 +270,9 @@ State: TypeAlias = Literal["ready", "begun", "waiting", "asking", "asked", "ende
 COLUMNS = "conversation, place, round, state, token, begun, owner, until, body, seal"
 
 
+# `("ticket-7", 0, 3, "begun", 2, 2, "worker-1", 1767268860000, "{…}", "hmac-sha256:…")`: the first
+# call of round 3 runs, under the second claim, until a minute from now. One row a call, so that
+# workers on calls of one conversation do not wait for each other.
 class SavedCall(NamedTuple):
     """How far one call is.
 

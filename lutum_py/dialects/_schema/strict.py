@@ -120,6 +120,9 @@ def strict_schema(
     return written
 
 
+# For OpenAI an optional `city` of `{"type": "string", "minLength": 2}` becomes a required one of
+# `{"type": ["string", "null"]}`, in an object that is closed. `minLength` is a loss: it is checked
+# when the call comes.
 class _Writer(Writer):
     """Rewrite the nodes of one schema, and count what a provider counts."""
 
@@ -187,6 +190,8 @@ class _Writer(Writer):
         for key in ("multipleOf", "format"):
             if key in node and self.takes(key, node[key]):
                 self.lose(path, key)
+        # `{"enum": ["a", 1]}` becomes `{"type": ["string", "integer"], "enum": ["a", 1]}`: strict
+        # modes want a type beside the values.
         kinds = list(dict.fromkeys(type_of(value) for value in values))
         found = node.get("type", kinds if len(kinds) > 1 else kinds[0])
         if "enum" in node:
@@ -205,8 +210,8 @@ class _Writer(Writer):
             )
         required = node.get("required", ())
         written: dict[str, Any] = {}
-        # The properties in their order, then those that are only required. The last of the three
-        # gives the schemas back that the second has put True over.
+        # The properties in their order, then names that are only required, whose schema is True.
+        # The third mapping restores the schemas of names that are both.
         for name, part in {**properties, **dict.fromkeys(required, True), **properties}.items():
             place = f"{path}.{name}" if path else name
             if part is False and name not in required:
