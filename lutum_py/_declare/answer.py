@@ -134,6 +134,9 @@ def _made(kind: Any, by: Any, name: str, description: str | None) -> Answer[Any]
 
 
 def _is_wrapped(kind: Any) -> bool:
+    # `list[Invoice]` goes out as `{"answer": [...]}`, since providers want an object at the root. A
+    # model, a dataclass and a `TypedDict` are objects already; a `RootModel` is only what its root
+    # is.
     if is_model(kind):
         return bool(kind.__pydantic_root_model__)
     plain: Any = type  # as a class it would narrow to a class of nobody knows what
@@ -160,6 +163,8 @@ def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any
         arguments = Arguments(model)
     except Exception as error:
         raise _no_schema(place, error) from error
+    # From the class itself: `kind.__doc__` would find the docstring of a base, such as that of
+    # `BaseModel`, and the model would be told of pydantic.
     own = (kind.__dict__.get("__doc__") if isinstance(kind, type) else None) or _DESCRIPTION
     told = ToolOptions(name=name, description=own if description is None else description)
     try:

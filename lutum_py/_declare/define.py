@@ -79,6 +79,8 @@ def _without_schema(input_type: Any, error: PydanticUserError) -> str:
     """Find the field that has no JSON schema: pydantic names what it is made of only."""
     from .._schema.input_model import FnInput
 
+    # pydantic says that it cannot make a schema of `Callable`, and not where that stands. So each
+    # field is tried alone, and the first that fails is named.
     is_ours = issubclass(input_type, FnInput) if isinstance(input_type, type) else False
     for name, field in getattr(input_type, "model_fields", {}).items():
         shown = (field.alias or name) if is_ours else name

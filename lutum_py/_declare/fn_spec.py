@@ -52,12 +52,14 @@ def fn_spec(
     place = f"Tool function `{qualname}`"
     if input_type is not None:
         _check_input(place, signature, input_type)
+    # `web_search` becomes `WebSearchInput`, and its calls `WebSearchInputCall`.
     words = re.findall(r"[^\W_]+", function.__name__)
     input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
     arguments, fields = _arguments(tool, input_name, signature, options.strict)
     if fields is None:
         input_name = arguments.type.__name__
     declared = signature.output
+    # `-> Reply[Picture]` declares the output `Picture`: what else a reply says is not part of it.
     if declared is Reply or get_origin(declared) is Reply:
         (declared,) = get_args(declared) or (Any,)
     output = Output(None if declared is REQUIRED or declared is Any else declared)
@@ -120,6 +122,7 @@ def _check_input(place: str, signature: Signature, input_type: Any) -> None:
         )
     for parameter in signature.parameters:
         annotation = parameter.annotation
+        # `Annotated[SearchArgs, Field(...)]` is `SearchArgs` to whoever wrote `input=SearchArgs`.
         plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
         if plain != input_type:
             raise ToolDefinitionError(

@@ -36,6 +36,9 @@ def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
             )
 
     def decorate(function: Any) -> Any:
+        # The mark is written on the function itself, where an override in a subclass can be
+        # compared with it. A registry beside the class would not know which class the method ends
+        # up in.
         inner: Any = getattr(function, "__func__", function)
         if not callable(inner) or not hasattr(inner, "__dict__"):
             raise HookError(
@@ -57,6 +60,8 @@ def marks_of(mro: tuple[type, ...], name: str, defined: Any) -> tuple[Mark, ...]
     """
     if not callable(getattr(defined, "__func__", defined)):
         return ()
+    # A subclass that overrides `no_atlantis` without a mark has the mark of its base: to make a
+    # guard stricter does not take it out by accident.
     for each in (defined, *(cls.__dict__.get(name) for cls in mro)):
         inner = getattr(each, "__func__", each)
         if marks := getattr(inner, "__dict__", {}).get(_MARKS):

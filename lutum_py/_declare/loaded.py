@@ -20,6 +20,9 @@ from ..errors import MisuseError
 from .offer import Available, Offer, OfferedTools, ToolAvailability
 
 
+# After two searches in 40 items: `_Loaded(40, (App.refund, App.find_customer), offered)`. The next
+# turn looks at item 41 and those behind it. A list that a session keeps would be wrong as soon as
+# somebody loads the transcript elsewhere.
 class _Loaded(NamedTuple):
     """What was read of a transcript: made anew when there is more, so that threads may share it."""
 

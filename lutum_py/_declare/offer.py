@@ -64,7 +64,7 @@ class ToolAvailability:
 
 
 def _listed(selectors: Iterable[Offered]) -> tuple[Offered, ...]:
-    """Take one selector for a list of one: a lone name would be taken for its letters."""
+    """Take one selector for a list of one; Python would go through the letters of a name."""
     if isinstance(selectors, str | AnySelector):
         return (selectors,)
     if not isinstance(selectors, Iterable):
@@ -92,6 +92,8 @@ class ToolRequirement:
             raise ToolConstraintError(
                 f"Requirement {self.mode!r} is none of 'optional', 'at_least_one', 'specific'."
             )
+        # One of the two without the other is a mistake: `specific` of nothing, or a tool that is
+        # named and not required.
         if (self.mode == "specific") is not isinstance(self.selector, str | AnySelector):
             raise ToolConstraintError(
                 "A requirement names a tool where its mode is 'specific', and nowhere else: "

@@ -78,6 +78,8 @@ def policy_base(toolset: Any) -> type:
 
         def __init_subclass__(cls, **options: Any) -> None:
             super().__init_subclass__(**options)
+            # `wether_hook` would never be asked. Here it is an error where the class is written,
+            # and not in the first run of the program.
             for name, defined in cls.__dict__.items():
                 if (
                     _ends_like_a_hook(name)

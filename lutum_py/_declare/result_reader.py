@@ -51,6 +51,8 @@ def result_reader(store: ResultStore, max_bytes: int = 8_000) -> ToolFn[..., str
         total = len(text)
         if offset >= total:
             raise NotFound(f"the text ends before character {offset}: it has {total} characters")
+        # Offsets count characters, so that none is cut in two, and the bound counts bytes, as the
+        # cap does. One more than may be given tells whether anything is left.
         rest = text[offset : offset + max_bytes + 1]
         if len(rest.encode()) <= max_bytes:
             return rest

@@ -49,6 +49,9 @@ InputType = TypeVar("InputType")
 Output = TypeVar("Output")
 
 
+# `add.Call` is `type[FnCall[[int, int], int]]` to a checker, and the same for an async function and
+# for a `Reply`: one descriptor with overloads says it once. A property could not look at the output
+# through `Awaitable` and `Reply`.
 class CallOf:
     """Gives the class of the calls of a function, by what the function gives."""
 
@@ -95,14 +98,15 @@ class DecoratedFn(Generic[Params, Returned_co]):
         # Kept only where an annotation names what comes later; then its locals will have it.
         self._frame = frame
         self._spec: Any = None
+        # An annotation may name a class that stands further down in the module. Then the tool is
+        # made when it is first used, and a name that is missing then is an error.
         with contextlib.suppress(NameError):
             self._build()
 
     def _build(self) -> Any:
         frame = self._frame  # read first, since it goes when there is a specification
-        # The annotations are evaluated without the lock, for they may import; what comes of it is
-        # put in place under the lock.
-        # Another thread may be quicker, before and after.
+        # Annotations are evaluated without the lock, for that may import modules, which takes locks
+        # of its own. Two threads may do it at once; the one that is first keeps its result.
         spec = self._spec or fn_spec(self, self._options, self._docstring, frame, self._input_type)
         with ONCE:
             self._spec = self._spec or spec

@@ -95,6 +95,8 @@ ToolInput.Call = _CallOfModel()
 def _has_field_call(model: type[BaseModel]) -> bool:
     """Whether a model has a field `Call`, which is the user's."""
     fields = model.__dict__.get("__pydantic_fields__")
+    # pydantic asks for `Model.Call` while it makes the class: it looks for the default of a field
+    # of that name. Were the class of calls given then, it would be taken for the default.
     if fields is not None:
         return "Call" in fields
     # Pydantic looks for the default of the field here, before there are fields.
@@ -118,6 +120,8 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
     Raises:
         ToolDefinitionError: The model is not declared as a tool.
     """
+    # From the class itself: a subclass of a tool inherits its attributes, and is no tool before it
+    # is declared as one.
     own: ToolSpec[Any, Any] | None = model.__dict__.get(_OWN_SPEC)
     if own is not None:
         return own
@@ -318,5 +322,6 @@ def _snake_case(name: str) -> str:
         if name.endswith(ending) and name != ending:
             name = name.removesuffix(ending)
             break
+    # `HTTPGetArgs` becomes `http_get`, and `GetUserInput` becomes `get_user`.
     name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()

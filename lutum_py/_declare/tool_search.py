@@ -89,6 +89,8 @@ def _parts_of(definition: ToolDef) -> Iterator[str]:
 
 def _said_in(schema: Any, *, is_parameter: bool) -> Iterator[str]:
     """Give the names and descriptions of parameters, also of those inside of others."""
+    # Of `{"order": {"properties": {"id": {"description": "As on the bill."}}}}` both names and the
+    # text are found, so that a search for "bill" finds the tool.
     if is_parameter and is_object(schema) and isinstance(schema.get("description"), str):
         yield schema["description"]
     for keyword, step, inner in subschemas(schema):
@@ -207,6 +209,8 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
         return (ToolSearch, self._said)
 
 
+# The stock function has no toolset to search. Bound to one when it is made, it could not be a
+# member of a toolset that is nested elsewhere; so each run asks its call.
 class _Searching(Invocation):
     """Search the toolset of the call, in the place of calling the function."""
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from .offer import Offer
 
 
+# A metaclass, because a toolset is used as a class (`for selector in AppTools`,
+# `AppTools.data.find`), and checkers then know each member from the body. An object with the same
+# methods would have no types for its members.
 class ToolsetMeta(type):
     """Make toolset classes behave like enums: iterable, sized, closed."""
 
@@ -133,6 +136,7 @@ class ToolsetMeta(type):
         """Find every member that a selector or wire name stands for; see `Toolset.select`."""
         if isinstance(named, str):
             return (cls[named],)
+        # Nearly every selector is the toolset's own, and is its own answer.
         if named in cls:
             mine: Any = named
             return (mine,)
@@ -362,6 +366,8 @@ def _view(
     return view
 
 
+# `_by_name` has the tools of all paths, as `{"find": App.find, "crm_find": App.data.crm.find}`: the
+# model sees one flat list of names, whatever is nested.
 def _settle(
     toolset: ToolsetMeta,
     members: dict[str, Selector[Any, Any] | ToolsetMeta],

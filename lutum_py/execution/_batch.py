@@ -39,6 +39,9 @@ ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
 """Makes the context of a call."""
 
 
+# Not `asyncio.gather`, which lets go of the siblings of a task that failed, nor a `TaskGroup`,
+# which cancels them: a call that was begun has to be followed to its end, since its outcome goes
+# into the transcript.
 class Batch:
     """Hold the runs of several calls, and what kept or broke them."""
 
@@ -103,6 +106,8 @@ class Batch:
             LutumError: A call cannot be run, or its plan does not take what it came to.
             CancelledError: The task was cancelled.
         """
+        # One future for the whole batch, set by the last run that ends. To wait for each task would
+        # wake this one once for each call.
         self._over = asyncio.get_running_loop().create_future()
         self._begin_due(range(len(self.runs)) if self.turns is None else self.turns)
         if self._running:
@@ -118,6 +123,8 @@ class Batch:
         outcomes = self._outcomes()
         if self.interrupt is not None:
             raise telling(self.interrupt, outcomes)
+        # What is raised here is no outcome of a tool but a fault of the run, such as a plan that
+        # was closed meanwhile. It comes out only now, when each sibling has its outcome.
         for task in self._tasks.values():
             error = task.exception() if task.done() and not task.cancelled() else None
             if isinstance(error, LutumError):
@@ -240,6 +247,8 @@ class Batch:
         """
         for run in self.runs:
             run.refuse_async("execute_all(calls)" if self.plan is None else "run(plan)")
+        # Threads take places from one list, as workers do from a queue. A thread that finds none
+        # waits until a call has ended: that may let another one begin.
         turns, changed = self.turns or Turns(len(self.runs), self.limit), Condition()
 
         def taken() -> int | None:

@@ -53,6 +53,9 @@ def tell(result: ToolResult, context: ToolContext, is_said: bool, trace: str | N
             "code": result.code,
         }
         words, arguments = "%s: %s (call %r): %s", (result.status, name, result.id, text)
+        # `Logger.warning(exc_info=...)` would keep the exception, with all frames of the tool and
+        # their arguments, as long as a handler keeps the record. So the record is made by hand,
+        # with text.
         file, line, function, _ = _LOGGER.findCaller()
         record = _LOGGER.makeRecord(
             _LOGGER.name, level, file, line, words, arguments, None, function, extra

@@ -128,6 +128,8 @@ def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
 
 def telling(error: E, outcomes: Sequence[Outcome]) -> E:
     """Let `outcomes_of` find in an exception what calls came to."""
+    # The exception itself goes on, for others may know it by its type or identity. The outcomes
+    # hang on its chain of causes, where `outcomes_of` finds them.
     account = ExecutionCancelled(outcomes)
     account.__cause__ = error.__cause__
     error.__cause__ = account
@@ -176,6 +178,8 @@ def unknown_in(error: Exception) -> OutcomeUnknown | None:
     return next(filter(None, map(unknown_in, _group(error))), None)
 
 
+# A tool that was asked to stop raises `ConnectionError`: was the payment made before the line
+# broke? Only the types that are meant as an answer are taken for one.
 def tells(error: Exception) -> bool:
     """Whether what a function raised on being stopped says what became of it.
 
@@ -239,6 +243,8 @@ def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
     A plain error would invite another call, under another key, and what this one did would be done
     twice. So it is one only where the tool declares effects of which none changes anything.
     """
+    # `indeterminate` says to the model: do not simply try again. A tool that only reads can be
+    # tried again without harm, and an `error` says that.
     if not call.spec.definition.only_reads:
         return call.indeterminate(_doubt(why), code=code)
     if code == Cancelled.code:

@@ -121,6 +121,8 @@ class PlanRun:
             Its result; None where it may begin, as where no order is kept.
         """
         for doubtful in self.in_doubt:
+            # A program whose inner call is in doubt may go on: it touches the same because that
+            # call is part of it.
             is_free = call in outer_of(self.plan, doubtful.id)  # it stands within this one
             if call._stage.may_begin and not is_free and meet(doubtful.touches, call.touches):
                 outcome = after_doubt(call, doubtful)
@@ -162,6 +164,8 @@ class PlanRun:
         """Let the plan know what a call came to, if it was begun."""
         with self._lock:
             for outcome in outcomes:
+                # Not begun, so there is nothing to record: it stays pending, here or where the plan
+                # is loaded.
                 if call._stage.may_begin:
                     continue
                 self.plan.record(outcome)

@@ -55,6 +55,9 @@ _LEFT_BEHIND: set[_Task] = set()
 """Tasks of tools that ignore their cancellation, or have not heeded it yet."""
 
 
+# Three may ask a tool to stop, and what it raises then means another thing for each: after the
+# deadline a `Cancelled` is a time-out that is known to have done nothing, after the token it is
+# what was asked for.
 class _Cause(Enum):
     """Why a run ends."""
 
@@ -132,6 +135,8 @@ class Run:
         self.trace: str | None = None
         self.thread: Future[Ended[Any]] | None = None
         self.hidden: dict[str, Any] = {}
+        # Checked when the run is made, for all calls of a batch before the first is begun: a
+        # missing `db=` is found while nothing has happened yet.
         known = invocation.hidden
         if known:
             skipped = settings.skipped or {}
@@ -181,6 +186,7 @@ class Run:
             CancelledError: The task was cancelled; its cause is an `ExecutionCancelled`.
         """
         around = self.settings.around
+        # A span for a call that never begins would say that it ran.
         if around is None or self.is_stopped:
             return self._run()
         return self._run_within(around)
@@ -254,6 +260,8 @@ class Run:
             leave: Is done where the deadline has passed and the tool does not end; None where there
                 is no deadline.
         """
+        # With a task of its own the run costs a second task and a future. This one is used where
+        # nothing but the deadline can stop it, and that can cancel the task from a timer.
         self._begin()
         if self.timeout is not None and leave is not None:
             task: Any = asyncio.current_task()
@@ -292,6 +300,8 @@ class Run:
         if self.timer is not None:
             self.timer.cancel()
         if self.is_left:  # what it came to was said without it
+            # Whoever waits has been told already that the tool goes on: a second outcome would be
+            # recorded for one call.
             raise asyncio.CancelledError from None
 
     def cancel(self, reason: str) -> None:
@@ -317,6 +327,7 @@ class Run:
         try:
             await landed(thread)
         except asyncio.CancelledError:
+            # No way to stop a thread: it goes on, as a daemon, and what it gives is dropped.
             if not thread.done():
                 self.is_left = True
                 raise

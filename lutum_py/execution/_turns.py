@@ -28,6 +28,9 @@ class Turns:
         self._limit = limit
         self._left = [0] * count if waits is None else [len(each) for each in waits]
         self._behind: list[list[int]] = [] if waits is None else [[] for _ in waits]
+        # For `waits` of `[[], [], [1], [2]]` the chains are `[0, -2, -1, 0]`: place 1 has two
+        # others behind it and begins before place 0. Counted down, so that the smallest of the heap
+        # is the longest.
         self._chain = [0] * count
         if waits is not None:
             for place in reversed(range(count)):

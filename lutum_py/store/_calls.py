@@ -111,6 +111,9 @@ def _says(said: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name not in grows}
 
 
+# `{"id": "c1", "tool": "pay", "digest": "sha256:…", "after": 2, "steps": []}`, and for a call that
+# waits also its ticket and arguments, masked: an inbox reads rows alone, and neither needs the
+# tools nor has to parse a plan of megabytes.
 def _body(
     plan: ToolRoundPlan[Any],
     places: Mapping[str, int],

@@ -64,6 +64,8 @@ def leave(
     call = plan._call(outcome.call.id)
     assert call is not None
     places = places_of(plan)
+    # Only the rows of this call and of those within it change the plan. What other workers do at
+    # the same time stays in their rows, and the plan need not be read again by them.
     within = {places[each.metadata.id] for each in inner_in(call._line)}
     calls = calls_at(plan)
     take_in(plan, calls, [row for row in rows if row.place in within])
@@ -128,6 +130,8 @@ def let_return(rows: Rows, row: SavedCall, key: bytes | None) -> None:
     """
     if (by := row.asked_by) is None:
         return
+    # In the transaction that writes the last result, so that two calls which end at once cannot
+    # both see the other one open, and leave the asking call waiting for ever.
     still = [each for each in SavedCall.of(rows, row.conversation) if each.state != "done"]
     if any(each.asked_by == by for each in still):
         return

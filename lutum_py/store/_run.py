@@ -79,6 +79,9 @@ class Records(Protocol):
     ) -> list[CallEvent] | None: ...
 
 
+# claim → begin (written down) → run → finish (written down). A kill between begin and finish leaves
+# a row that says "begun", which is claimed `in_doubt` when its lease has run out: so nothing is run
+# twice, and nothing is forgotten.
 class Worker:
     """Run the calls of one conversation that are ready, and stop when none is."""
 
@@ -165,6 +168,8 @@ class Worker:
 
     async def _decided(self) -> bool:
         """Let hooks decide about what was asked for elsewhere; whether there was anything."""
+        # A call that comes back may find results within it that after-hooks have not seen, as where
+        # a person answered by way of the inbox. It is given back, and shown to them first.
         is_due, self._is_unshown = self._is_unshown, False
         if self.hooks is None or self.is_stopping:
             return False

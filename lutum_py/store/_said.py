@@ -79,6 +79,8 @@ class Said(NamedTuple):
 
     def after(self, plan: str | None) -> Said:
         """Add the decisions that the plan of a round has taken, which is over by this."""
+        # A person may answer late, when the round of the question is over. Its decision is known by
+        # its id then, and is not taken for one about a call `c1` of the next round.
         found: list[str] = []
         with suppress(ValueError, RecursionError):  # that of somebody else is given up as it is
             found = [] if plan is None else list(_decisions_in(json.loads(plan)))

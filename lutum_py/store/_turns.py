@@ -21,6 +21,9 @@ from ._database import Rows
 from ._rows import SavedCall, now
 
 
+# In a row: `{"turns": {"in_order": true, "across": ["files"], "touches": [{"area": "files",
+# "target": "docs/a.md", "mutating": true}]}}`. Written down, because a worker that claims has the
+# rows and not the tools of other conversations.
 class Turns(NamedTuple):
     """How the calls of a round are given out.
 
@@ -104,6 +107,8 @@ def settle(rows: Rows, id: str, key: bytes | None) -> None:
 
 def _by_end(rows: list[SavedCall]) -> list[SavedCall]:
     """Sort rows in the order of the turn, each behind those within it, as none waits for it."""
+    # Places `0 → 2, 3` and `1` sort as 2, 3, 0, 1: behind the paths (0, 2) and (0, 3) comes 0 with
+    # infinity at its end, since it comes back when those two have ended.
     asked_by = {row.place: row.asked_by for row in rows}
 
     def path(place: int) -> tuple[float, ...]:
