@@ -386,7 +386,7 @@ def _line_in(
     entries = list(saved.each("steps"))
     if not entries or entries[0].get("kind", str) != "proposed":
         raise saved.wrong("steps", "a line begins with what was proposed")
-    if entries[0].any("by") != by:
+    if entries[0].data.get("by") != by:
         raise entries[0].wrong("by", "it is not the call that asked for this one")
     line = load_line(entries, metadata, asking, asks=asks)
     if sum(step.kind == "asks" for step in line) < len(asks):
@@ -497,7 +497,9 @@ def _load_call(
             "approved is not what would run; let the model call the tool again."
         )
     arguments = selector.spec.arguments
-    given = [entry.any("arguments") for entry in saved.each("steps") if "arguments" in entry.data]
+    given = [
+        entry.data.get("arguments") for entry in saved.each("steps") if "arguments" in entry.data
+    ]
     if not given:
         raise saved.wrong("steps[0].arguments", "it is missing")
     try:

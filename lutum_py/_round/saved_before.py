@@ -7,306 +7,262 @@ for decisions. Approvals hold as they did.
 
 What a release did not keep is left open: the ticket of a question whose answer counts no more, and
 what the model had proposed where something was changed since, which its own text still says.
+
+JSON becomes JSON here, and what reads format 3 checks it: only what that could not see is refused.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
-from .._call.decision_log import DecisionKind, DecisionPhase
-from .._call.lifecycle import CallStatus
-from .._call.outcomes import RejectionSource
 from .._schema.secrets import MASK
-from .._text.json import canonical_json, is_array, is_object, shorten
-from .._transcript.assistant import load_turn
-from .._transcript.metadata import ToolMetadata
+from .._text.json import canonical_json, is_array, is_object
 from .._transcript.saved import Saved
-from .step_json import load_decision, load_ticket, time_of
+from .step_json import time_of
 
 Data = dict[str, Any]
 
 
 def converted(saved: Saved) -> Data:
-    """Give a plan of format 1 or 2 in the form of format 3.
+    """Give turn and calls of a plan of format 1 or 2 in the form of format 3.
 
     Raises:
         PlanError: It is damaged.
     """
-    data = saved.data
-    before = _Before(saved)
-    made = {
-        "format": data["format"],
-        "version": 3,
-        "binding": saved.get("binding", str, None),
-        "key_begins": saved.get("key_begins", str, ""),
-        "turn": saved.inner("turn").data,
-        "calls": [before.entry(entry) for entry in saved.each("calls")],
-        "seal": data.get("seal"),
-    }
-    if saved.get("owes_after", bool, False):
-        made["owes_after"] = True
+    at = ""
+    try:
+        plan, calls = _Plan(saved.data), list[Data]()
+        for number, entry in enumerate(saved.data["calls"]):
+            at = f"calls[{number}]"
+            calls.append(_entry(plan, entry))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise saved.wrong(at, f"no release saved this ({error!r})") from None
+    return {"turn": saved.data["turn"], "calls": calls}
+
+
+class _Plan:
+    """Find what a plan of an older format says of a call, in all of its lists."""
+
+    def __init__(self, data: Data) -> None:
+        items = data["turn"]["items"]
+        self.sent = {each["id"]: each["arguments"] for each in items if "arguments" in each}
+        self.started = data["started"]
+        self.records = _by_call((each["call_id"], each) for each in data["decisions"])
+        self.resumed = _by_call((each["call_id"], each) for each in data["resumed"])
+        self.edits = _by_call((each["call_id"], each) for each in data.get("edits", ()))
+        for call_id, edits in self.edits.items():
+            if call_id not in self.sent or len(edits) > 1:
+                raise ValueError(f"{call_id!r} is no call of the turn, or was edited twice")
+        self.asked_before = _by_call(data.get("asked_before", ()))
+        self.asked_after = _by_call(data.get("asked_after", ()))
+
+
+def _by_call(pairs: Iterable[Any]) -> dict[str, list[Any]]:
+    made: dict[str, list[Any]] = {}
+    for call_id, each in pairs:
+        made.setdefault(call_id, []).append(each)
     return made
 
 
-class _Before:
-    """Find what a plan of an older format says of a call, in all of its lists."""
+_KEPT: Final = ("id", "schema_digest", "digest", "mended")
+_ISSUE: Final = ("reason", "text", "fields", "suggestion")
 
-    def __init__(self, saved: Saved) -> None:
-        self.metadata = {call.id: call for call in load_turn(saved.inner("turn")).tool_calls}
-        self.started = frozenset(saved.texts("started"))
-        self.records: dict[str, list[Saved]] = {}
-        for each in saved.each("decisions"):
-            each.member("phase", DecisionPhase)
-            each.member("decision", DecisionKind)
-            self.records.setdefault(each.get("call_id", str), []).append(each)
-        self.resumed: dict[str, list[Data]] = {}
-        for each in saved.each("resumed"):
-            decision = load_decision(each)
-            self.resumed.setdefault(decision.call_id, []).append(each.data)
-        self.edits: dict[str, Saved] = {}
-        for each in saved.each("edits", optional=True):
-            call_id = each.get("call_id", str)
-            if call_id not in self.metadata:
-                raise each.wrong("call_id", f"{call_id!r} is no call of the turn")
-            if call_id in self.edits:
-                raise saved.wrong("edits", "there are two of one call")
-            self.edits[call_id] = each
-        self.asked_before = _marks(saved, "asked_before")
-        self.asked_after = _marks(saved, "asked_after")
 
-    def entry(self, entry: Saved) -> Data:
-        """Give the entry of one call."""
-        id, state = entry.get("id", str), entry.get("state", str)
-        if state == "answer":
-            end: Data = {"kind": "ended", "phase": "answer", "said": _status(entry)}
-            steps: list[Data] = [{"kind": "proposed"}, {**end, "result": _result(entry)}]
-            return {"id": id, "steps": steps}
-        if state == "issue" or (state == "finished" and "reason" in entry.data):
-            names = ("reason", "text", "fields", "suggestion")
-            issue = {name: entry.data[name] for name in names if name in entry.data}
-            end = {"kind": "ended", "phase": "reading", "said": "rejected", "issue": issue}
-            steps = [{"kind": "proposed"}, end]
-            if state == "finished":
-                steps.append({"kind": "recorded", "said": _status(entry), "result": _result(entry)})
-            return {"id": id, "steps": steps}
-        metadata = self.metadata.get(id)
-        if metadata is None:
-            raise entry.wrong("id", f"{id!r} is no call of the turn, or is there twice")
-        known = ("schema_digest", "digest", "mended")
-        made = {name: entry.data[name] for name in known if name in entry.data}
-        call = _Call(self, entry, metadata, state)
-        return {"id": id, **made, "steps": [*call.steps()]}
+def _entry(plan: _Plan, entry: Data) -> Data:
+    """Give the entry of one call."""
+    id, state = entry["id"], entry["state"]
+    steps: list[Data] = [{"kind": "proposed"}]
+    if state == "answer":
+        steps.append({**_ended(entry), "phase": "answer", "result": entry["result"]})
+    elif state == "issue" or (state == "finished" and "reason" in entry):
+        issue = {name: entry[name] for name in _ISSUE if name in entry}
+        steps.append({"kind": "ended", "phase": "reading", "said": "rejected", "issue": issue})
+        steps += _recorded(entry) if state == "finished" else ()
+    else:
+        steps = [*_Call(plan, entry, plan.sent.get(id, "")).steps()]
+    return {**{name: entry[name] for name in _KEPT if name in entry}, "steps": steps}
+
+
+def _ended(entry: Data) -> Data:
+    return {"kind": "ended", "said": entry["result"]["status"]}
+
+
+def _recorded(entry: Data) -> Iterator[Data]:
+    yield {**_ended(entry), "kind": "recorded", "result": entry["result"]}
 
 
 class _Call:
     """Put what an older format says of one call in order."""
 
-    def __init__(self, plan: _Before, entry: Saved, metadata: ToolMetadata, state: str) -> None:
-        id = metadata.id
-        self.plan, self.saved, self.metadata, self.state = plan, entry, metadata, state
-        self.final: Any = entry.any("input")
-        self.edit = plan.edits.get(id)
-        self.records = plan.records.get(id, [])
-        self.resumed = plan.resumed.get(id, [])
-        self.approvals = [*self._approvals()]
-        self.was_started = state == "suspended" and entry.get("was_started", bool)
-        # Release 0.1 did not keep who decided: that is what the records say.
-        self.asked_by = _last(self.records, ("suspend",))
+    def __init__(self, plan: _Plan, entry: Data, sent: str) -> None:
+        id = entry["id"]
+        self.plan, self.entry, self.state = plan, entry, entry["state"]
+        try:
+            proposed = json.loads(sent)
+        except (ValueError, RecursionError):
+            proposed = None
+        self.proposed: Data | None = proposed if is_object(proposed) else None
+        self.final: Any = entry.get("input")
+        self.edit: Any = plan.edits.get(id, [None])[0]
+        self.records, self.resumed = plan.records.get(id, []), plan.resumed.get(id, [])
+        self.was_started = entry.get("was_started", False)
 
     def steps(self) -> Iterator[Data]:
         """Give the line, the earliest step first."""
         # The old formats kept `{"state": "pending", "input": {…}, "is_rewritten": true}` and lists
         # beside it. The line `proposed asked changed` is one that would lead there; where several
         # would, the one is taken that claims least.
-        is_rewritten = self.saved.get("is_rewritten", bool, False)
-        first: Any = self.final if self.edit is None else self._before(self.edit)
-        is_proposed = not is_rewritten or (self.edit is not None and self._is_proposed(first))
+        first, id = self._first(), self.entry["id"]
+        is_proposed = not self.entry.get("is_rewritten") or (
+            self.edit is not None and self._is_proposed(first)
+        )
         yield {"kind": "proposed", **({"arguments": first} if is_proposed else {})}
         for each in self.records:
-            yield {
-                "kind": "asked",
-                "by": each.get("hook", str),
-                "phase": each.any("phase"),
-                "said": each.any("decision"),
-                "reason": each.get("reason", str, None),
-            }
-        for key in self.plan.asked_before.get(self.metadata.id, ()):
-            yield {"kind": "asked", "by": key.partition("#")[0], "phase": "before", "key": key}
+            said = {"said": each["decision"], "reason": each.get("reason")}
+            yield {"kind": "asked", "by": each["hook"], "phase": each["phase"], **said}
+        yield from _marks("before", self.plan.asked_before.get(id, ()))
         if not is_proposed:
             yield {"kind": "changed", "arguments": first}
         yield from self._answered()
         yield from self._end()
+        if self.state in ("handled", "finished"):
+            yield from _marks("after", self.plan.asked_after.get(id, ()))
 
-    def _proposed(self) -> Any:
-        try:
-            return json.loads(self.metadata.arguments)
-        except (ValueError, RecursionError):
-            return None
-
-    def _is_proposed(self, first: Any) -> bool:
+    def _is_proposed(self, first: Data) -> bool:
         """Whether arguments are those that the model sent, as far as one can see: no hook's."""
-        proposed = self._proposed()
-        return is_object(proposed) and all(
+        return self.proposed is not None and all(
             name in first and canonical_json(first[name]) == canonical_json(value)
-            for name, value in proposed.items()
+            for name, value in self.proposed.items()
         )
 
-    def _before(self, edit: Saved) -> Any:
+    def _first(self) -> Any:
         """Give the arguments before an edit, as far as they were kept: secrets stand there masked.
 
         A secret that the model sent stands in its own text; another stays masked.
         """
-        if not is_object(self.final):
-            raise self.saved.wrong("input", f"expected dict, got {shorten(self.final)}")
-        shown = edit.inner("shown").data
-        changed = edit.texts("changed")
-        proposed = self._proposed()
-        sent: Data = proposed if is_object(proposed) else {}
-        kept = {n: value for n, value in self.final.items() if n not in changed or n in shown}
-        masked = {name: shown[name] for name in changed if name in shown}
-        return {**kept, **{n: _unmasked(v, sent.get(n), kept.get(n)) for n, v in masked.items()}}
-
-    def _approvals(self) -> Iterator[Data]:
-        """Give the answers by which the call goes on, the earliest first."""
-        old = self.saved.inner_or_none("approval")
-        if old is None:
-            kept = list(self.saved.each("approvals", optional=True))
-            for each in reversed(kept):
-                load_decision(each.inner("decision"))
-                load_ticket(each.inner("ticket"))
-                each.get("digest", str)
-                each.get("is_of_tool", bool)
-                yield each.data
-            return
-        # Version 1 kept one, and of its ticket only what it was asked by.
-        load_decision(old.inner("decision"))
-        is_for_tool = old.get("is_for_tool", bool)
-        yield {
-            "decision": old.inner("decision").data,
-            "ticket": {
-                "id": old.get("suspension_id", str),
-                "action": old.get("action", str),
-                "resume_mode": "pass_decision_to_tool" if is_for_tool else "replay_tool_call",
-            },
-            "digest": old.get("digest", str),
-            "is_of_tool": self.metadata.id in self.plan.started,
+        if self.edit is None:
+            return self.final
+        shown, changed, sent = self.edit["shown"], self.edit["changed"], self.proposed or {}
+        return {name: each for name, each in self.final.items() if name not in changed} | {
+            name: _unmasked(shown[name], sent.get(name), self.final.get(name))
+            for name in changed
+            if name in shown
         }
+
+    def _approvals(self) -> list[Data]:
+        """Give the answers by which the call goes on, the earliest first."""
+        old = self.entry.get("approval")
+        if old is None:
+            return [*reversed(self.entry.get("approvals", ()))]
+        # Version 1 kept one, and of its ticket only what it was asked by.
+        mode = "pass_decision_to_tool" if old["is_for_tool"] else "replay_tool_call"
+        ticket = {"id": old["suspension_id"], "action": old["action"], "resume_mode": mode}
+        return [{**old, "ticket": ticket, "is_of_tool": self.entry["id"] in self.plan.started}]
 
     def _answered(self) -> Iterator[Data]:
         """Give each question about the call with its answer, the earliest first."""
-        known = {each["decision"]["decision_id"] for each in self.approvals}
+        approvals = self._approvals()
+        known = {each["decision"]["decision_id"] for each in approvals}
         # What counts no more was spent by the next question of the same asker.
-        of_tool = self.approvals[0]["is_of_tool"] if self.approvals else self.was_started
+        of_tool = approvals[0]["is_of_tool"] if approvals else self.was_started
         spent: list[Data] = [
-            {"decision": each, "ticket": None, "is_of_tool": of_tool}
+            {"decision": each, "is_of_tool": of_tool}
             for each in self.resumed
             if each["decision_id"] not in known
         ]
-        for each in (*spent, *self.approvals):
-            decision: Data = each["decision"]
-            if each["is_of_tool"]:
-                yield {"kind": "begun"}
-            yield self._question(each["is_of_tool"], each["ticket"], each.get("digest"))
-            said = decision["action"] if decision.get("edit") is None else "edit"
+        for each in (*spent, *approvals):
+            decision, digest = each["decision"], each.get("digest")
+            yield from self._asked(each["is_of_tool"], each.get("ticket"), digest)
+            at = decision.get("at")
             yield {
                 "kind": "answered",
-                "at": _time(decision.get("at")),
+                # That was any text.
+                "at": at if isinstance(at, str) and time_of(at) is not None else None,
                 "by": _decider(decision),
-                "said": said,
-                "digest": each.get("digest"),
+                "said": decision["action"] if decision.get("edit") is None else "edit",
+                "digest": digest,
                 "decision": decision,
             }
-            if self.edit is not None and decision["decision_id"] == self.edit.any("decision_id"):
-                yield from self._edited(self.edit)
+            if self.edit is not None and decision["decision_id"] == self.edit["decision_id"]:
+                yield from self._edited()
 
-    def _question(self, of_tool: bool, ticket: Data | None, digest: str | None) -> Data:
+    def _asked(self, of_tool: bool, ticket: Data | None, digest: str | None) -> Iterator[Data]:
         """Give the step by which the call waited; who asked is the tool, a hook or the program."""
-        asked = None if of_tool else self.asked_by
-        by = None if asked is None else asked.any("hook")
-        if not of_tool and self.saved.get("by", str, None) and self.state == "suspended":
-            by = self.saved.any("by")
-        phase = None if by is None else "gate" if asked is None else asked.any("phase")
-        said = "tool" if of_tool else None
-        made = {"kind": "suspended", "by": by, "phase": phase, "said": said}
-        return {**made, "digest": digest, "ticket": ticket}
+        wait = {"kind": "suspended", "digest": digest, "ticket": ticket}
+        if of_tool:
+            yield {"kind": "begun"}
+            yield {**wait, "said": "tool"}
+            return
+        # Release 0.1 did not keep who decided: that is what the records say.
+        asked = _last(self.records, ("suspend",))
+        by = asked.get("hook") or (self.entry.get("by") if self.state == "suspended" else None)
+        yield {**wait, "by": by, "phase": by and asked.get("phase", "gate")}
 
-    def _edited(self, edit: Saved) -> Iterator[Data]:
+    def _edited(self) -> Iterator[Data]:
         """Give what an edit changed, and what hooks changed on top; all edits of a call are one."""
-        person, hooks = edit.inner("edited").data, edit.inner("final").data
-        edit.get("decision_id", str)
-        if canonical_json(person) != canonical_json(hooks):
-            made = {n: _unmasked(v, None, self.final.get(n)) for n, v in person.items()}
-            yield {"kind": "changed", "phase": "decision", "arguments": made}
-            yield {"kind": "changed", "phase": "hook", "arguments": self.final}
-        else:
-            yield {"kind": "changed", "phase": "decision", "arguments": self.final}
+        person, by_hooks = self.edit["edited"], self.edit["final"]
+        changed = {"kind": "changed", "phase": "decision", "arguments": self.final}
+        if canonical_json(person) == canonical_json(by_hooks):
+            yield changed
+            return
+        made = {name: _unmasked(v, None, self.final.get(name)) for name, v in person.items()}
+        yield {**changed, "arguments": made}
+        yield {**changed, "phase": "hook"}
 
     def _end(self) -> Iterator[Data]:
         """Give how the call stands."""
-        saved, state = self.saved, self.state
+        entry, state = self.entry, self.state
         if state == "suspended":
-            if self.was_started:
-                yield {"kind": "begun"}
-            ticket = saved.inner("ticket")
-            load_ticket(ticket)
-            wait = self._question(self.was_started, ticket.data, saved.get("digest", str))
-            yield wait
-            if wait["phase"] is None:
+            wait = [*self._asked(self.was_started, entry["ticket"], entry["digest"])]
+            yield from wait
+            if wait[-1].get("phase") is None:
                 yield {"kind": "recorded", "said": "suspended"}
-        elif state == "handled":
-            by, phase = self._handled_by()
-            end = {"kind": "ended", "by": by, "phase": phase, "said": "success"}
-            yield {**end, "result": _result(saved)}
-        elif state == "rejected":
-            yield self._rejected()
+        elif state in ("handled", "rejected"):
+            yield self._settled()
         elif state == "finished":
-            yield {"kind": "ended", "said": _status(saved)}
-            yield {"kind": "recorded", "said": _status(saved), "result": _result(saved)}
+            yield _ended(entry)
+            yield from _recorded(entry)
         elif state not in ("pending", "in_doubt"):
-            raise saved.wrong("state", f"this release does not know {state!r}")
-        elif state == "in_doubt" or saved.one_of("status", CallStatus) not in ("new", "resuming"):
+            raise ValueError(f"this release does not know {state!r}")
+        elif state == "in_doubt" or entry["status"] not in ("new", "resuming"):
             # Version 1 kept no results: what was begun may have had its effects.
             yield {"kind": "begun"}
             yield {"kind": "left"}
-        if state in ("handled", "finished"):
-            for key in self.plan.asked_after.get(self.metadata.id, ()):
-                yield {"kind": "asked", "by": key.partition("#")[0], "phase": "after", "key": key}
 
-    def _handled_by(self) -> tuple[str | None, str]:
-        """Say who answered the call, and in which part of deciding."""
-        by = self.saved.get("by", str, None)
-        record = _last(self.records, ("complete",), by)
-        if record is not None:
-            return record.any("hook"), record.any("phase")
-        decision = next((d for d in reversed(self.resumed) if d["action"] == "resume"), None)
-        if decision is None:
-            return by, "hook"
-        return _decider(decision), "decision"
-
-    def _rejected(self) -> Data:
-        saved = self.saved
-        source: RejectionSource = saved.member("source", RejectionSource)
-        by: str | None = saved.get("by", str, None)
-        said = "rejected"
-        phase: Any = "gate" if source == "gate" else "hook"
-        if source == "decision":
-            phase, said = "decision", "cancelled"
-            cancels = [each for each in self.resumed if each["action"] == "cancel"]
-            by = by or (_decider(cancels[-1]) if cancels else None)
-        elif (record := _last(self.records, ("reject", "block"), by)) is not None:
-            by, phase = record.any("hook"), record.any("phase")
-        reason = saved.get("reason", str)
-        return {"kind": "ended", "by": by, "phase": phase, "said": said, "reason": reason}
+    def _settled(self) -> Data:
+        """Give the end of a call that a hook or a person answered or refused."""
+        entry, is_handled = self.entry, self.state == "handled"
+        by, source = entry.get("by"), entry.get("source")
+        record = _last(self.records, ("complete",) if is_handled else ("reject", "block"), by)
+        action = "resume" if is_handled else "cancel"
+        decisions = [each for each in self.resumed if each["action"] == action]
+        said, phase = (
+            "success" if is_handled else "rejected",
+            "gate" if source == "gate" else "hook",
+        )
+        if source == "decision" or (is_handled and not record and decisions):
+            said, phase = said if is_handled else "cancelled", "decision"
+            by = _decider(decisions[-1]) if decisions else by
+        elif record:
+            by, phase = record["hook"], record["phase"]
+        held = {"result": entry["result"]} if is_handled else {"reason": entry["reason"]}
+        return {"kind": "ended", "by": by, "phase": phase, "said": said, **held}
 
 
-def _last(records: list[Saved], kinds: tuple[str, ...], by: str | None = None) -> Saved | None:
-    """Give the last record of some kinds, of one hook if it is named."""
+def _marks(phase: str, keys: Iterable[str]) -> Iterator[Data]:
+    """Give the steps of hooks that were asked, of which only the keys were kept."""
+    for key in keys:
+        yield {"kind": "asked", "by": key.partition("#")[0], "phase": phase, "key": key}
+
+
+def _last(records: list[Data], kinds: tuple[str, ...], by: str | None = None) -> Data:
+    """Give the last record of some kinds, of one hook if it is named; empty where there is none."""
     for each in reversed(records):
-        if each.any("decision") in kinds and by in (None, each.any("hook")):
+        if each["decision"] in kinds and by in (None, each["hook"]):
             return each
-    return None
+    return {}
 
 
 def _unmasked(shown: Any, *known: Any) -> Any:
@@ -315,49 +271,24 @@ def _unmasked(shown: Any, *known: Any) -> Any:
     A mask stands for a text that nobody knows any more, where the others are texts as well.
     """
     if shown == MASK:
-        return next((each for each in known[:-1] if each is not None), _mask_or(known[-1]))
+        *sure, last = known
+        last = MASK if last is None or isinstance(last, str) else last
+        return next((each for each in sure if each is not None), last)
     if is_object(shown):
-        return {
-            name: _unmasked(each, *(k.get(name) if is_object(k) else None for k in known))
-            for name, each in shown.items()
-        }
+        return {name: _unmasked(v, *(_at(k, name) for k in known)) for name, v in shown.items()}
     if is_array(shown):
-        return [
-            _unmasked(each, *(k[i] if is_array(k) and i < len(k) else None for k in known))
-            for i, each in enumerate(shown)
-        ]
+        return [_unmasked(v, *(_at(k, place) for k in known)) for place, v in enumerate(shown)]
     return shown
 
 
-def _mask_or(final: Any) -> Any:
-    return MASK if final is None or isinstance(final, str) else final
+def _at(value: Any, step: str | int) -> Any:
+    try:
+        return value[step]
+    except (LookupError, TypeError):
+        return None
 
 
 def _decider(decision: Data) -> str:
     """Name who decided, as `Decision.decider` does."""
     by: str = decision.get("by") or decision["decision_id"]
     return by
-
-
-def _time(text: Any) -> str | None:
-    """Give the time of a decision, which was any text."""
-    return text if isinstance(text, str) and time_of(text) is not None else None
-
-
-def _marks(saved: Saved, name: str) -> dict[str, list[str]]:
-    """Read pairs of a call id and the key of a hook; version 1 kept none."""
-    made: dict[str, list[str]] = {}
-    try:
-        for id, key in saved.data.get(name, []):
-            made.setdefault(str(id), []).append(str(key))
-    except (TypeError, ValueError):
-        raise saved.wrong(name, "expected pairs of a call id and a hook") from None
-    return made
-
-
-def _result(entry: Saved) -> Data:
-    return entry.inner("result").data
-
-
-def _status(entry: Saved) -> str:
-    return entry.inner("result").get("status", str)

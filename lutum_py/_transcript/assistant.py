@@ -440,7 +440,7 @@ def _dump_part(part: AssistantItem) -> dict[str, Any]:
 def load_turn(saved: Saved) -> AssistantTurn:
     """Read what `dump_turn` gave, and refuse a turn that contradicts its payload."""
     dialect = saved.get("dialect", str, None)
-    payload = saved.any("payload")
+    payload = saved.data.get("payload")
     try:
         # What counts is the payload, since that is what goes back. If the saved turn says anything
         # else, somebody has edited one of the two.
@@ -459,7 +459,7 @@ def load_turn(saved: Saved) -> AssistantTurn:
         request_id=saved.get("request_id", str, None),
         dialect=dialect,
         payload=payload if said is None else said.payload,
-        cut_off=None if saved.any("cut_off") is None else saved.member("cut_off", CutOff),
+        cut_off=None if saved.data.get("cut_off") is None else saved.member("cut_off", CutOff),
     )
     if said is not None:
         try:

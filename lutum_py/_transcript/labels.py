@@ -148,7 +148,7 @@ def load_labels(saved: Saved) -> Labels | None:
     inner = saved.inner_or_none("labels")
     if inner is None:
         return None
-    readers = None if inner.any("readers") is None else inner.texts("readers")
+    readers = None if inner.data.get("readers") is None else inner.texts("readers")
     pairs = [
         (each.get("tool", str), load_labels(each)) for each in inner.each("inner", optional=True)
     ]

@@ -7,8 +7,8 @@ from it and goes into inner ones, so that the path in a message is right without
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator
+from typing import Any, TypeVar, cast, get_args
 
 from pydantic_core import from_json
 
@@ -17,6 +17,9 @@ from ..errors import MisuseError, SavedDataError
 
 K = TypeVar("K")
 _MISSING: Any = object()
+_LIST: type[list[object]] = list
+OBJECT: type[dict[str, Any]] = dict
+"""The type of an entry that is an object."""
 
 
 def dump_saved(data: dict[str, Any], error: type[SavedDataError], what: str) -> str:
@@ -62,12 +65,12 @@ def open_saved(
         )
     # Paths are written as in `$.calls[2].ticket`, so that an editor's search finds the place.
     saved = Saved(data, "$", error)
-    if saved.any("format") != form:
+    if saved.data.get("format") != form:
         raise error(
-            f"This is no saved {what}: its `format` is {shorten(saved.any('format'))}, not "
+            f"This is no saved {what}: its `format` is {shorten(saved.data.get('format'))}, not "
             f"{form!r}. Load what `dump_json()` gave."
         )
-    version = saved.any("version")
+    version = saved.data.get("version")
     if type(version) is not int or version not in versions:
         raise error(
             f"This {what} has format version {shorten(version)}; this release reads "
@@ -124,10 +127,6 @@ class Saved:
             return default  # type: ignore[no-any-return]
         raise self.wrong(key, f"expected {kind.__name__}, got {shorten(value)}")
 
-    def any(self, key: str) -> Any:
-        """Return an entry as it is."""
-        return self.data.get(key)
-
     def json_text(self, key: str) -> str:
         """Return an entry that is JSON text itself; any text a tool gave is taken back."""
         text = self.get(key, str)
@@ -137,42 +136,30 @@ class Saved:
             raise self.wrong(key, f"expected JSON text, got {shorten(text)} ({reason})") from None
         return text
 
-    def one_of(self, key: str, allowed: Callable[[Any], K], default: Any = _MISSING) -> K:
-        """Return an entry that one of a few values stands for."""
-        value = self.data.get(key, default)
-        if value is _MISSING:
-            raise self.wrong(key, "it is missing")
-        try:
-            return allowed(value)
-        except (ValueError, KeyError, TypeError):
-            raise self.wrong(key, f"{shorten(value)} is none of the known values") from None
-
-    def member(self, key: str, literal: Any) -> Any:
-        """Return an entry that is one of a literal's values."""
-        allowed = literal.__args__
-        return self.one_of(key, lambda value: allowed[allowed.index(value)])
+    def member(self, key: str, allowed: Any) -> Any:
+        """Return an entry that is one of the texts of a literal or an enumeration."""
+        values: tuple[str, ...] = get_args(allowed) or tuple(allowed)
+        value = self.get(key, str)
+        if value not in values:
+            raise self.wrong(key, f"{shorten(value)} is none of the known values")
+        return values[values.index(value)]
 
     def each(self, key: str, *, optional: bool = False) -> Iterator[Saved]:
         """Go through a list of objects, which may be missing only where that is said."""
-        for index, entry in enumerate(self._list(key, optional)):
+        entries: list[object] = self.get(key, _LIST, [] if optional else _MISSING)
+        for index, entry in enumerate(entries):
             yield Saved(entry, f"{key}[{index}]", self._error, self)
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts."""
-        texts = [entry for entry in self._list(key, False) if isinstance(entry, str)]
-        if len(texts) != len(self._list(key, False)):
+        texts: list[object] = self.get(key, _LIST)
+        if not all(isinstance(entry, str) for entry in texts):
             raise self.wrong(key, "expected texts only")
-        return tuple(texts)
-
-    def _list(self, key: str, optional: bool) -> list[object]:
-        value = self.data.get(key, [] if optional else None)
-        if not isinstance(value, list):
-            raise self.wrong(key, f"expected list, got {shorten(value)}")
-        return cast("list[object]", value)
+        return tuple(cast("list[str]", texts))
 
     def inner(self, key: str) -> Saved:
         """Go into an object."""
-        return Saved(self.get(key, dict), key, self._error, self)
+        return Saved(self.get(key, OBJECT), key, self._error, self)
 
     def inner_or_none(self, key: str) -> Saved | None:
         """Go into an object, if it is there."""

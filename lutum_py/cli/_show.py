@@ -122,7 +122,7 @@ def _of_plan(name: str, saved: Saved) -> Shown:
 
 def _of_session(name: str, saved: Saved, dialect: str | None) -> Shown:
     shown = _of_transcript(session_of(name, saved, dialect))
-    if id := saved.any("id"):
+    if id := saved.data.get("id"):
         shown = replace(shown, facts=(("Id", str(id)), *shown.facts))
     sealed, edited = _seal_remarks(saved, "session")
     shown = replace(shown, remarks=(*sealed, *shown.remarks), faults=shown.faults + edited)
@@ -158,7 +158,7 @@ def _plan_sections(
 
 def _order_remarks(plan: Saved | None) -> tuple[Remark, ...]:
     """Say so where a plan does not tell which of its calls wait for which."""
-    if plan is None or plan.any("version") == VERSION or len(plan.any("calls")) < 2:
+    if plan is None or plan.data.get("version") == VERSION or len(plan.data["calls"]) < 2:
         return ()
     told = "An earlier release saved this plan, and did not keep which of its calls touch the same."
     return (Remark("plain", "Order not known", told),)

@@ -204,7 +204,7 @@ def go_on(
     since = saved.get("after", int, len(call._line))
     known = [step for step in call._line[since:] if step.kind != "left"]
     fresh = entries[len(known) :]
-    if [step.kind for step in known] != [each.any("kind") for each in entries[: len(known)]]:
+    if [step.kind for step in known] != [each.data.get("kind") for each in entries[: len(known)]]:
         raise _unfit(row, call, "something else was done to the call by now")
     for each in load_line(fresh, call.metadata, behind=call._line):
         call._append(
@@ -294,7 +294,7 @@ def _check(row: SavedCall, call: AnyToolCall) -> None:
         raise _unfit(row, call, f"it is {row.state}, the call is {call.status}")
     if state == "begun" and row.state == "ready":
         raise _unfit(row, call, "it is ready, the call was begun")
-    if row.said.any("digest") != call.digest:
+    if row.said.data.get("digest") != call.digest:
         raise _unfit(row, call, "it is of other arguments")
 
 

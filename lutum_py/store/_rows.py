@@ -336,7 +336,7 @@ class SavedCall(NamedTuple):
         """The place of the call that asked for this one; None for one of the turn."""
         by: object = None
         with suppress(StoreError):  # whoever edited a row holds up no other
-            by = self.said.any("asked_by")
+            by = self.said.data.get("asked_by")
         return by if isinstance(by, int) and by < self.place else None
 
     @classmethod

@@ -791,7 +791,7 @@ class Store:
                 row = row._replace(token=row.token + 1, owner=self._owner, until=until)
                 row.write(rows, self._key)
                 # What comes back from calls goes on from what these came to.
-                comes_back = row.said.any("asks")
+                comes_back = row.said.data.get("asks")
                 found = SavedCall.of(rows, id) if comes_back else [row]
                 for each in found if comes_back else ():
                     each.check(self._key)

@@ -70,7 +70,7 @@ class Turns(NamedTuple):
 def _touched(row: SavedCall) -> tuple[Touch, ...]:
     said = row.said.inner("turns").each("touches")
     return tuple(
-        Touch(each.get("area", str), each.any("target"), each.get("mutating", bool))
+        Touch(each.get("area", str), each.data.get("target"), each.get("mutating", bool))
         for each in said
     )
 

@@ -96,12 +96,12 @@ def waiting_of(row: SavedCall) -> Waiting:
         saved.get("id", str),
         saved.get("tool", str),
         saved.get("proposed", str),
-        saved.any("arguments"),
+        saved.data.get("arguments"),
         saved.get("digest", str),
-        load_ticket(saved.inner("ticket")),
+        load_ticket(saved),
         tuple(_shown_step(each) for each in saved.each("line", optional=True)),
         tuple(
-            Within(each.get("id", str), each.get("tool", str), each.any("arguments"))
+            Within(each.get("id", str), each.get("tool", str), each.data.get("arguments"))
             for each in saved.each("within", optional=True)
         ),
         row.round,
@@ -109,7 +109,8 @@ def waiting_of(row: SavedCall) -> Waiting:
 
 
 def _shown_step(saved: Saved) -> CallStep:
-    return CallStep(**{name: saved.any(name) for name in CallStep.__slots__})
+    fields: Any = map(saved.data.get, CallStep.__slots__)
+    return CallStep(*fields)
 
 
 @dataclass(eq=False, slots=True)

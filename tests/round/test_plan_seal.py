@@ -154,7 +154,7 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda d: step(d, "p", "suspended").update(digest="sha256:0"),
         "Call 'p' of tool `pay` was shown with other arguments than it has",
     ),
-    "phase": (lambda d: step(d, "c1", "ended").update(phase="fate"), "phase: 'fate' is none of"),
+    "phase": (lambda d: step(d, "c1", "ended").update(phase="fate"), "phase: 'fate' does not"),
     "phase of another kind": (
         lambda d: step(d, "c1", "ended").update(phase="after"),
         r"phase: 'after' does not go with 'ended'",
@@ -397,7 +397,7 @@ FOREIGN = {
     PLAN_TEXT.replace('"version":3', '"version":4'): "format version 4; this release reads 1, 2, 3",
     '{"format": "lutum_py.plan", "version": 1}': r"\$\.seal: it is missing",
     '{"format": "lutum_py.plan", "version": 1, "seal": {"kind": "sha256", "value": "0"}}': (
-        r"\$\.calls: expected list, got None"
+        r"\$\.calls: it is missing"
     ),
 }
 

@@ -729,17 +729,17 @@ def changed(name: str, change: Callable[[dict[str, Any]], object]) -> ToolRoundP
         (
             "edited",
             lambda data: data["edits"][0].update(call_id="nobody"),
-            r"\$\.edits\[0\]\.call_id: 'nobody' is no call of the turn",
+            r"at \$: .*'nobody' is no call of the turn",
         ),
         (
             "edited",
             lambda data: data["edits"].append(data["edits"][0]),
-            r"\$\.edits: there are two of one call",
+            r"at \$: .*'person' is no call of the turn, or was edited twice",
         ),
         (
             "edited",
             lambda data: entry(data, "person").update(input=[1]),
-            r"\$\.calls\[0\]\.input: expected dict, got \[1\]",
+            r"at \$\.calls\[0\]: no release saved this",
         ),
         (
             "decided",
@@ -749,7 +749,7 @@ def changed(name: str, change: Callable[[dict[str, Any]], object]) -> ToolRoundP
         (
             "decided",
             lambda data: entry(data, "rewritten").update(state="lost"),
-            r"\$\.calls\[0\]\.state: this release does not know 'lost'",
+            r"at \$\.calls\[0\]: .*this release does not know 'lost'",
         ),
     ],
 )

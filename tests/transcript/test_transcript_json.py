@@ -211,7 +211,7 @@ FOREIGN = {
     '{"format": "lutum_py.transcript", "version": 2, "items": []}': "format version 2",
     '{"format": "lutum_py.transcript", "version": "1", "items": []}': "format version '1'",
     '{"format": "lutum_py.transcript", "version": true, "items": []}': "format version True",
-    '{"format": "lutum_py.transcript", "version": 1}': r"at \$\.items: expected list",
+    '{"format": "lutum_py.transcript", "version": 1}': r"at \$\.items: it is missing",
     '{"format": "lutum_py.transcript", "version": 1, "items": {}}': r"\$\.items: expected list",
     '{"format": "lutum_py.transcript", "version": 1, "items": [3]}': r"\$\.items\[0\]: expected",
 }
@@ -249,7 +249,7 @@ DAMAGE: dict[str, tuple[list[Any], Any, str]] = {
     "no type": ([0, "type"], None, r"items\[0\]\.type: expected str, got None"),
     "another type": ([0, "type"], "tool", r"items\[0\]\.type: 'tool' is none of"),
     "role": ([0, "role"], "assistant", r"items\[0\]\.role: 'assistant' is none of the known"),
-    "unhashable role": ([0, "role"], [], r"items\[0\]\.role: \[\] is none of"),
+    "unhashable role": ([0, "role"], [], r"items\[0\]\.role: expected str, got \[\]"),
     "text": ([0, "text"], 3, r"items\[0\]\.text: expected str, got 3"),
     "attachments": ([0, "attachments"], 3, r"items\[0\]\.attachments: expected list, got 3"),
     "size": (

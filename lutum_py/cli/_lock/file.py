@@ -153,7 +153,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def _read(saved: Saved) -> Lock:
-    if saved.any("format") != _FORMAT:
+    if saved.data.get("format") != _FORMAT:
         raise saved.wrong("format", f"expected {_FORMAT!r}")
     if saved.get("version", int) != _VERSION:
         raise saved.wrong("version", f"this release reads {_VERSION}")
