@@ -65,6 +65,7 @@ class CancellationToken:
         Args:
             reason: Why, for the tool and for the model.
         """
+        # `setdefault` is one operation, so of two threads that cancel at once one reason counts.
         self._outcome.setdefault("reason", reason)
         while True:
             # One by one: a collection of garbage in between may take children out of the table.

@@ -333,6 +333,8 @@ class ToolContext(Immutable, _ContextFields):
         Raises:
             InvalidValueError: An argument is out of its range, with or without a sink.
         """
+        # Checked also where nobody listens: a wrong report is found in the test that has no sink,
+        # and not in production.
         if (sink := self._sink) is None:
             check_report(status, message, progress, loaded, total)
             return

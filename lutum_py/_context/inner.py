@@ -54,6 +54,8 @@ InnerState: TypeAlias = bytes | str | HasConversation
 """What a tool may leave behind, to go on with."""
 
 
+# An exception, since a tool may ask from deep within its own functions, and nothing of these has to
+# know. A return value would have to be passed up by each of them.
 class ToolAsks(Exception):
     """Leave a tool that cannot go on before others were called.
 

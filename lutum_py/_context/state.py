@@ -18,6 +18,8 @@ from ..errors import MisuseError, SavedDataError
 T = TypeVar("T")
 
 
+# Tools of one turn run side by side and may all read the state: with a plain dict, what one reads
+# would depend on which was quicker.
 class StateKey(Immutable, Generic[T]):
     """Name one value of a `State`, with its type and its default.
 

@@ -101,6 +101,8 @@ class SuspendTicket:
         return data
 
 
+# Delivered by mail, a queue or a web form, perhaps twice and perhaps a day late: so it carries all
+# that tells whether it still answers what is asked: call, ticket, digest of what was shown, round.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """Answer one suspended call.

@@ -34,6 +34,8 @@ def dump_session(
     saved: Any = None
     if plan is not None:
         _check_plan(toolset, plan)
+        # Sealed together: with two texts, somebody could put an approved plan beside the transcript
+        # of another conversation.
         # The plan keeps its own seal: it is read by what reads a plan alone, with the same checks.
         saved = json.loads(dump_plan(plan, plan._state, key, binding))
     data: dict[str, Any] = {

@@ -150,6 +150,8 @@ class Session:
         """
         return read_finished(self.transcript, None if answer is None else answer_of(answer))
 
+    # Items are immutable, so a branch shares them: it costs a list of references, however long the
+    # conversation.
     def branch(self, id: str | None = None) -> Session:
         """Return a session that goes its own way from here.
 

@@ -223,6 +223,8 @@ _ENDINGS: Final = {
 def _no_model(model: Any, wanted: str) -> MisuseError:
     """Say what to do with a model that cannot be asked in the way that is wanted."""
     is_sync = wanted == "respond_sync"
+    # `collect()` of a model that is only sync: the message names the ending that this very model
+    # has, and not all four.
     near = sorted(_ENDINGS, key=lambda method: method.endswith("_sync") != is_sync)
     has = next((method for method in near if hasattr(model, method)), None)
     if wanted and has is not None:
@@ -353,6 +355,8 @@ class _Offering(_Builder[Taken], Generic[T, Taken]):
     def prepare(self) -> Prepared:
         """Work out the request, from what was said and the toolset alone."""
         session, toolset, choice = self._session, self._toolset, self._choice
+        # Nearly every turn of a loop says nothing special. This way there is nothing to check, and
+        # what the toolset offers is worked out once and shared.
         if not choice and not self._generation:
             offered = offered_in(toolset._offer, session.transcript)
             items = session._request_items()

@@ -69,6 +69,8 @@ class _StreamOutcome(Generic[Outcome]):
             )
         return stream(self._prepared.request)
 
+    # A streamed turn ends as a whole one does: the last event has the turn, and `take` reads it.
+    # Were the outcome put together from the events, a dialect's two ways could come to differ.
     def _see(self, event: StreamEvent) -> StreamEvent:
         """Take an event in, and give it with the tools' own names."""
         event = self._by_own_names(event)

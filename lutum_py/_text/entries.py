@@ -141,5 +141,7 @@ def _picture(part: Part) -> Element:
 def preview_of(text: str) -> str:
     """Give the beginning of a text that is too long to be read at once; a short one whole."""
     lines = text.split("\n", _FOLDED_AFTER)
+    # Folded only where much is saved: a text of 13 lines with 12 of them shown would cost a click
+    # for one.
     is_long = len(lines) > _FOLDED_AFTER or len(text) > 2 * _PREVIEW
     return "\n".join(lines[:_PREVIEW_LINES])[:_PREVIEW] if is_long else text

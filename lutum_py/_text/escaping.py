@@ -29,6 +29,8 @@ _LONGEST: Final = 80
 """How many characters of a name are shown."""
 
 
+# A model may write `Pay Acme 12.00?` and behind it what wipes the line and writes another amount.
+# Whoever approves on a terminal has to see what is run, so all that does not print is spelled out.
 def visible(text: str, kept: str = "") -> str:
     r"""Spell out the characters that do not print, and make a plain space of every other space.
 
@@ -88,6 +90,7 @@ def visible_json(text: str) -> str:
 def _in_json(char: str) -> str:
     if _is_seen(char) or char == "\n":
         return char
+    # JSON escapes a character beyond U+FFFF as two: `\ud83d\ude00`.
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 

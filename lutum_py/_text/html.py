@@ -88,6 +88,8 @@ def as_classes(element: Element) -> str:
     return "".join(_written(element, with_style=False))
 
 
+# One tree, written in two ways. Templates would be two texts that have to be kept alike, and each
+# place in them would have to remember to escape.
 def _written(element: Content, *, with_style: bool) -> Iterator[str]:
     if isinstance(element, str):
         yield escape(visible(element, LINES))

@@ -67,6 +67,8 @@ _MADE: Final = (
 """What the standard decorator makes, by later versions of Python only, or so that it is found."""
 
 
+# A descriptor that steps aside: the first look at `Point.__eq__` makes all methods and puts them in
+# the place of these.
 class _Later:
     """Stand for what is made when it is asked for."""
 

@@ -50,6 +50,8 @@ def _compact(*, check_circular: bool = False) -> JSONEncoder:
     )
 
 
+# A provider may send `1.10` or `1e400`, and what goes back has to be what came, or a signature over
+# it fails. As a float the first becomes 1.1 and the second infinity.
 class ExactNumber(float):
     """A number that remembers how it was written, for those that Python would write otherwise.
 
@@ -233,6 +235,8 @@ LEAVES: Final = frozenset({str, int, float, bool, NoneType})
 _NO_OBJECTS: Final = LEAVES | {list, tuple}
 
 
+# `1 == True` in Python, so a set of JSON values would lose one of the two; a list cannot be in a
+# set at all.
 def json_key(value: Any) -> Any:
     """Make a key that two values share if they are the same in JSON: 1 is 1.0, but never true."""
     if is_object(value):
@@ -353,6 +357,8 @@ def indented_json(text: str, width: int = 72) -> str:
         json.loads(text)
     except (ValueError, RecursionError):
         return text
+    # Token by token, not parsed and written anew: `1.0` stays `1.0`, a key that stands twice stays
+    # twice, and what a person approves is the text itself.
     tokens: list[str] = re.findall(_TOKEN, text)
     laid: list[str] = []
     depth = 0

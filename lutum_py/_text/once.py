@@ -10,4 +10,6 @@ from __future__ import annotations
 from _thread import RLock
 from typing import Final
 
+# One lock for all, held for a few instructions. Locks of their own would have an order in which
+# they must be taken, and threads that take two in different orders wait for each other for ever.
 ONCE: Final = RLock()

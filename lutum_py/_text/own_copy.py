@@ -38,6 +38,8 @@ def own_copy(value: T) -> T:
     return copied
 
 
+# `deepcopy` gives up at the first part that cannot be copied. A dict with a list and a lock would
+# then be shared whole, and a hook that appends to the list would change what others read.
 def _in_parts(value: Any, known: dict[int, Any]) -> Any:
     """Copy the containers that Python itself has, and in them whatever can be."""
     if id(value) in known:

@@ -60,6 +60,8 @@ class PartialJson:
 
         Where it cannot be read at all, that is what could be read before.
         """
+        # A view may be asked for late and out of order, and is to be the same then. `_last` is the
+        # one that was read last, so that asking for each in turn reads the text once.
         value: Any
         first, last, value = self._last
         if number < first:

@@ -25,6 +25,8 @@ def sendable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
+        # As UTF-16 the two halves of a pair stand beside each other, and the decoder makes the
+        # character; one that is alone becomes U+FFFD.
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 

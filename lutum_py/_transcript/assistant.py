@@ -104,6 +104,9 @@ class ServerToolItem:
             >>> ServerToolItem("program", code).made_calls("p1")
             ('program', {'code': 'await find()'})
         """
+        # `{"type": "program", "call_id": "p1", "code": "…"}` began the program, and `{"type":
+        # "program_output", "call_id": "p1", "output": "…"}` is what it came to: both say the id,
+        # and one alone what was run.
         payload = self.payload
         if caller not in (payload.get("call_id"), payload.get("id")):
             return None
@@ -190,6 +193,7 @@ _set_cache_write: Any = vars(Usage)["cache_write_tokens"].__set__
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
+    # None is "not said", and no zero: a sum that counts what is not known would look exact.
     if one is None or other is None:
         return other if one is None else one
     return one + other
@@ -213,6 +217,9 @@ _TRUNCATED = frozenset(
 )
 
 
+# A provider's turn is kept twice: `items`, which the program reads and every dialect can send, and
+# `payload`, which goes back to its own provider byte for byte. Only the payload has what no neutral
+# form knows, such as the signatures of reasoning.
 class _TurnFields:
     items: tuple[AssistantItem, ...]
     tool_calls: tuple[ToolMetadata, ...]
@@ -385,6 +392,8 @@ def with_calls(
         turn: The turn.
         change: Gives what is to stand for a call.
     """
+    # The payload stays: what was sent back under a stand-in of a tool's name goes back as it came,
+    # and only the program sees the tool's own name.
     items = tuple(
         ToolCallItem(change(item.metadata), item.caller) if isinstance(item, ToolCallItem) else item
         for item in turn.items

@@ -104,6 +104,8 @@ class Attachment:
             InvalidValueError: The ending of the name says no type.
         """
         file = Path(path)
+        # By the name alone: what stands in a file may be anything, and a provider refuses a type
+        # that does not fit.
         guessed = mime_type or mimetypes.guess_type(file.name)[0]
         if guessed is None:
             raise InvalidValueError(

@@ -63,6 +63,8 @@ class Cache:
         for name in ("ttl", "key", "retention", "content"):
             if not isinstance(getattr(self, name), str | None):
                 raise MisuseError.of_field("Cache", name, "a text or None", getattr(self, name))
+        # Anthropic refuses a fifth marker only when the request is sent. Here it is found where the
+        # program is written, for every model.
         markers = self.tools + self.system + self.turns
         if markers > _MOST:
             raise InvalidValueError(

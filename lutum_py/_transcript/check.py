@@ -68,6 +68,8 @@ class Checked:
 
 def is_in_order(items: Iterable[TranscriptItem]) -> bool:
     """Tell at a glance that nothing is wrong; False where it takes `checked` to say what."""
+    # Calls of the last turn, the next one to be answered at the end: `pop` takes it off in one
+    # step. Nearly every transcript that is loaded is right, and is then not looked at by `checked`.
     waiting: list[ToolMetadata] = []
     for item in items:
         if isinstance(item, ToolResult):
@@ -145,6 +147,8 @@ def _take_result(
     at: int, result: ToolResult, found: Checked, waiting: dict[str, list[CheckedCall]]
 ) -> None:
     """Give a result to the last call before it that it can answer."""
+    # Of two turns that both called `c1`, a result behind the second is the second's. A person who
+    # mends a conversation reads it like this, and so what is wrong is told in few words.
     calls = waiting.get(result.id)
     if calls:
         # The last turn first; within a turn the calls in their order.

@@ -77,6 +77,8 @@ def _line(part: Part) -> str:
     return f"{part.label}: {text}" if part.label else text
 
 
+# Of 500 items with a tail of 50: 0 to 9, None, 450 to 499. One item more than fits is shown all the
+# same, since the line about it would take as much room.
 def _places(count: int, tail: int) -> Iterator[int | None]:
     """Give the places that are shown; None stands for those in between."""
     if count <= _HEAD + tail + 1:

@@ -47,6 +47,8 @@ class Latest(Generic[V]):
                 self._values.pop(oldest, None)
 
 
+# A dialect that renders 200 items for each request would spend most of a turn on what it rendered
+# before. Kept here, the next request renders the items that are new.
 class Kept:
     """Hold what is kept of one transcript.
 

@@ -51,6 +51,8 @@ class Message:
                 f"A message has a text, not {shorten(self.text)}. Encode data first, for instance "
                 "with `json.dumps`."
             )
+        # Here and not where it is sent: what is kept, saved and compared is then what every
+        # provider gets.
         object.__setattr__(self, "text", sendable(self.text))
         if not isinstance(self.attachments, tuple):
             raise MisuseError.of_field(

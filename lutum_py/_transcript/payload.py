@@ -52,6 +52,8 @@ def read_payload(payload: Any, dialect: str | None) -> Any:
         ValueError: It is no response of its dialect.
     """
     module = dialect_named(dialect)
+    # A turn made by hand, or by a dialect of your own, goes out in the neutral form, and has no
+    # second half that could differ.
     if module is None or not isinstance(payload, dict):
         return None  # It goes out in the neutral view.
     try:

@@ -16,6 +16,9 @@ from .request import TranscriptItem
 from .result import ToolResult
 
 
+# `Place(4, digest="sha256:…")`: behind four items, the last of which is this one. A reference to
+# the transcript would not outlive a save, and the number alone would take any conversation of four
+# items for this one.
 class Place:
     """Say where in a transcript a round was opened.
 
@@ -64,6 +67,7 @@ class Place:
 def digest_of_item(item: TranscriptItem) -> str:
     """Give what tells an item from another: the same after it was saved and loaded."""
     if isinstance(item, Message):
+        # Without payload and usage: these are others after some stores, and the place is the same.
         return digest_of([item.role, item.text])
     if isinstance(item, ToolResult):
         answered = (item.id, item.name, item.arguments)

@@ -159,6 +159,8 @@ def plain_request(
     deferred: DeferredTools | None = None,
 ) -> TurnRequest:
     """Make the request that says nothing more than what is known to be right: most do."""
+    # Checks nothing: what a builder without options puts in was made by this library, and a check
+    # of each field would take longer than the request.
     made = _RequestFields()
     made.items = items
     made.tools = tools

@@ -27,6 +27,7 @@ _VERSION = 1
 
 _STATUSES: tuple[str, ...] = get_args(ResultStatus)
 
+# Not `error`: a tool that failed was run. Whoever asks wants to know whether there can be effects.
 NOT_RUN = ("rejected", "cancelled")
 """How a call ends that was not run."""
 
@@ -236,6 +237,8 @@ class ToolResult(Frozen, _ResultFields):
         return shape
 
 
+# `ToolResult(...)` of the public parses the JSON text that it is given. What comes here was encoded
+# a moment ago, and parsing it again would double the cost of a call.
 def make_result(
     metadata: ToolMetadata,
     result: str,

@@ -91,6 +91,9 @@ def _parse(text: str | bytes) -> Any:
         return json.loads(text, parse_constant=refuse_constant)
 
 
+# `Damaged data at $.calls[2].ticket.id: expected str, got 3.` pydantic would check a model of the
+# whole, and say less of what it found: a message here names the place, and quotes no more than is
+# safe.
 class Saved:
     """One JSON object of stored data, and where it stands."""
 
@@ -119,6 +122,7 @@ class Saved:
     def get(self, key: str, kind: type[K], default: Any = _MISSING) -> K:
         """Return an entry, which has to be of a type; None counts where it is the default."""
         value = self.data.get(key, _MISSING)
+        # By class and not by `isinstance`: in stored data True is no number.
         if value.__class__ is kind:
             return value
         if value is _MISSING or value is default is None:

@@ -44,6 +44,8 @@ def kind_of(key: bytes | None) -> str:
     return "sha256" if key is None else "hmac-sha256"
 
 
+# Over the canonical JSON and not the text: a database may give the same data with other spaces or
+# in another order, and that is no edit.
 def seal_of(data: dict[str, Any], key: bytes | None) -> str:
     """Make the seal of a part of the text."""
     body = canonical_json({name: part for name, part in data.items() if name != "seal"})

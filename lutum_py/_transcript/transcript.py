@@ -91,6 +91,8 @@ class Transcript(Growing, Sequence[TranscriptItem]):
 
     def usage_by_model(self) -> dict[str | None, Usage]:
         """Add up the same for each model, by the name with which the turns came back."""
+        # By the name in the answer, as `gpt-5-2025-08-07`: the name that was asked for is an alias,
+        # and prices change behind it.
         by_model: dict[str | None, Usage] = {}
         for item in self._items:
             if isinstance(item, AssistantTurn) and item.usage is not None:

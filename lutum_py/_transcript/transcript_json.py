@@ -32,6 +32,8 @@ def load_transcript(text: str | bytes) -> list[TranscriptItem]:
         text, form=FORMAT, versions=(VERSION,), error=TranscriptError, what="transcript"
     )
     items = [load_item(entry) for entry in saved.each("items")]
+    # An invalid transcript would be refused by a provider at the next request, with a message about
+    # a position in a body. Here the place in the text is known, and what to do.
     faults = [] if is_in_order(items) else checked(items).faults
     if faults:
         first, more = faults[0], len(faults) - 1
