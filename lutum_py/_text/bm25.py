@@ -56,9 +56,9 @@ def _singular(word: str) -> str:
     return f"{word[:-3]}y" if word.endswith("ies") and len(word) > 4 else word[:-1]
 
 
-# For the two texts below, `_found["mail"]` has the numbers 0 and 1, and `_found["inbox"]` the 1, each
-# with what the word adds to the score: a query looks at the texts of its own words alone. Embeddings
-# would find more, and would need a model, a network and a place to keep vectors.
+# For the two texts below, `_found["mail"]` has the numbers 0 and 1, and `_found["inbox"]` the 1,
+# each with what the word adds to the score: a query looks at the texts of its own words alone.
+# Embeddings would find more, and would need a model, a network and a place to keep vectors.
 class Bm25:
     """Rank texts by how well they fit a query.
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from .escaping import quoted
 
-# `forcast` and `forecast` are 0.93 alike, `search` and `delete` 0.17. Lower than this, a model would
-# be led to tools that do something else.
+# `forcast` and `forecast` are 0.93 alike, `search` and `delete` 0.17. Lower than this, a model
+# would be led to tools that do something else.
 _CUTOFF = 0.6
 """How alike two names have to be, from 0 to 1, for one to be proposed for the other."""
 
