@@ -29,6 +29,8 @@ from .schema_reader import JsonSchema
 if TYPE_CHECKING:
     from .secrets import Masking
 
+# Some hosts send a text that is empty, or `null`, for a tool without parameters, and a few the JSON
+# of an empty text.
 NO_ARGUMENTS = frozenset({"", "null", '""'})
 """What models write for no arguments at all."""
 
@@ -92,6 +94,8 @@ class Arguments:
         Raises:
             ValidationError: The error that is given, where no mending helps.
         """
+        # Only after validation failed, so whatever a type itself takes, such as null, is never
+        # mended.
         if text.strip() in NO_ARGUMENTS:
             return self.validate_json(_EMPTY), ()
         try:
@@ -145,6 +149,8 @@ class Arguments:
         Raises:
             ValidationError: It does not fit.
         """
+        # `User(age=5)` whose `age` was set to "old" passes pydantic as it is, since its class has
+        # checked it once. Taken apart, each field is checked as if it came over the wire.
         parts = fields_of(value)
         if parts is value and not by_name:
             checked = self._validator.validate_python(_rechecked(value))
@@ -204,6 +210,8 @@ class Arguments:
 
     def _plain(self, value: Any, *, warnings: bool = True) -> Any:
         try:
+            # A default may have no JSON form, as `float("inf")` or an open file. Left out, it comes
+            # back as the default when the data is read.
             data = self._dump(value, warnings=warnings)
         except PydanticSerializationError:
             return self._dump(value, exclude_unset=True, warnings=warnings)
@@ -274,6 +282,9 @@ class Arguments:
         return schema
 
 
+# The schema of `(city: str, days: int = 1)` can be written without pydantic, and a program may
+# never see a call of the tool. So the model, which costs most of a declaration, waits for the first
+# call.
 class PlainArguments(Arguments):
     """Decode the input of a tool whose schema needs no model: that is made with the first call.
 

@@ -98,6 +98,8 @@ def _pick(cls: type, path: str, candidates: list[_ClassSource]) -> _ClassSource 
     """
     import inspect
 
+    # Two classes of one name may stand in one file, as in the branches of an `if`. Which of the two
+    # this is shows by its line, or else by what it annotates.
     line = cls.__dict__.get("__firstlineno__")
     if line is not None:
         return next((one for one in candidates if one.first_line == line), None)
@@ -139,6 +141,8 @@ def _describe(node: ast.ClassDef, qualname: str) -> _ClassSource:
     import ast
     from inspect import cleandoc
 
+    # `city: str` and a text on the next line document each other only in the source: Python drops
+    # the text. A comment is not taken, since it is for readers of the program.
     annotated: dict[str, None] = {}
     docstrings: dict[str, str] = {}
     name = ""

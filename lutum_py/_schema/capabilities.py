@@ -120,6 +120,8 @@ class EffectDefaults:
     area: str | None
 
 
+# Named by what they share: `read` changes nothing, `act` can be half undone, `final` cannot. A new
+# kind of effect takes the row of one that it is like.
 def _rows() -> dict[EffectKind, EffectDefaults]:
     kind, back, ask, risk = EffectKind, Reversibility, Confirmation, RiskLevel
     read = (False, back.REVERSIBLE, ask.ON_RISK, risk.ALLOW)
@@ -235,6 +237,8 @@ class ToolEffect:
     @property
     def risk(self) -> RiskLevel:
         """The floor of the kind, lifted where the effect is irreversible or always confirmed."""
+        # A declaration can only lift the risk: `spend_money` with `confirmation="never"` still
+        # blocks where the policy goes by risk.
         floor = EFFECT_DEFAULTS[self.kind].risk_floor
         if (
             self.confirmation is Confirmation.ALWAYS

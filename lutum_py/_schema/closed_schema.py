@@ -150,6 +150,9 @@ class _Closer:
     def close(self, schema: Any, *, states_policy: bool = False) -> Any:
         """Return the schema, or a changed copy of it."""
         kind = schema["type"]
+        # A type that holds itself, as a tree, stands under a name and is referred to. Its use at
+        # the top is closed, and the same type further down stays as its author wrote it, so the
+        # root becomes a copy without the name.
         if kind == "definition-ref":
             referred = self._definitions[schema["schema_ref"]]
             inner = self.close(referred)
@@ -296,6 +299,8 @@ class _Bounds:
         if not _is_schema(schema):
             return self._with_parts(schema, {}, schema.keys(), finite, allows)
         kind = schema["type"]
+        # A field of `Any`, or one of extra fields, may hold an infinity without a `float` in the
+        # schema: there the value is looked at when it is there.
         if kind == "any":
             self.found = True
             return no_info_after_validator_function(_refuse_infinity, cast("CoreSchema", schema))

@@ -15,6 +15,8 @@ ITEMS: Final = "[]"
 KEYS: Final = "{}"
 
 
+# A policy that names `files[].id` for a tool without such a place would be silent for ever: it is
+# told where it is written. A schema that leaves it open says yes, since nothing can be proved.
 def may_stand(path: Path, schema: Any) -> bool:
     """Whether data of a schema may have something at a place; so too where it does not say."""
     root = localized(schema)

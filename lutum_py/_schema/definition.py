@@ -26,6 +26,8 @@ def _refuse(*_: Any, **__: Any) -> NoReturn:
     )
 
 
+# A `MappingProxyType` would do, but `json.dumps` and the SDKs of providers ask whether they have a
+# dict. So it is one, all of whose ways to change it refuse.
 class _ReadOnlyObject(dict[str, Any]):
     """A JSON object that refuses to be changed; what reads a dict reads it."""
 
@@ -332,6 +334,8 @@ def object_schema(place: str, schema: JsonSchema) -> JsonSchema:
     Raises:
         ToolDefinitionError: The schema describes something else than an object.
     """
+    # A schema may say what it is behind references and unions: `{"$ref": "#/$defs/A"}` is followed
+    # until a type is named. What never names one is taken for an object.
     foreign = _foreign_type(schema)
     if foreign is not None:
         raise ToolDefinitionError(

@@ -108,6 +108,8 @@ def _is_about_parameters(title: str) -> bool:
     return (title.removeprefix(start) if start in _OTHER else title) in _ABOUT_PARAMETERS
 
 
+# `Args:` with `    city: Where.` under it. A title alone is prose: "Returns: the weather" says
+# something to the model.
 def _google_section(lines: list[str], start: int) -> _Section | None:
     """Read `Title:` and the indented lines under it."""
     written, colon, rest = lines[start].partition(":")
@@ -138,6 +140,7 @@ def _google_section(lines: list[str], start: int) -> _Section | None:
     return _Section(end, entries, leading) if entries else None
 
 
+# `Parameters`, a line of dashes, `city : str` and an indented text.
 def _numpy_section(lines: list[str], start: int) -> _Section | None:
     """Read an underlined title and what stands under it."""
     title = lines[start].strip().lower() if _is_underlined(lines, start) else ""
@@ -175,6 +178,8 @@ def _is_numpy_entry(lines: list[str], at: int) -> bool:
     return described or lines[at - 1].strip() != ""
 
 
+# `:param str city: Where.`, perhaps with `:type city: str` beside it, which is dropped: the schema
+# says the type.
 def _field_section(lines: list[str], start: int) -> _Section | None:
     """Read `:param type name: text` or another field, with the lines that continue it."""
     match = _field(lines[start])

@@ -65,6 +65,7 @@ def field_issues(
     has_secrets = masking is not None and masking.found
     entries = error.errors(include_url=False, include_context=redact or has_secrets)
     issues: list[FieldIssue] = []
+    # A model that sends 500 wrong items needs to know of a few. All of them would fill its window.
     for entry in entries[:_MAX_ISSUES]:
         kind, loc = entry["type"], entry["loc"]
         message, value = entry["msg"], entry["input"]

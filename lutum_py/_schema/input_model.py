@@ -102,6 +102,8 @@ def field_names(parameters: Iterable[Parameter]) -> dict[str, str]:
     like the parameter without leading underscores and with one behind, and the parameter's own
     name is the alias.
     """
+    # A parameter `schema` or `_id` cannot be a field of a pydantic model. `{"_id": "id_", "city":
+    # "city"}`: the field has another name, and `_id` is its alias, so the model still reads `_id`.
     names = [parameter.name for parameter in parameters]
     taken = {name for name in names if _can_carry(name)}
     fields: dict[str, str] = {}
@@ -182,6 +184,8 @@ def check_fields(
                     f"{place}: {kind}s `{other}` and `{called}` are both called {wire!r} on the "
                     "wire. Give one of them another name or alias."
                 )
+        # pydantic does not check defaults. `days: int = "1"` would pass here, and fail in the tool
+        # on the first call that leaves `days` out.
         default = field.default
         if default.__class__ in _DATA and not _is_of(field, default):
             _check_default(place, kind, called, field, default)

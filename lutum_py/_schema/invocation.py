@@ -69,6 +69,8 @@ class Invocation:
             own: How the tool's own function is called; None where the input is passed whole, as
                 the first argument.
         """
+        # A handler `(input, db)` is called with what the tool's own function would be, by the
+        # handler's own names, and `db` is asked of whoever runs the call.
         names = list(signature_of(function).parameters)
         if own is None:
             visible = names[:1] or ["input"]
@@ -135,6 +137,8 @@ class Invocation:
 
             keywords[self.context] = ToolContext.noop(call)
         # One that was left out must not let the next one slip into its place.
+        # For `def move(x, y, /, *, db)` the call has `{"x": 1, "y": 2}`, and Python takes x and y
+        # by place alone.
         positional = [
             keywords.pop(name) if name in keywords else self.hidden[name].default
             for name in self.positional

@@ -44,6 +44,9 @@ class _ToolSchema(GenerateJsonSchema):
         return encoded
 
 
+# A field `pin: SecretStr = Field(alias="PIN")` may be met as `pin` or `PIN`: in data, in errors of
+# pydantic, in what a class writes itself. A mask that knew one of the names would let the other
+# through.
 class _NamedSchema(_ToolSchema):
     """Also say which other names a field has, and what pydantic's types keep secret.
 

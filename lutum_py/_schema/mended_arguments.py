@@ -38,6 +38,9 @@ def mend_places(data: Any, error: ValidationError, schema: Callable[[], JsonSche
         steps, parent, value = _walk(data, entry["loc"])
         if not steps:
             continue
+        # `{"tags": "[\"a\"]"}` failed because a list was wanted and a text came: the text is the
+        # list, and there is no other way to read it. A number in a text is left alone: "12" may be
+        # a name.
         if isinstance(value, str) and entry["type"] in _WANTS_CONTAINER:
             container = container_in(value)
             if container is None:

@@ -60,6 +60,8 @@ class ToolOptions:
             )
         object.__setattr__(self, "skip", tuple(self.skip))
 
+    # `@tool_fn(description="...")` wins over the docstring, and an empty text wins too: it was
+    # said.
     def or_else(self, *, name: str, description: str) -> ToolOptions:
         """Fill in what the declaration itself says, where the author said nothing else."""
         return replace(

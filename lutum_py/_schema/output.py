@@ -96,6 +96,8 @@ class Output:
         try:
             if self.type is None:
                 loose = to_json(value, inf_nan_mode="null")
+                # pydantic writes `null` for NaN. Most outputs have no null in their text, so
+                # nothing can be lost there, and the value need not be gone through.
                 if value.__class__ not in _NO_NUMBERS and b"null" in loose:
                     anything: TypeAdapter[Any] = TypeAdapter(Any)
                     self._refuse_lost(tool, anything.dump_python(value, warnings=False), loose)
@@ -191,6 +193,8 @@ def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:
         The trace, and in which mode the serializer shows what there was: one that the author wrote
         for JSON alone has to have its say.
     """
+    # `b"null"` for a type with floats, `None` for `list[str]`, and the empty text, which is found
+    # in every output, where NaN is written as a word.
     trace: bytes | None = None
     mode = "python"
     for part in schema_parts(core_schema):

@@ -73,6 +73,8 @@ def _schema_of(annotation: Any) -> JsonSchema | None:
     return _choice_of(parts) if origin in _UNIONS else None
 
 
+# `str | None` becomes `{"anyOf": [{"type": "string"}, {"type": "null"}]}`, to the letter what
+# pydantic writes: the digest of a tool must not depend on who wrote its schema.
 def _choice_of(parts: tuple[Any, ...]) -> JsonSchema | None:
     choices = [_schema_of(each) for each in parts if each is not NoneType]
     if any(each is None or each in choices[:at] for at, each in enumerate(choices)):

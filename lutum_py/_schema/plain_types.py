@@ -13,6 +13,8 @@ _PLAIN = frozenset({str, int, float, bool, NoneType})
 _CONTAINERS = frozenset({list, dict, tuple, Union, UnionType})
 
 
+# `list[str]`, `dict[str, int] | None` and `Literal["a"]` are plain; `datetime`, a model and a class
+# of the author's are not: what validates these may run other code.
 def is_plain(annotation: Any) -> bool:
     """Whether a type is made of texts, numbers, booleans, None, literals and plain containers.
 

@@ -121,6 +121,8 @@ def _const(_: Any, wanted: Any, value: Any, __: Any) -> Iterator[Any]:
         yield ValidationError(f"{wanted!r} was expected")
 
 
+# The package compares `uniqueItems` pair by pair: 10,000 items are 50 million comparisons. By keys
+# it is one pass.
 def _key_of(value: Any) -> Any:
     """Make the key of a value, whose parts are steps."""
     if is_object(value) or is_array(value):

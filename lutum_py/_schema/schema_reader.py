@@ -140,6 +140,9 @@ def branches(root: Any, schemas: Iterable[Any]) -> list[JsonSchema]:
 
     References in the root are to be made by `localized`.
     """
+    # Of `{"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}` three schemas are listed: itself,
+    # what `a` is, and the null. Which of them holds depends on the value; whoever asks has to be
+    # right for each.
     opened: list[JsonSchema] = []
     seen: set[int] = set()
     waiting = [*schemas]
@@ -172,6 +175,8 @@ def _parts(schema: Any, root: Any, seen: frozenset[str]) -> list[Part]:
         return []
     if not is_object(schema):
         return [NEVER] if schema is False else [{"$ref": None}]
+    # Not merged into one, as `conjoined` of the dialects does: whoever compares schemas can prove
+    # more of parts that stand alone, and nothing is lost.
     plain = dict(schema)
     found: list[Part] = []
     reference = plain.get("$ref")

@@ -104,6 +104,7 @@ class Masking:
         meant = self._meant(schemas)
         if value is not None and any(_is_secret(each) or self._is_unclear(each) for each in meant):
             return MASK
+        # Nothing secret below here: what follows is copied as it is, whatever its shape.
         is_open = not self._may_hide(meant)
         if is_object(value):
             if self._has_secret_keys(meant):
@@ -147,6 +148,8 @@ class Masking:
 
 def _holders(root: Any) -> set[int]:
     """Find the schemas at or below which something is secret, by the identities of their dicts."""
+    # By identity, since two equal schemas at two places are two places. `above` leads from each
+    # schema to those that hold it, so the way up from a secret is walked once.
     above: dict[int, list[int]] = {}
     secret: list[int] = []
     dynamic: list[int] = []

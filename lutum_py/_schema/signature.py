@@ -103,6 +103,8 @@ class Hidden:
         return self.default is REQUIRED
 
 
+# For `async def pay(ctx: ToolContext, cents: int, *, db: Annotated[Bank, Skip()])`: the model fills
+# in `cents`, the program passes `db`, and `ctx` comes from the run.
 @dataclass(frozen=True, slots=True)
 class Signature:
     """Say how a function is called and what the model is told of it.
@@ -275,6 +277,8 @@ def _resolve(
         isinstance(hint, str) or hint.__class__ in _MAY_NEST_STRINGS for hint in raw.values()
     ):
         return raw
+    # `get_type_hints` evaluates all annotations of what it is given. This carries only those that
+    # matter: that of a hidden parameter may name what only checkers import.
     carrier: Any = SimpleNamespace(
         __annotations__=raw, __type_params__=getattr(function, "__type_params__", ())
     )
