@@ -95,7 +95,7 @@ def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
     elif isinstance(given, AssistantTurn):
         turn = given
     else:
-        turn = AssistantTurn(items=tuple(_items_of(call, given)))
+        turn = AssistantTurn(items=tuple(_items_of(call, given, known)))
     ids = [each.id for each in turn.tool_calls]
     if len({*ids}) != len(ids):
         raise DuplicateToolCallIdError(
@@ -133,8 +133,10 @@ def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
     return known | {each.id: each for each in given.answered}
 
 
-def _items_of(call: AnyToolCall, pairs: Iterable[Any]) -> Iterator[ToolCallItem]:
-    """Make the calls of pairs of a tool and its arguments."""
+def _items_of(
+    call: AnyToolCall, pairs: Iterable[Any], known: dict[str, Any]
+) -> Iterator[ToolCallItem]:
+    """Make the calls of pairs of a tool and its arguments, and note which tool a selector is of."""
     for number, pair in enumerate(pairs, 1):
         named = f"Tool `{call.name}` (call {call.id!r})"
         if not is_sequence(pair) or len(pair) != 2:
@@ -155,6 +157,7 @@ def _items_of(call: AnyToolCall, pairs: Iterable[Any]) -> Iterator[ToolCallItem]
             raise InvalidValueError(
                 f"{named} asks for a call of `{name}` with arguments that are no JSON data: {error}"
             ) from None
+        known[str(number)] = getattr(tool, "spec", None)
         yield ToolCallItem(ToolMetadata(id=str(number), name=name, arguments=text))
 
 

@@ -126,14 +126,6 @@ def _check_name(tools: type[Toolset], name: str) -> None:
     )
 
 
-_RAISES: Final[dict[str, Any]] = {
-    "rejected": "PermissionError",
-    "cancelled": "PermissionError",
-    "invalid_arguments": "TypeError",
-}
-"""What a program gets of a call that was not done, by its code or else its status."""
-
-
 def _answer(result: ToolResult) -> Answer:
     """Give a result as a program has it.
 
@@ -148,5 +140,7 @@ def _answer(result: ToolResult) -> Answer:
             "toolset of the plan has no tool of that name. Nest in it the toolset that "
             "`program_tool()` was given, without a prefix: `shop = toolset(Shop, off=True)`."
         )
-    raises = _RAISES.get(result.code or "") or _RAISES.get(result.status, "RuntimeError")
+    raises: Any = "RuntimeError"  # the tool ran: its code is its own, and may be any word
+    if result.status in ("rejected", "cancelled"):
+        raises = "TypeError" if result.code == "invalid_arguments" else "PermissionError"
     return {"exc_type": raises, "message": result.rejection_reason or result.model_text}

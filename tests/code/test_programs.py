@@ -7,7 +7,16 @@ from typing import Any, Literal
 
 import pytest
 
-from lutum_py import Reject, RunNormally, ToolMetadata, Toolset, tool, tool_fn, toolset
+from lutum_py import (
+    Reject,
+    RunNormally,
+    ToolMetadata,
+    ToolResult,
+    Toolset,
+    tool,
+    tool_fn,
+    toolset,
+)
 from lutum_py.code import program_tool
 from lutum_py.errors import InvalidValueError, ToolDefinitionError
 from lutum_py.execution import run_sync
@@ -79,6 +88,29 @@ def test_what_a_call_raises(tools: type[Toolset], call: str, kind: str, said: st
     assert result.code == "program_error"
     assert f"{kind}: " in result.model_text
     assert re.findall(r'File "(.*)", line (\d)', result.model_text) == [("program", "2")]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        ("error", "cancelled", "RuntimeError"),
+        ("error", "invalid_arguments", "RuntimeError"),
+        ("indeterminate", "cancelled", "RuntimeError"),
+        ("cancelled", None, "PermissionError"),
+    ],
+)
+def test_what_may_have_been_done_is_never_taken_for_refused(
+    status: Any, code: str | None, kind: str
+) -> None:
+    """A program goes by how a call ended, whatever code its result has."""
+    plan = run_sync(
+        planned("try: await echo(1)\nexcept Exception as error: x = type(error).__name__\nx")
+    )
+    plan = plan.apply_hooks_sync(STATE.HookSet())
+    (call,) = plan.pending
+    told: dict[str, Any] = {"name": "echo", "arguments": call.metadata.arguments, "result": "1"}
+    plan.record(ToolResult(id=call.id, status=status, code=code, **told))
+    assert result_of(run_sync(plan)).output == {"output": kind}
 
 
 @pytest.mark.parametrize("keep", ["state", "replay"])

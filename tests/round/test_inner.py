@@ -427,8 +427,9 @@ def test_what_cannot_be_asked_for_is_an_error_of_the_tool(asked: Any, says: str)
         each.discard()
 
 
-def test_a_round_of_another_tool_of_the_same_name_is_not_mixed_up() -> None:
-    """What was read with another tool than the plan has under that name is not run."""
+@pytest.mark.parametrize("asked", ["round", "selector"])
+def test_another_tool_of_the_same_name_is_not_mixed_up(asked: str) -> None:
+    """What is asked of another tool than the plan has under that name is not run."""
 
     @tool_fn(name="note")
     def other(text: str) -> str:
@@ -436,14 +437,17 @@ def test_a_round_of_another_tool_of_the_same_name_is_not_mixed_up() -> None:
 
     @tool_fn(idempotent=True)
     def agent(ctx: ToolContext) -> list[str]:
+        elsewhere = Toolset.of("Elsewhere", other)
+        if ctx.inner is None and asked == "selector":
+            ctx.ask([(each["note"], {"text": "x"}) for each in (elsewhere, Desk)])
         if ctx.inner is None:
             turn = ScriptedModel.tool_calls(("m1", "note", {"text": "x"}))
-            ctx.ask(Toolset.of("Elsewhere", other).read_turn(turn).round)  # type: ignore[union-attr]
+            ctx.ask(elsewhere.read_turn(turn).round)  # type: ignore[union-attr]
         return [each.status for each in ctx.inner.results]
 
     plan = run_to_its_end(opened(("agent", {}), toolset=Toolset.of("Both", note, agent)))
-    assert only(plan.finished).output == ["rejected"]
-    plan.discard()
+    told = only(plan.resolve().results).output
+    assert told == (["rejected"] if asked == "round" else ["rejected", "success"])
 
 
 def test_the_answer_beside_calls_of_a_round_has_its_result() -> None:
