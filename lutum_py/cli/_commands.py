@@ -17,16 +17,19 @@ from .. import __version__
 from ..dialects import DIALECTS, Change, Violation
 from ..errors import HistoryError, LutumError, MissingExtraError
 from ._atomic_write import write_file
-from ._conversation_file import conversation_of, read_conversation, reading
-from ._convert import encoded_for, read_transcript
+from ._conversation_file import (
+    conversation_of,
+    encoded_for,
+    read_conversation,
+    read_transcript,
+    reading,
+)
 from ._exact_json import exact_text
-from ._inbox import decide, store_at, waiting_data, waiting_lines
-from ._inbox_wish import wish_of
-from ._inspect_server import inspect_server
+from ._inbox import decide, store_at, waiting_data, waiting_lines, wish_of
 from ._loading import load_named, load_toolset
-from ._lock.command import check_lock, write_lock
-from ._lock.file import DEFAULT_FILE
-from ._provider_view import print_schemas
+from ._lock import check_lock, write_lock
+from ._lock_file import DEFAULT_FILE
+from ._mcp import inspect_server, serve_toolset
 from ._screen import (
     Failure,
     complain,
@@ -40,11 +43,10 @@ from ._screen import (
     write_json,
     write_traceback,
 )
-from ._serve_toolset import serve_toolset
 from ._show import new_page, page_of, screen_of, shown_file, shown_stored
 from ._stored import read_stored
 from ._tool_report import report_on
-from ._tool_view import view_of
+from ._tool_view import print_schemas, view_of
 
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,

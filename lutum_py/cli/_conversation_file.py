@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,14 +17,17 @@ from typing import Any
 
 from .._session.saved_session import FORMAT as SESSION
 from .._session.saved_session import open_session
-from .._text.json import is_array, is_object, shorten
+from .._text.json import is_array, is_object, parse_json, shorten
+from .._transcript.message import Message
+from .._transcript.request import TranscriptItem, TurnRequest
 from .._transcript.saved import Saved
 from .._transcript.seal import seal_in_words
 from .._transcript.transcript import Transcript
 from ..dialects import DIALECTS
 from ..dialects._facts import Facts, facts_of
-from ..dialects._repair.violations import Change, Violation
-from ..errors import DialectError, HistoryError, SavedDataError
+from ..dialects._repair.violations import NOT_SHOWN, Change, Violation
+from ..dialects._wire.losses import EncodedRequest, Loss
+from ..errors import DialectError, HistoryError, InvalidValueError, SavedDataError
 from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure, system_reason
 from ._transcript_rules import check_transcript, is_transcript, repair_transcript
@@ -231,3 +234,45 @@ def _is_marked(value: Any, facts: Facts) -> bool:
     items = value.get(facts.key) if is_object(value) else value
     listed = items if is_array(items) else ()
     return any(is_object(item) and facts.is_own_item(item) for item in listed)
+
+
+def read_transcript(conversation: Conversation) -> tuple[Transcript, list[Loss]]:
+    """Read a saved transcript, or the messages of a request.
+
+    Raises:
+        HistoryError: The provider would refuse the request.
+        Failure: It cannot be read.
+    """
+    with reading(conversation.name):
+        text = exact_text(conversation.value, conversation.style)
+        if conversation.dialect is None or conversation.is_saved:
+            return Transcript.load_json(text), []
+        try:
+            body = parse_json(text)
+        except ValueError as error:  # such as a number that is too long for Python
+            raise Failure(f"{conversation.name} cannot be read: {error}.") from error
+        read: tuple[Transcript, list[Loss]] = dialect_module(conversation.dialect).read_history(
+            body
+        )
+        return read
+
+
+def encoded_for(dialect: str, items: Sequence[TranscriptItem]) -> EncodedRequest:
+    """Make the conversation of a request; where the user has to begin, let the user begin."""
+    encode = dialect_module(dialect).encode_request
+    try:
+        body: EncodedRequest = encode(TurnRequest(items=items))
+    # Tried first without: only the encoder of a dialect knows whether its provider lets the model
+    # begin.
+    except InvalidValueError:
+        told = (at for at, item in enumerate(items) if not _is_instruction(item))
+        first = next(told, len(items))
+        begun = [*items[:first], Message("user", NOT_SHOWN), *items[first:]]
+        body = encode(TurnRequest(items=begun))
+        why = f"{dialect} wants to hear the user first: a message says that the beginning is lost"
+        return EncodedRequest(body, (Loss(f"items[{first}]", why), *body.losses))
+    return body
+
+
+def _is_instruction(item: TranscriptItem) -> bool:
+    return isinstance(item, Message) and item.role != "user"

@@ -35,8 +35,14 @@ from .._transcript.seal import seal_in_words
 from ..dialects._facts import facts_of
 from ..dialects._repair.violations import Violation
 from ..errors import HistoryError, PlanError
-from ._conversation_file import Conversation, conversation_of, read_bytes, reading, session_of
-from ._convert import read_transcript
+from ._conversation_file import (
+    Conversation,
+    conversation_of,
+    read_bytes,
+    read_transcript,
+    reading,
+    session_of,
+)
 from ._exact_json import Style, exact_text
 from ._screen import Failure, counted, text
 from ._stored import StoredText

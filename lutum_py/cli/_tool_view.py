@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
+import typer
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from .._declare.offer import ToolAvailability
 from .._text.json import compact_json, cut
-from ._screen import text
+from .._toolset import Toolset
+from ..dialects._facts import facts_of
+from ..errors import ToolDefinitionError
+from ._conversation_file import dialect_module
+from ._screen import complain, text, write_json
 
 
 def view_of(report: dict[str, Any]) -> RenderableType:
@@ -142,3 +149,41 @@ def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
     marks = [name for name in ("idempotent", "strict") if tool[name]]
     if marks:
         yield "also", ", ".join(marks)
+
+
+def print_schemas(
+    toolset: type[Toolset], dialect: str, strict: bool, everything: bool, as_json: bool
+) -> None:
+    """Print the tools, and what the dialect cannot say of them.
+
+    Raises:
+        Exit: A tool has no form in the dialect.
+    """
+    module = dialect_module(dialect)
+    available = ToolAvailability.all() if everything else None
+    shown = [selector for selector in toolset if everything or not selector.is_off]
+    try:
+        tools = module.tools(toolset, available=available, strict=strict)
+        losses = [
+            {"tool": each.name, "path": loss.path, "text": loss.text}
+            for each in shown
+            for loss in module.compile(each.definition, strict=strict).losses
+        ]
+    except ToolDefinitionError as error:
+        complain(text(f"lutum: {error}"))
+        raise typer.Exit(1) from error
+    if as_json:
+        data = {"dialect": dialect, "strict": strict, "tools": tools, "losses": losses}
+        write_json(sys.stdout, data)
+        return
+    write_json(sys.stdout, tools)
+    hidden = [selector.name for selector in toolset if selector not in shown]
+    if hidden:
+        complain(text(f"Left out, because they are off (--all prints them): {', '.join(hidden)}"))
+    if strict and facts_of(dialect).strictness is None:
+        complain(text(f"{dialect} has no strict mode for a tool: --strict changes nothing."))
+    if losses:
+        complain(text(f"Not enforced by {dialect}; still checked when a call is decoded:"))
+        for loss in losses:
+            place = f"{loss['tool']}.{loss['path']}" if loss["path"] else loss["tool"]
+            complain(text(f"  {place}: {loss['text']}"))

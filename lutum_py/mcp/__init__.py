@@ -25,14 +25,12 @@ from __future__ import annotations
 from ..errors import MissingExtraError
 
 try:
-    from ._changes import Change
-    from ._connection import Connection
-    from ._limits import Limits
+    from ._connection import Change, Connection
     from ._questions import decline_inline
     from ._remote import RefusedTool, RemoteTools, remote_tools
     from ._serve import create_server
     from ._served_call import ContextForRequest, Request, SkippedFor
-    from ._words import wire_name
+    from ._words import Limits, wire_name
 except ImportError as _error:
     if (_error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
         raise

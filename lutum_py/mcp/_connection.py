@@ -1,17 +1,72 @@
-"""The connection that a user opened: what is asked of it, and by whom it may be used."""
+"""The connection that a user opened: by whom it may be used, and what the server lists.
+
+What it lists has digests, by which a change is told from none.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any, Final
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any, Final, Literal, TypeAlias
 
 from mcp import Client, ClientSession
 from mcp.types import PaginatedRequestParams, Tool
 
-from .._text.json import shorten
+from .._schema.definition import without_remarks
+from .._text.json import canonical_json, digest_of, shorten
 from ..errors import MisuseError, ProviderError
 from ._words import one_line
+
+Change: TypeAlias = Literal["added", "removed", "schema", "text"]
+"""What became of a tool: `schema` is anything but words, `text` is words alone."""
+
+
+def shape_of(tool: Tool) -> str:
+    """Give a digest of all that decides what a call means: not of words for models and people.
+
+    Raises:
+        ValueError: A schema is no JSON data.
+    """
+    data = _data_of(tool)
+    for key in ("inputSchema", "outputSchema"):
+        if key in data:
+            data[key] = without_remarks(data[key])
+    # Titles stand at two places: of the tool, and among its hints.
+    hints = data.pop("annotations", {})
+    for key in ("title", "description", "icons"):
+        data.pop(key, None)
+        hints.pop(key, None)
+    return digest_of([data, hints])
+
+
+def _data_of(tool: Tool) -> dict[str, Any]:
+    # What a server puts into `_meta` is for programs that know it, and may differ at each listing.
+    return tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
+
+
+def digest_of_all(tools: Iterable[Tool]) -> str:
+    """Give one digest of tools, words included, whatever their order.
+
+    Raises:
+        ValueError: A schema is no JSON data.
+    """
+    return digest_of(sorted(canonical_json(_data_of(tool)) for tool in tools))
+
+
+def changes(before: Mapping[str, Tool], now: Mapping[str, Tool]) -> dict[str, Change]:
+    """Say what became of each tool that is not what it was."""
+    found: dict[str, Change] = {}
+    for name in sorted({*before, *now}):
+        if name not in before:
+            found[name] = "added"
+        elif name not in now:
+            found[name] = "removed"
+        elif shape_of(before[name]) != shape_of(now[name]):
+            found[name] = "schema"
+        elif _data_of(before[name]) != _data_of(now[name]):
+            found[name] = "text"
+    return found
+
 
 _MOST_PAGES: Final = 1000
 """A listing of more pages is taken for one without an end."""

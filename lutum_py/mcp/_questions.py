@@ -32,8 +32,7 @@ from .._context.suspension import ResumeMode, SuspendTicket
 from .._schema.schema_check import schema_checker
 from .._text.json import compact_json
 from ..errors import ToolDefinitionError
-from ._limits import Limits
-from ._words import legible, legible_schema, one_line
+from ._words import Limits, legible, legible_schema, one_line
 
 _ACTION: Final = "mcp_input"
 """What a ticket of a server's question asks for."""

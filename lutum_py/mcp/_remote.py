@@ -23,12 +23,10 @@ from .._text.json import compact_json, cut, shorten
 from .._text.suggestion import meant_by
 from .._toolset import Toolset
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
-from ._changes import Change, changes, digest_of_all, shape_of
-from ._connection import Connection
-from ._limits import Limits
+from ._connection import Change, Connection, changes, digest_of_all, shape_of
 from ._remote_tool import RemoteTool
 from ._risk import capabilities_of, is_idempotent
-from ._words import NAME, hides, legible, legible_schema, one_line, wire_name, without_words
+from ._words import NAME, Limits, hides, legible, legible_schema, one_line, wire_name, without_words
 
 _LONGEST_NAME: Final = 200
 

@@ -31,12 +31,10 @@ from .._call.reply import Reply
 from .._context.context import ToolContext
 from .._schema.schema_check import SchemaChecker
 from ..errors import ProviderError
-from ._changes import shape_of
-from ._connection import Connection
-from ._limits import Limits
+from ._connection import Connection, shape_of
 from ._questions import UnfitAnswer, UnfitQuestion, answers_in, ticket_for
 from ._results import failed, reply_of
-from ._words import legible, one_line
+from ._words import Limits, legible, one_line
 
 _ANSWERED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(
     CallToolResult | InputRequiredResult

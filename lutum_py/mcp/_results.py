@@ -26,8 +26,7 @@ from .._text.unicode import sendable
 from .._transcript.attachment import Attachment, MediaType, data_url, media_type_of
 from .._transcript.labels import Labels
 from ..errors import ToolOutputError
-from ._limits import Limits
-from ._words import one_line
+from ._words import Limits, one_line
 
 _MIME: Final = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
 _ANY_FILE: Final = "application/octet-stream"

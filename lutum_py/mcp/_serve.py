@@ -24,7 +24,7 @@ from .._text.suggestion import names_for_message
 from .._toolset import Toolset
 from ..errors import InvalidValueError, MisuseError
 from ..execution._settings import Settings
-from ._offered import is_modern, offered_tools
+from ._for_client import is_modern, offered_tools
 from ._served_call import ContextForRequest, Request, Serving, SkippedFor
 
 

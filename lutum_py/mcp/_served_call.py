@@ -52,9 +52,15 @@ from ..errors import PlanError, ResumeError, ToolError
 from ..execution._outcome import Outcome, sole
 from ..execution._run import Run, leave_behind
 from ..execution._settings import Settings
-from ._forms import can_be_asked, decision_of, form_for, question_of
-from ._offered import is_modern, structure_of
-from ._progress_out import ProgressOut
+from ._for_client import (
+    ProgressOut,
+    can_be_asked,
+    decision_of,
+    form_for,
+    is_modern,
+    question_of,
+    structure_of,
+)
 
 Request: TypeAlias = ServerRequestContext[Any, Any]
 """The SDK's context of a request."""

@@ -1,4 +1,4 @@
-"""Names and words of a server: what its tools are called here, and what is left of its texts.
+"""What is taken of a server: how much, what its tools are called here, what is left of its texts.
 
 A server writes text that the model reads. What nobody sees on a screen (controls, marks of
 direction, tag characters) can carry words that a reviewer never read, so it is taken out.
@@ -8,13 +8,51 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import Any, Final
 
 from .._schema.schema_reader import JsonSchema, with_subschemas
 from .._text.escaping import LINES, is_unseen, visible
-from .._text.json import cut, is_array, is_object
+from .._text.json import cut, is_array, is_object, shorten
 from .._text.unicode import sendable
+from ..errors import InvalidValueError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bound what is taken of a server that may send anything.
+
+    They hold for what the SDK has read already; what it reads is bounded by the SDK, or not at all.
+
+    Attributes:
+        tools: Tools, after `only=`; more are a `ProviderError`.
+        description: Characters of a description, a title, or a question; the rest is cut off.
+        schema: Characters of the schemas of one tool, or of a question; a tool with more is
+            refused.
+        result: Characters of one result; the model gets an error in the place of a longer one.
+
+    Raises:
+        InvalidValueError: A limit is no positive number.
+
+    Example:
+        >>> Limits(tools=20).description
+        8192
+    """
+
+    tools: int = 1000
+    description: int = 8192
+    schema: int = 100_000
+    result: int = 10_000_000
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InvalidValueError(
+                    f"Limits({field.name}={shorten(value)}): give a whole number above 0."
+                )
+
 
 NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 """What the protocol lets tools be called."""

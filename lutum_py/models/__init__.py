@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ._anthropic import Anthropic, MessagesClient
     from ._bedrock import Bedrock, ConverseClient
     from ._gemini import Gemini, GenerateClient
-    from ._loss_report import LossWarning
     from ._openai import ChatClient, OpenAIChat, OpenAIResponses, ResponsesClient
+    from ._prepared import LossWarning
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
@@ -38,7 +38,7 @@ else:
             "models._anthropic": ("Anthropic", "MessagesClient"),
             "models._bedrock": ("Bedrock", "ConverseClient"),
             "models._gemini": ("Gemini", "GenerateClient"),
-            "models._loss_report": ("LossWarning",),
+            "models._prepared": ("LossWarning",),
             "models._openai": ("ChatClient", "OpenAIChat", "OpenAIResponses", "ResponsesClient"),
         },
     )

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from .._transcript.request import TurnRequest
 from ..dialects import anthropic_messages
-from ._create_model import CreateModel
 from ._prepared import PreparedBody
+from ._sdk_model import CreateModel
 
 
 class MessagesClient(Protocol):

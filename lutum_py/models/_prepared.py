@@ -8,11 +8,15 @@ payload of the turn, from which it is replayed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from .._schema.stand_in import stand_in
+from .._text.escaping import visible
 from .._transcript.assistant import AssistantTurn, with_calls
 from .._transcript.metadata import ToolMetadata
 from .._transcript.request import TurnRequest
@@ -20,6 +24,44 @@ from .._transcript.stream_events import CallCompleted, StreamEvent
 from ..dialects._dialect import Dialect
 from ..dialects._wire.losses import Loss
 from ..dialects._wire.other_model import ModelNames
+
+_LOG: Final = logging.getLogger("lutum.models")
+_OF_SCHEMAS: Final = "tools."
+_PACKAGE: Final = __name__.partition(".")[0]
+
+
+class LossWarning(UserWarning):
+    """The model does not see, or is not asked for, a part of what the request says."""
+
+
+def report(losses: Iterable[Loss], known: dict[Loss, None]) -> None:
+    """Report each loss that is not known yet, and make it known.
+
+    Example:
+        >>> known = {}
+        >>> report([Loss("tools.add.properties.a", "maximum is not enforced")], known)
+        >>> [str(loss) for loss in known]
+        ['tools.add.properties.a: maximum is not enforced']
+    """
+    for loss in losses:
+        if loss in known:
+            continue
+        known[loss] = None
+        if loss.where.startswith(_OF_SCHEMAS):
+            _LOG.info("%s", visible(str(loss)))
+        else:
+            warnings.warn(visible(str(loss)), LossWarning, stacklevel=_level_of_the_user())
+
+
+def _level_of_the_user() -> int:
+    """Count the frames from whoever asks to the line outside of this package that led here."""
+    # A fixed `stacklevel` would name a line in here: how many frames lie between depends on whether
+    # the turn was collected, streamed, or run by a session.
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{_PACKAGE}."):
+        frame, level = frame.f_back, level + 1
+    return level
+
 
 Decoder = Callable[[Any], Any]
 

@@ -44,7 +44,6 @@ from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import Cancelled, InvalidValueError, MisuseError, OutcomeUnknown, ToolError
 from ..execution import outcomes_of
-from ._ancestry import place_of, trace_of
 from ._attributes import (
     NAME_LIMIT,
     Decided,
@@ -53,6 +52,8 @@ from ._attributes import (
     call_attributes,
     class_name,
     decision_attributes,
+    place_of,
+    trace_of,
 )
 
 if TYPE_CHECKING:

@@ -1,15 +1,21 @@
-"""The attributes of spans and events: what is told of a call, each text bounded and encodable."""
+"""What spans and events say of a call, each text bounded and encodable, and where a span stands."""
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord
-from .._call.outcomes import RecoverableToolCallIssue
+from .._call.outcomes import AskingCall, RecoverableToolCallIssue
 from .._context.suspension import Decision
 from .._round.events import CallEvent
 from .._text.json import cut
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Link, Span
+
 
 Decided: TypeAlias = DecisionRecord | RecoverableToolCallIssue | Decision | CallEvent
 """What is told of a call that is not run, or not yet: see `ToolTracer.record_decisions`."""
@@ -77,3 +83,45 @@ def class_name(kind: type[Any]) -> str:
 def bounded(text: str, limit: int) -> str:
     """Cut a text, and make it one that exporters can encode."""
     return cut(text, limit).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+_FIELD: Final = "traceparent"
+
+
+def place_of(
+    call: AnyToolCall, context: Context | None, links: Sequence[Link] | None
+) -> tuple[Context | None, Sequence[Link] | None]:
+    """Give the context that the span of a call is opened in, and what it is linked to.
+
+    Args:
+        call: The call.
+        context: The context that the program named, which counts before all others.
+        links: The links that it named. Where the span gets another parent than the current span,
+            and stands in another trace, a link to that is added.
+    """
+    traces = call._kept.traces
+    if context is not None or not traces:
+        return context, links
+    trace = traces.get(call.id) or traces.get(call._line[0].by or "")
+    if trace is None:
+        return context, links
+    from opentelemetry.context import get_current
+    from opentelemetry.trace import Link, get_current_span
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    context = TraceContextTextMapPropagator().extract({_FIELD: trace}, get_current())
+    parent, current = (get_current_span(each).get_span_context() for each in (context, None))
+    if current.is_valid and current.trace_id != parent.trace_id:
+        links = (*(links or ()), Link(current))
+    return context, links
+
+
+def trace_of(span: Span, asking: AskingCall) -> None:
+    """Let a plan keep under which span stands what a call asks for."""
+    from opentelemetry.trace import set_span_in_context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    carrier: dict[str, str] = {}
+    TraceContextTextMapPropagator().inject(carrier, set_span_in_context(span))
+    if _FIELD in carrier:  # else no SDK is configured
+        asking._traced(carrier[_FIELD])

@@ -17,7 +17,7 @@ from .._text.on_demand import on_demand
 if TYPE_CHECKING:
     from . import strategies
     from ._loop.check import Loop, check_loop
-    from ._loop.fault import FaultKind, LoopFailure, LoopFault
+    from ._loop.report import FaultKind, LoopFailure, LoopFault
     from ._script import ScriptExhausted
     from ._scripted_client import ScriptedAnswer, ScriptedClient, ScriptedResponse, ScriptedStream
     from ._scripted_model import ScriptedModel, TurnScript
@@ -29,7 +29,7 @@ else:
         globals(),
         {
             "testing._loop.check": ("Loop", "check_loop"),
-            "testing._loop.fault": ("FaultKind", "LoopFailure", "LoopFault"),
+            "testing._loop.report": ("FaultKind", "LoopFailure", "LoopFault"),
             "testing._script": ("ScriptExhausted",),
             "testing._scripted_client": (
                 *("ScriptedAnswer", "ScriptedClient"),

@@ -43,6 +43,7 @@ from .._declare.offer import Available
 from .._transcript.assistant import AssistantTurn
 from .._transcript.metadata import ToolMetadata
 from ..errors import InvalidValueError
+from ._strategies import st
 from ._strategies.calls import (
     AnyToolset,
     ArgumentStrategies,
@@ -50,7 +51,6 @@ from ._strategies.calls import (
     Spoken,
     require_toolset,
 )
-from ._strategies.hypothesis import st
 from ._strategies.turns import FINAL, script_strategy, turn_strategy
 
 __all__ = ["CallKind", "calls", "scripts", "turns", "valid_arguments"]

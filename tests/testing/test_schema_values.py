@@ -13,8 +13,7 @@ from hypothesis.errors import NoSuchExample
 from jsonschema import Draft202012Validator
 
 from lutum_py.testing._strategies.calls import CallStrategies, fits
-from lutum_py.testing._strategies.schema import SchemaValues
-from lutum_py.testing._strategies.schema_branches import branches_of, kinds_accepted, opened
+from lutum_py.testing._strategies.schema import SchemaValues, branches_of, kinds_accepted, opened
 from tests.profiles import scaled
 
 from .samples import Every

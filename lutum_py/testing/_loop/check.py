@@ -33,24 +33,25 @@ import gc
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ..._declare.offer import Available
+from ..._declare.toolset_meta import ToolsetMeta
+from ..._schema.signature import signature_of
 from ..._session.session import Session
+from ..._text.json import shorten
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Message
 from ...dialects._wire_form import Said, wire_form_of
-from ...errors import DuplicateToolCallIdError
+from ...errors import DuplicateToolCallIdError, MisuseError
+from .._strategies import Flaky, NoSuchExample, Phase, Settings, find, st
 from .._strategies.calls import AnyToolset, ArgumentStrategies, check_arguments
-from .._strategies.hypothesis import Flaky, NoSuchExample, Phase, Settings, find, st
-from .._strategies.turns import FINAL
+from .._strategies.turns import FINAL, require_count
 from .._transcript_valid import Dialect, dialect_of, transcript_problems
 from ..strategies import CallKind, scripts
-from .fault import LoopFailure, LoopFault
 from .judgement import judge, said_in_items, said_in_turn
-from .options import require_usable
 from .referee import JudgedClient, JudgedModel, Referee, fault_of
-from .report import report
+from .report import LoopFailure, LoopFault, report
 
 Loop: TypeAlias = Callable[[Any, Any], object]
 """A loop of yours, as `check_loop` drives it."""
@@ -295,3 +296,77 @@ def _judged(
     gave_up = referee.let_out is not None or any(fault.kind == "raised" for fault in faults)
     faults += judge(given, kept, gave_up=gave_up, was_stopped=referee.is_stopped)
     return _Verdict(faults, left)
+
+
+def require_usable(
+    loop: object,
+    toolset: object,
+    *,
+    plain: bool,
+    start: object,
+    may_raise: object,
+    settings: object,
+    **counts: object,
+) -> None:
+    """Make sure that a loop can be driven as it was asked.
+
+    Args:
+        loop: The loop.
+        toolset: Its tools.
+        plain: Whether it is one over a provider's own messages.
+        start: What makes the beginning of a run, or None.
+        may_raise: What the loop may let out.
+        settings: Settings of Hypothesis, or None.
+        counts: Whole numbers from 1 on, by the name of the parameter.
+
+    Raises:
+        MisuseError: Something is of the wrong type, or the loop does not take two arguments.
+        InvalidValueError: A number is below 1.
+    """
+    if not isinstance(toolset, ToolsetMeta):
+        raise MisuseError(
+            f"check_loop takes the loop and then a Toolset, not {shorten(toolset)}. Call it as in "
+            "`check_loop(answer, AppTools)`."
+        )
+    _require_two_parameters(loop, "(messages, client)" if plain else "(session, model)")
+    if start is not None and not callable(start):
+        raise MisuseError(
+            f"`start` takes a function that makes the beginning of each run, not {shorten(start)}. "
+            "Every run needs its own: write it as in `lambda: Session()`."
+        )
+    if not _are_exceptions(may_raise):
+        raise MisuseError(
+            "`may_raise` takes a tuple of exception classes, as in `(TimeoutError,)`, not "
+            f"{shorten(may_raise)}."
+        )
+    if settings is not None and not isinstance(settings, Settings):
+        raise MisuseError(
+            f"`settings` takes settings of Hypothesis, not {shorten(settings)}. Make them as in "
+            "`hypothesis.settings(max_examples=500)`."
+        )
+    for name, given in counts.items():
+        require_count(name, given)
+
+
+def _require_two_parameters(loop: object, given: str) -> None:
+    called = f"The loop is called with {given}"
+    if not callable(loop):
+        raise MisuseError(f"{called}; {shorten(loop)} cannot be called. Pass the function.")
+    try:
+        signature = signature_of(loop)
+    except ValueError:
+        return  # some builtins do not tell
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        name = getattr(loop, "__qualname__", shorten(loop))
+        raise MisuseError(
+            f"{called}, and `{name}{signature}` does not take that: {error}. Wrap it, as in "
+            f"`lambda {given[1:-1]}: answer({given[1:-1]}, limit=5)`."
+        ) from None
+
+
+def _are_exceptions(given: object) -> bool:
+    return isinstance(given, tuple | list) and all(
+        isinstance(each, type) and issubclass(each, Exception) for each in cast("list[Any]", given)
+    )

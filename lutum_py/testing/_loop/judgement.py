@@ -9,7 +9,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem
 from ...dialects._wire_form import Said
 from .._strategies.calls import PLAIN_NAME
-from .fault import LoopFault
+from .report import LoopFault
 
 
 def said_in_turn(turn: AssistantTurn) -> Iterator[Said]:

@@ -17,7 +17,7 @@ from ...errors import DialectError, MisuseError
 from .._scripted_client import ScriptedClient, ScriptedResponse
 from .._scripted_model import ScriptedModel
 from .._transcript_valid import Dialect
-from .fault import FaultKind, LoopFault
+from .report import FaultKind, LoopFault
 
 _PATIENCE: Final = 10
 """So many times more is a loop given the final answer before it counts as endless."""

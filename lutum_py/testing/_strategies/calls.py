@@ -19,7 +19,7 @@ from ..._text.json import compact_json, is_object, shorten
 from ..._toolset import Toolset
 from ..._transcript.metadata import ToolMetadata
 from ...errors import InvalidArgumentsError, InvalidValueError, MisuseError
-from .hypothesis import NoSuchExample, Phase, Settings, Unsatisfiable, event, find, reject, st
+from . import NoSuchExample, Phase, Settings, Unsatisfiable, event, find, reject, st
 from .near_miss import Spoiling, spoilings
 from .schema import ANY_TEXT, SchemaValues
 

@@ -13,8 +13,7 @@ from typing import Any
 from ..._schema.mended_arguments import path_of
 from ..._schema.schema_reader import JsonSchema
 from ..._text.json import compact_json, copy_json, is_array, is_object
-from .schema_branches import branches_of, kind_of, kinds_accepted
-from .schema_formats import MALFORMED
+from .schema import MALFORMED, branches_of, kind_of, kinds_accepted
 
 _GONE: Any = object()
 _EXACT = 2**40

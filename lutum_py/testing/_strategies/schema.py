@@ -11,16 +11,129 @@ to the caller, who decodes each value and drops what does not fit.
 
 from __future__ import annotations
 
+import base64
 import math
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, timedelta
+from typing import Any, Final
 
-from ..._schema.schema_reader import JsonSchema
+from ..._schema.schema_reader import UNIONS, JsonSchema, parts_of, type_of
 from ..._text.json import canonical_json, is_array, is_object
-from .hypothesis import st
-from .schema_branches import branches_of, kind_of
-from .schema_formats import FORMATS
+from ...dialects._schema.conjunction import conjoined
+from . import st
+
+_WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)
+_BYTES = st.binary(max_size=12)
+
+
+def _uuids(version: int | None = None) -> st.SearchStrategy[str]:
+    # The strategy knows the versions up to 5; a later one only differs in one digit.
+    if version is None or version <= 5:
+        return st.uuids(version=version).map(str)  # type: ignore[arg-type]
+    return st.uuids(version=4).map(lambda made: f"{str(made)[:14]}{version}{str(made)[15:]}")
+
+
+def _duration(delta: timedelta) -> str:
+    return f"P{delta.days}DT{delta.seconds}S"
+
+
+def _networks(version: int, length: int) -> st.SearchStrategy[str]:
+    return st.ip_addresses(v=version).map(lambda address: f"{address}/{length}")  # type: ignore[arg-type]
+
+
+FORMATS: Final[Mapping[str, st.SearchStrategy[str]]] = {
+    "date-time": st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.isoformat()),
+    "date": st.dates().map(lambda day: day.isoformat()),
+    "time": st.times().map(lambda time: time.isoformat()),
+    "duration": st.timedeltas(timedelta(0), timedelta(days=9999)).map(_duration),
+    "uuid": _uuids(),
+    **{f"uuid{version}": _uuids(version) for version in (1, 3, 4, 5, 6, 7, 8)},
+    "email": st.builds("{}@{}.com".format, _WORD, _WORD),
+    "uri": st.builds("https://{}.com/{}".format, _WORD, _WORD),
+    "hostname": st.builds("{}.{}.com".format, _WORD, _WORD),
+    "ipv4": st.ip_addresses(v=4).map(str),
+    "ipv6": st.ip_addresses(v=6).map(str),
+    "ipv4network": _networks(4, 32),
+    "ipv6network": _networks(6, 128),
+    "ipv4interface": _networks(4, 24),
+    "ipv6interface": _networks(6, 64),
+    "ipvanyaddress": st.ip_addresses().map(str),
+    "ipvanynetwork": _networks(4, 32),
+    "ipvanyinterface": _networks(4, 24),
+    "base64": _BYTES.map(lambda data: base64.b64encode(data).decode("ascii")),
+    "base64url": _BYTES.map(lambda data: base64.urlsafe_b64encode(data).decode("ascii")),
+    "json-string": st.sampled_from(["{}", "[1,2]", '"text"', "3"]),
+    "regex": st.sampled_from(["a+", "[a-z]*", "^x$"]),
+}
+"""Texts by format; a format that is not here says nothing about a text."""
+
+MALFORMED: Final = frozenset(FORMATS) - {"base64", "base64url", "hostname"}
+"""The formats that a lone "(" is none of, whoever reads it."""
+
+
+_INFERRED = {
+    **dict.fromkeys(["properties", "required", "additionalProperties"], "object"),
+    **dict.fromkeys(["items", "prefixItems", "minItems", "maxItems"], "array"),
+    **dict.fromkeys(["pattern", "format", "minLength", "maxLength"], "string"),
+    **dict.fromkeys(["minimum", "exclusiveMinimum", "multipleOf"], "number"),
+    **dict.fromkeys(["maximum", "exclusiveMaximum"], "number"),
+}
+_ALL_KINDS = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
+
+
+def opened(root: JsonSchema, schema: Any) -> JsonSchema:
+    """Follow references and join `allOf`, so that the keywords stand in one object."""
+    return _joined(*(parts_of(schema, root) or [{}]))
+
+
+def _joined(first: JsonSchema, *others: JsonSchema) -> JsonSchema:
+    # What no single object can say, such as two patterns, is left to whoever decodes the value.
+    return conjoined(first, others, lambda _: None)
+
+
+def branches_of(root: JsonSchema, schema: Any) -> Iterator[JsonSchema]:
+    """List what a schema may stand for: each branch of its unions, with what stands beside it."""
+    node = opened(root, schema)
+    for key in UNIONS:
+        if is_array(node.get(key)):
+            beside = {name: part for name, part in node.items() if name not in (key, "default")}
+            tag = beside.pop("discriminator", None)
+            if is_object(tag) and isinstance(tag.get("propertyName"), str):
+                # Without it nobody could tell the branches apart, whatever each of them says.
+                beside["required"] = [*beside.get("required", ()), tag["propertyName"]]
+            for branch in node[key]:
+                yield from branches_of(root, _joined(beside, opened(root, branch)))
+            return
+    if is_array(node.get("type")):
+        for kind in node["type"]:
+            yield {**node, "type": kind}
+        return
+    yield node
+
+
+def kind_of(node: JsonSchema) -> str | None:
+    """Tell the JSON type of a branch; None where it says nothing about it."""
+    kind = node.get("type")
+    if isinstance(kind, str):
+        return kind
+    return next((kind for key, kind in _INFERRED.items() if key in node), None)
+
+
+def kinds_accepted(root: JsonSchema, schema: Any) -> frozenset[str]:
+    """List the JSON types that a schema takes."""
+    kinds: set[str] = set()
+    for node in branches_of(root, schema):
+        values = node["enum"] if "enum" in node else [node["const"]] if "const" in node else None
+        if values is not None:
+            kinds.update(map(type_of, values))
+        else:
+            kind = kind_of(node)
+            kinds.update(_ALL_KINDS if kind is None else (kind,))
+    if "number" in kinds:
+        kinds.add("integer")
+    return frozenset(kinds)
+
 
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 """Any text that JSON in UTF-8 can carry."""

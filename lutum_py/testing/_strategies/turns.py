@@ -10,8 +10,8 @@ from ..._text.json import shorten
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.metadata import ToolMetadata
 from ...errors import InvalidValueError, MisuseError
+from . import event, st
 from .calls import Spoken
-from .hypothesis import event, st
 from .schema import ANY_TEXT
 
 FINAL = AssistantTurn(text="Done.", finish_reason="stop")

@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..._call.selector import AnySelector
-from ..._schema.definition import ToolDef
-from ..._text.json import canonical_json, is_array, is_object
-from ..._toolset import Toolset
-from ..._transcript.saved import Saved
-from ...errors import SavedDataError
-from .._exact_json import read_exact
-from .._screen import Failure, json_text, system_reason
+from .._call.selector import AnySelector
+from .._schema.definition import ToolDef
+from .._text.json import canonical_json, is_array, is_object
+from .._toolset import Toolset
+from .._transcript.saved import Saved
+from ..errors import SavedDataError
+from ._exact_json import read_exact
+from ._screen import Failure, json_text, system_reason
 
 DEFAULT_FILE: Final = Path("lutum.lock")
 _FORMAT: Final = "lutum_py.lock"

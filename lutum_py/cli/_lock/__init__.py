@@ -1,1 +1,0 @@
-"""The lock file: the tool schemas that a project has agreed on."""
