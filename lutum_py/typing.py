@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from ._view.ledger import Count as Count
     from ._view.view import Target as Target
     from .dialects._schema.nodes import SchemaLoss as SchemaLoss
-    from .dialects._wire.other_model import ModelNames as ModelNames
+    from .dialects._wire.replay import ModelNames as ModelNames
     from .execution._settings import Skipped as Skipped
 else:
     __getattr__, __dir__ = on_demand(
@@ -119,7 +119,7 @@ else:
             "_view.ledger": ("Count",),
             "_view.view": ("Target",),
             "dialects._schema.nodes": ("SchemaLoss",),
-            "dialects._wire.other_model": ("ModelNames",),
+            "dialects._wire.replay": ("ModelNames",),
             "execution._settings": ("Skipped",),
         },
     )

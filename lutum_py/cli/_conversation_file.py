@@ -25,8 +25,7 @@ from .._transcript.seal import seal_in_words
 from .._transcript.transcript import Transcript
 from ..dialects import DIALECTS
 from ..dialects._facts import Facts, facts_of
-from ..dialects._repair.violations import NOT_SHOWN, Change, Violation
-from ..dialects._wire.losses import EncodedRequest, Loss
+from ..dialects._findings import NOT_SHOWN, Change, EncodedRequest, Loss, Violation
 from ..errors import DialectError, HistoryError, InvalidValueError, SavedDataError
 from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure, system_reason

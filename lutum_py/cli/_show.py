@@ -33,7 +33,7 @@ from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
 from .._transcript.seal import seal_in_words
 from ..dialects._facts import facts_of
-from ..dialects._repair.violations import Violation
+from ..dialects._findings import Violation
 from ..errors import HistoryError, PlanError
 from ._conversation_file import (
     Conversation,

@@ -14,7 +14,7 @@ from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved
 from .._transcript.transcript_json import FORMAT, VERSION, load_item
-from ..dialects._repair.violations import Change, Violation
+from ..dialects._findings import Change, Violation
 from ..errors import TranscriptError
 
 _UNKNOWN: Final = '"The transcript holds no result for this call; whether it ran is not known."'

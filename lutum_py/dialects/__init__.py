@@ -33,7 +33,8 @@ to be kept), `_wire_form` (for the testing kit). They share:
 - `_schema/`: the compiler of schemas.
 - `_stream/`: the decoder of streams, from which each `StreamDecoder` inherits.
 - `_blocks/`: rules, rendering, history and stream of wires whose messages hold blocks, over a
-  record that says how one of them writes these (`_form`).
+  record that says how one of them writes these (`BLOCKS`, beside its facts).
+- `_openai`: what the two formats of OpenAI have in common.
 - `_repair/`: finding a conversation and mending it; which result answers which call.
 """
 
@@ -42,9 +43,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .._text.on_demand import on_demand
-from ._repair.violations import Change, Violation
+from ._findings import Change, EncodedRequest, Loss, Violation
 from ._schema.compiler import CompiledSchema
-from ._wire.losses import EncodedRequest, Loss
 
 __all__ = ["DIALECTS", "Change", "CompiledSchema", "EncodedRequest", "Loss", "Violation"]
 

@@ -11,7 +11,7 @@ writes down nothing but what is new about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Generic, TypeVar
@@ -19,18 +19,17 @@ from typing import Any, Generic, TypeVar
 from .._declare.offer import Descriptions
 from .._schema.definition import ToolDef
 from .._schema.schema_reader import JsonSchema
-from .._text.json import copy_json
+from .._text.json import copy_json, is_mapping, is_sequence
 from .._transcript.assistant import AssistantTurn
 from .._transcript.request import ToolChoice, TranscriptItem, TurnRequest
 from .._transcript.transcript import Transcript
 from ..errors import HistoryError
 from . import DIALECTS
 from ._facts import Facts
+from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
 from ._repair.conversation import Form
-from ._repair.violations import Change, Violation
 from ._schema.compiler import CompiledSchema
 from ._wire.history import NOTHING_SAID, History
-from ._wire.losses import EncodedRequest, Loss, cache_losses
 from ._wire.offered import (
     answer_schema,
     as_sent,
@@ -39,9 +38,9 @@ from ._wire.offered import (
     offered,
     schema_losses,
 )
-from ._wire.other_model import ModelNames
 from ._wire.reading import Place, response_place
 from ._wire.rendering import Rendering
+from ._wire.replay import ModelNames
 
 C = TypeVar("C")
 """What a wire writes for a choice of tools."""
@@ -62,10 +61,12 @@ class Dialect(Generic[C]):
         tidy: Copies a response as it is kept: without null fields, and in the form of the wire.
         turn: Reads a tidy response.
         rendering: What was said, on its way to the wire.
-        body: Makes the body of a request.
+        body: Makes the body of a request, without its extras.
         form: How a request holds its conversation, and what the provider refuses of one.
         history: Reads a conversation that the provider would take.
         offer: Puts the tools together for the request field; a list of them, as a rule.
+        joined: The fields of a body that hold several things, of which the request may have said
+            one: what the user says as an extra is added to that.
     """
 
     facts: Facts
@@ -75,10 +76,11 @@ class Dialect(Generic[C]):
     tidy: Callable[[Any], Any]
     turn: Callable[[Place], AssistantTurn]
     rendering: type[Rendering]
-    body: Callable[[Draft[C]], Mapping[str, Any]]
+    body: Callable[[Draft[C]], dict[str, Any]]
     form: Form
     history: Callable[[History], None]
     offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
+    joined: Collection[str] = ()
 
     def __reduce__(self) -> tuple[Callable[[str], Dialect[Any]], tuple[str]]:
         return dialect_of, (self.facts.name,)
@@ -330,6 +332,13 @@ class Dialect(Generic[C]):
         """
         draft = Draft(self, request, strict, model, native_search)
         body = self.body(draft)
+        for key, value in request.extra.items():
+            if key == "tools" and is_sequence(value):
+                body[key] = [*body.get(key, ()), *value]
+            elif key in self.joined and is_mapping(value):
+                body[key] = {**body.get(key, {}), **value}
+            else:
+                body[key] = value
         return EncodedRequest(body, draft.losses)
 
     def check(self, request: Any) -> list[Violation]:

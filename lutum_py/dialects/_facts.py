@@ -10,17 +10,20 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from .._schema.definition import ToolDef
 from .._schema.options import Caller
 from .._schema.schema_reader import JsonSchema
 from .._schema.stand_in import stand_in
-from .._text.json import is_whole_json, shorten
+from .._text.json import digest_of, is_whole_json, shorten
 from .._transcript.assistant import AssistantItem, CutOff, ToolCallItem
 from . import DIALECTS
 from ._schema.nodes import SchemaLoss
 from ._schema.strict import Strictness
+
+_DIGITS: Final = 24
+"""Digits of a made id."""
 
 
 # Compared by identity, so that what is kept for a dialect is found without hashing its facts.
@@ -87,6 +90,19 @@ class Facts:
         if self.takes_name(name):
             return str(name)
         return stand_in(name if isinstance(name, str) else shorten(name))
+
+    def takes_id(self, given: Any) -> bool:
+        """Tell whether the provider takes the id of a call from another."""
+        return self.call_ids.fullmatch(str(given)) is not None
+
+    def made_id(self, given: str, number: int = 0) -> str:
+        """Make an id that the provider takes, of one that it refuses, or that others have."""
+        digest = digest_of([given, number] if number else given).removeprefix("sha256:")
+        return f"{self.made_ids}{digest[:_DIGITS]}"
+
+    def fitting_id(self, given: str) -> str:
+        """Give an id as it is, or one that is made of it where the provider refuses it."""
+        return given if self.takes_id(given) else self.made_id(given)
 
     def send_names(self, calls: Iterable[dict[str, Any]]) -> None:
         """Let the calls of a turn go out under names that the provider takes.

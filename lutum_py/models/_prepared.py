@@ -22,8 +22,8 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import CallCompleted, StreamEvent
 from ..dialects._dialect import Dialect
-from ..dialects._wire.losses import Loss
-from ..dialects._wire.other_model import ModelNames
+from ..dialects._findings import Loss
+from ..dialects._wire.replay import ModelNames
 
 _LOG: Final = logging.getLogger("lutum.models")
 _OF_SCHEMAS: Final = "tools."

@@ -27,8 +27,8 @@ from .._transcript.assistant import AssistantTurn
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import StreamEvent, TurnFinished
 from ..dialects._dialect import Dialect
+from ..dialects._findings import Loss
 from ..dialects._stream.streaming import StreamReader
-from ..dialects._wire.losses import Loss
 from ..errors import DialectError, MisuseError
 from ._prepared import PreparedBody, report
 

@@ -13,12 +13,11 @@ from functools import partial
 from typing import Any
 
 from ..._text.json import copy_json, shorten
+from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
 from .._repair.conversation import Form
 from .._repair.mending import Mending
 from .._repair.pairing import Standing, distinct_ids, pair
 from .._repair.pieces import Spoken, note_places
-from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN
-from .._wire.call_ids import fitting_id
 from .form import BlockForm
 from .spoken import Block, read_messages
 
@@ -143,7 +142,7 @@ def _distinct_ids(answered: list[tuple[Block, Block]], form: BlockForm, mending:
         block.position if given is None and form.needs_ids else given
         for given, (block, _) in zip(known, answered, strict=True)
     ]
-    for number, made, is_odd in distinct_ids(ids, known, partial(fitting_id, form.facts)):
+    for number, made, is_odd in distinct_ids(ids, known, form.facts.fitting_id):
         _give_id(answered[number], made, is_odd, form, mending)
     for block, answer in answered:
         given = (block.call or {}).get(form.call_id)

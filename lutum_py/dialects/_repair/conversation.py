@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from ..._text.unicode import halves_in, is_plainly_sendable, sendable_json
 from .._facts import Facts
-from .._wire.declared_names import declared_names
+from .._findings import NOT_SHOWN, Change, Violation
 from .._wire.history import NOTHING_SAID
 from .mending import Breach, Mending
-from .violations import NOT_SHOWN, Change, Violation
 
 _STAND_IN = "put a message of the user there that says that the beginning is missing"
 
@@ -170,3 +170,44 @@ def _sendable(request: Any, key: str, mending: Mending) -> Any:
             "put U+FFFD in its place",
         )
     return sendable_json(request) if found else request
+
+
+_STEP: Final = re.compile(r"\w+|\[\]")
+_UPPER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, str]]:
+    """Find the names of the tools on offer, and of those that are asked for.
+
+    Args:
+        facts: What is known of the dialect of the request.
+        body: A request body, which may be broken.
+
+    Yields:
+        What holds a name, where it holds it, and where that is in the body.
+    """
+    for way in facts.names_at:
+        # "tools[].function.name" is the steps tools, [], function, name.
+        yield from _along(_STEP.findall(way), body, "")
+
+
+def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, str | int, str]]:
+    for key, inner, where in _next(steps[0], value, position):
+        if len(steps) == 1:
+            yield value, key, where
+        elif steps[1] == "[]" and len(steps) > 2 and is_mapping(inner):
+            # Gemini takes one object where a list belongs.
+            yield from _along(steps[2:], inner, where)
+        else:
+            yield from _along(steps[1:], inner, where)
+
+
+def _next(step: str, value: Any, position: str) -> Iterator[tuple[str | int, Any, str]]:
+    if step == "[]":
+        for index, inner in enumerate(value if is_sequence(value) else ()):
+            yield index, inner, f"{position}[{index}]"
+    elif is_mapping(value):
+        # Gemini takes both ways of writing a key.
+        for key in dict.fromkeys((step, _UPPER.sub("_", step).lower())):
+            if key in value:
+                yield key, value[key], f"{position}.{key}" if position else key

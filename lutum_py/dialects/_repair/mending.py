@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from ..._text.json import compact_json, copy_json, shorten
 from .._facts import Facts
+from .._findings import Change, Violation
 from .pairing import Pairing
-from .violations import Change, Violation
 
 MAYBE_TEXT: Final = (str, NoneType)
 """What `isinstance` asks of an id, which is text or absent."""

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..._schema.schema_reader import JsonSchema, Node
-from .nodes import ANNOTATIONS, SchemaLoss, refusal
-from .recursion import cycle_in
+from .nodes import ANNOTATIONS, SchemaLoss, cycle_in, refusal
 from .writer import Writer
 
 _ENFORCED: Final = frozenset(

@@ -12,8 +12,7 @@ from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives, typ
 from ..._text.json import compact_json, is_mapping, is_sequence, shorten
 from ...errors import ToolDefinitionError
 from .conjunction import apart
-from .nodes import ANNOTATIONS, SchemaLoss, reachable, refusal, resolve
-from .recursion import cycle_in
+from .nodes import ANNOTATIONS, SchemaLoss, cycle_in, reachable, refusal, resolve
 from .restore import fits, takes_null
 from .writer import Writer
 

@@ -15,10 +15,10 @@ from ..._transcript.metadata import ToolMetadata
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import InvalidValueError
-from .losses import Loss
-from .other_model import ModelNames
+from .._findings import Loss
 from .rendered_items import UNREADABLE, arguments_object
 from .rendering import Rendering
+from .replay import ModelNames
 
 
 class FrontRendering(Rendering):

@@ -22,7 +22,7 @@ from ..._transcript.result import REJECTION_PREFIX, ResultStatus, ToolResult
 from ..._transcript.transcript import Transcript
 from ...errors import DialectError
 from .._facts import Facts
-from .losses import Loss
+from .._findings import Loss
 
 Part: TypeAlias = str | Attachment
 """What a message says, one after the other: texts and files."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from ..._declare.offer import Descriptions, offered_definitions
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
+from ..._schema.stand_in import own_name
 from ..._text.json import copy_json, shorten
-from ..._transcript.request import ToolChoice
+from ..._transcript.request import ToolChoice, TurnRequest, names_loaded_by
+from ..._transcript.result import ToolResult
 from ...errors import MisuseError, ToolDefinitionError
 from .._facts import Facts
+from .._findings import Loss
 from .._schema.compiler import CompiledSchema, compile_schema
-from .losses import Loss
 
 
 def offered(
@@ -165,3 +167,62 @@ def described(definition: ToolDef, key: str, schema: JsonSchema, strict: bool) -
     about = {"description": definition.description} if definition.description else {}
     told: dict[str, Any] = {"name": definition.name, **about, key: schema}
     return {**told, "strict": True} if strict else told
+
+
+@dataclass(frozen=True, slots=True)
+class NativeSearch:
+    """Say what the results of searches may name.
+
+    Attributes:
+        searches: The names of the tools that search.
+        names: The names of the tools that are deferred in the request.
+    """
+
+    searches: frozenset[str]
+    names: frozenset[str]
+
+    def found_by(self, result: ToolResult) -> list[str]:
+        """Give the deferred tools that a result loads, each once; none where it is no search's."""
+        if own_name(result.name, self.searches) not in self.searches:
+            return []
+        named = dict.fromkeys(own_name(each, self.names) for each in names_loaded_by(result))
+        return [name for name in named if name in self.names]
+
+
+def always_offered(request: TurnRequest) -> tuple[ToolDef, ...]:
+    """Give the tools of a request that were not loaded: every request of it all begins so."""
+    loaded = len(request.deferred.loaded) if request.deferred else 0
+    return request.tools[: len(request.tools) - loaded]
+
+
+def native_search_of(request: TurnRequest, wanted: bool) -> NativeSearch | None:
+    """Give what the results of a request may name; None where its tools go out as ever."""
+    deferred = request.deferred
+    if not wanted or deferred is None:
+        return None
+    always = {each.name for each in always_offered(request)}
+    names = (each.name for each in deferred.definitions)
+    return NativeSearch(deferred.searches, frozenset(name for name in names if name not in always))
+
+
+def native_tools(
+    request: TurnRequest, native: NativeSearch | None, named: Collection[str]
+) -> Iterator[tuple[ToolDef, bool]]:
+    """Give the tools to send, in order, and whether each is deferred.
+
+    Args:
+        request: The request.
+        native: What its results may name.
+        named: The names that they do name.
+    """
+    if native is None or request.deferred is None:
+        yield from ((each, False) for each in request.tools)
+        return
+    yield from ((each, False) for each in always_offered(request))
+    offered = {each.name: each for each in request.tools}
+    for each in request.deferred.definitions:
+        if each.name in native.names:
+            # Loaded, but no result in this request says so: the search was cut by a view. Sent as
+            # deferred, the provider would not show it to the model.
+            is_lost = each.name in offered and each.name not in named
+            yield offered.get(each.name, each), not is_lost

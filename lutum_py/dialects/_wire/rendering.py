@@ -10,17 +10,140 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.transcript_view import TranscriptView
 from .._facts import Facts
-from .call_ids import WireIds
-from .copies import FLAT, Plan, copied, plan_of
-from .losses import Loss
-from .other_model import ModelNames, names_of
+from .._findings import Loss
 from .rendered_items import rendered_items
+from .replay import ModelNames, names_of
+
+
+class Plan(NamedTuple):
+    """Where the objects and lists in plain JSON data stand.
+
+    Attributes:
+        way: Goes from each one to the only one that it holds.
+        parts: Where the last of them holds others, and their plans; none, or at least two.
+    """
+
+    way: tuple[str | int, ...] = ()
+    parts: tuple[tuple[str | int, Plan], ...] = ()
+
+
+FLAT = Plan()
+"""The plan of what holds texts and numbers only: its `copy` is one."""
+
+
+def plan_of(value: Any) -> Plan:
+    """Find the objects and lists in plain JSON data.
+
+    Example:
+        >>> plan_of({"role": "user", "content": [{"type": "text", "text": "Hi"}]})
+        Plan(way=('content', 0), parts=())
+    """
+    # Most values hold one object in another, as a message its list of one block. A way of keys says
+    # that without a plan inside a plan for each step.
+    way: list[str | int] = []
+    while True:
+        found = _held(value)
+        if not (found or way):
+            return FLAT
+        if len(found) != 1:
+            return Plan(tuple(way), tuple([(key, plan_of(part)) for key, part in found]))
+        key, value = found[0]
+        way.append(key)
+
+
+def _held(value: dict[str, Any] | list[Any]) -> list[tuple[str | int, Any]]:
+    entries: Iterable[tuple[str | int, Any]]
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    return [(key, part) for key, part in entries if part.__class__ in (dict, list)]
+
+
+def copied(value: Any, plan: Plan) -> Any:
+    """Copy plain JSON data by its plan; texts and numbers are shared."""
+    way, parts = plan
+    made = last = value.copy()
+    for key in way:
+        part = last[key].copy()
+        last[key] = part
+        last = part
+    for key, inner in parts:
+        last[key] = copied(last[key], inner)
+    return made
+
+
+class WireIds:
+    """Give each call of a request an id that no other has, and that the provider takes.
+
+    A turn that one provider made may go to another, which takes other characters, or fewer of them;
+    and hosts that number the calls of each turn anew give many calls of a conversation one id. What
+    is kept is the id as it came.
+
+    An id that fits goes out as it is. For any other stands a digest of it, and of how many calls
+    had it before: the same in every later request.
+
+    Args:
+        facts: What is known of the dialect of the request.
+
+    Example:
+        >>> from lutum_py.dialects._facts import facts_of
+        >>> ids = WireIds(facts_of("openai_responses"))
+        >>> ids.of("c1"), ids.of("c1")
+        ('c1', 'call_b32a2bd4df0aed7e435a79c9')
+    """
+
+    __slots__ = ("_facts", "_made", "_taken")
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._taken: dict[str, bool] = {}  # whether all that have an id came from the provider
+        self._made: dict[str, int] = {}  # how many were made for one
+
+    def copy(self) -> Self:
+        """Give another that goes on from here."""
+        made = type(self)(self._facts)
+        made._taken = self._taken.copy()
+        made._made = self._made.copy()
+        return made
+
+    def send(self, call: dict[str, Any], key: str, *, is_own: bool) -> None:
+        """Let a call go out by an id of its own, if it has any.
+
+        Args:
+            call: The call in the form of the wire.
+            key: Where its id stands.
+            is_own: Whether the provider of the request made it.
+        """
+        given = call.get(key)
+        if isinstance(given, str) and given:
+            call[key] = self.of(given, is_own=is_own)
+
+    def of(self, given: str, *, is_own: bool = False) -> str:
+        """Give the id under which the next call goes out.
+
+        Args:
+            given: Its id, as it came.
+            is_own: Whether the provider of the request made it.
+        """
+        facts = self._facts
+        fits = facts.takes_id(given) or (is_own and facts.takes_own_ids)
+        again = is_own and facts.repeats_own_ids
+        made = given
+        if not fits or (given in self._taken and not (again and self._taken[given])):
+            made, number = given, self._made.get(given, 0)
+            # Made of the id and of how many had it before, and not of a counter of all calls: what
+            # is cut or added elsewhere then changes no id, and the beginning of the request stays
+            # in the cache.
+            while made == given or made in self._taken:
+                made = facts.made_id(given, number)
+                number += 1
+            self._made[given] = number
+        self._taken[made] = again and self._taken.get(made, True)
+        return made
 
 
 class Rendering(ABC):

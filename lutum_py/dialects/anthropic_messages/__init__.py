@@ -28,13 +28,10 @@ from ..._transcript.request import ToolChoice
 from .._blocks.rendering import mark_messages
 from .._blocks.rules import rules_of
 from .._dialect import Dialect, Draft
-from .._wire.body import add_extras
-from .._wire.native_search import always_offered, native_search_of, native_tools
-from .._wire.offered import callers_of, described
+from .._wire.offered import always_offered, callers_of, described, native_search_of, native_tools
 from ._decode import tidy, turn_of
 from ._encode import Rendering, called_from, is_manual
-from ._facts import FACTS, NAME
-from ._form import BLOCKS
+from ._facts import BLOCKS, FACTS, NAME
 from ._history import read_history as _read_history
 from ._stream import StreamDecoder
 
@@ -114,7 +111,6 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     # user's extras, which may replace whole fields and are nobody's to mark.
     if request.cache is not None:
         _mark(body, request.cache, rendering, len(always_offered(request)))
-    add_extras(body, request.extra, joined=("output_config",))
     return body
 
 
@@ -150,6 +146,7 @@ DIALECT: Final = Dialect(
     body=_body,
     form=rules_of(BLOCKS),
     history=_read_history,
+    joined=("output_config",),
 )
 
 

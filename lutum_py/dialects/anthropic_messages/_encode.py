@@ -22,12 +22,11 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.attachment import Attachment
 from ..._transcript.result import ToolResult
 from .._blocks.rendering import BlockRendering
-from .._wire.native_search import NativeSearch
+from .._wire.offered import NativeSearch
 from .._wire.reading import objects_in, text_or_none
 from .._wire.rendered_items import data_of, send_as_object
 from .._wire.replay import own_payload
-from ._facts import FACTS, PROGRAM
-from ._form import BLOCKS
+from ._facts import BLOCKS, FACTS, PROGRAM
 
 # Citations come with these set to null, and the API takes them only if they are there.
 _NULLABLE: Final = {

@@ -13,7 +13,7 @@ from ..._text.json import is_mapping, is_sequence
 from ..._transcript.attachment import Attachment
 from .._blocks.history import read_messages
 from .._wire.history import History, Part
-from ._form import BLOCKS
+from ._facts import BLOCKS
 
 
 def read_history(history: History) -> None:

@@ -30,15 +30,12 @@ from ..._transcript.request import ToolChoice
 from .._blocks.rendering import mark_messages
 from .._blocks.rules import rules_of
 from .._dialect import Dialect, Draft
-from .._wire.body import add_extras
-from .._wire.losses import Loss
-from .._wire.native_search import always_offered
-from .._wire.offered import described
-from ._binary import with_bytes
+from .._findings import Loss
+from .._wire.offered import always_offered, described
 from ._decode import tidy, turn_of
 from ._encode import Rendering
-from ._facts import FACTS, NAME
-from ._form import BLOCKS
+from ._facts import BLOCKS, FACTS, NAME
+from ._files import with_bytes
 from ._history import read_history as _read_history
 from ._stream import StreamDecoder
 
@@ -58,8 +55,6 @@ __all__ = [
     "wire_name",
     "with_bytes",
 ]
-
-_JOINED: Final = ("inferenceConfig", "outputConfig", "toolConfig")
 
 
 def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
@@ -104,7 +99,6 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     body |= draft.answer()
     if request.cache is not None:
         _mark(body, request.cache, rendering, len(always_offered(request)))
-    add_extras(body, request.extra, joined=_JOINED)
     return body
 
 
@@ -144,6 +138,7 @@ DIALECT: Final = Dialect(
     body=_body,
     form=rules_of(BLOCKS),
     history=_read_history,
+    joined=("inferenceConfig", "outputConfig", "toolConfig"),
 )
 
 answer_format: Final = DIALECT.answer_format

@@ -25,8 +25,8 @@ from ..._transcript.assistant import (
 from ..._transcript.metadata import ToolMetadata
 from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id
 from .._wire.replay import without_nulls
-from ._binary import FREE, without_bytes
 from ._facts import FACTS, NAME
+from ._files import FREE, without_bytes
 
 META: Final = "ResponseMetadata"
 REFUSED: Final = frozenset({"guardrail_intervened", "content_filtered"})

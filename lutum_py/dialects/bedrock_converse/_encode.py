@@ -16,9 +16,8 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._blocks.rendering import BlockRendering
 from .._wire.rendered_items import send_as_object
-from ._facts import FACTS
+from ._facts import BLOCKS, FACTS
 from ._files import block_of
-from ._form import BLOCKS
 
 
 class Rendering(BlockRendering):

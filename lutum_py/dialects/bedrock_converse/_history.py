@@ -13,9 +13,8 @@ from ..._text.json import compact_json, is_mapping, is_sequence
 from ..._transcript.attachment import Attachment
 from .._blocks.history import read_messages
 from .._wire.history import History, Part
-from ._binary import without_bytes
-from ._files import FORMATS, MEDIA, UNNAMED
-from ._form import BLOCKS
+from ._facts import BLOCKS
+from ._files import FORMATS, MEDIA, UNNAMED, without_bytes
 
 
 def read_history(history: History) -> None:

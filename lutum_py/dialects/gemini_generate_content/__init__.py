@@ -35,8 +35,7 @@ from ..._transcript.request import ToolChoice, TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import InvalidValueError
 from .._dialect import Dialect, Draft
-from .._wire.body import add_extras
-from .._wire.losses import Loss
+from .._findings import Loss
 from ._decode import tidy, turn_of
 from ._encode import AfterCached, Rendering
 from ._facts import FACTS, NAME
@@ -117,7 +116,6 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         config["maxOutputTokens"] = request.max_output_tokens
     if config:
         body["generationConfig"] = config
-    add_extras(body, request.extra, joined=("generationConfig", "toolConfig"))
     return body
 
 
@@ -143,6 +141,7 @@ DIALECT: Final = Dialect(
     body=_body,
     form=FORM,
     history=_read_history,
+    joined=("generationConfig", "toolConfig"),
 )
 
 

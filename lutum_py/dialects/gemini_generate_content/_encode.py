@@ -18,11 +18,10 @@ from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
 from ..._transcript.attachment import Attachment
 from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
+from .._findings import Loss
 from .._wire.front_rendering import FrontRendering
-from .._wire.losses import Loss
-from .._wire.other_model import kept_back, told_apart
 from .._wire.rendered_items import carried, data_of, send_as_object
-from .._wire.replay import foreign_losses, own_payload
+from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
 from ._facts import FACTS, NAME
 
 FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="

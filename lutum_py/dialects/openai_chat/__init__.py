@@ -21,7 +21,7 @@ from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
 from .._dialect import Dialect, Draft
-from .._wire.body import openai_body
+from .._openai import openai_body
 from .._wire.offered import described
 from ._decode import tidy, turn_of
 from ._encode import Rendering
@@ -64,15 +64,8 @@ def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
 
 
 def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
-    rendering = draft.render(Rendering, "key", "retention")
-    return openai_body(
-        draft.request,
-        {"messages": rendering.said},
-        tools=draft.tools(),
-        tool_choice=draft.choice(),
-        answer=draft.answer(),
-        limit="max_completion_tokens",
-    )
+    body: dict[str, Any] = {"messages": draft.render(Rendering, "key", "retention").said}
+    return openai_body(draft, body, draft.tools(), limit="max_completion_tokens")
 
 
 DIALECT: Final = Dialect(

@@ -20,12 +20,11 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
-from .._wire.losses import Loss
-from .._wire.openai_parts import chat_part, parts_of
-from .._wire.other_model import kept_back, told_apart
+from .._findings import Loss
+from .._openai import chat_part, parts_of
 from .._wire.rendered_items import named_text, send_as_text
 from .._wire.rendering import Rendering as _Rendering
-from .._wire.replay import foreign_losses, own_payload
+from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
 from ._decode import function_of
 from ._facts import FACTS, NAME
 

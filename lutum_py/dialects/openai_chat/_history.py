@@ -6,8 +6,8 @@ A message of the assistant is read as the choice of a response, and is the paylo
 
 from __future__ import annotations
 
+from .._openai import read_chat_parts
 from .._wire.history import History
-from .._wire.openai_parts import read_chat_parts
 from ._spoken import RESULTS
 
 

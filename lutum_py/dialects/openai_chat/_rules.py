@@ -12,10 +12,10 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 from ..._text.json import shorten
+from .._findings import OUTCOME_UNKNOWN
 from .._repair.conversation import Form
 from .._repair.mending import Mending
 from .._repair.pairing import Pairing, Standing, distinct_ids, pair
-from .._repair.violations import OUTCOME_UNKNOWN
 from ._facts import FACTS
 from ._spoken import RESULTS, read_message
 

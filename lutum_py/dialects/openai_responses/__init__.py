@@ -26,10 +26,9 @@ from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
 from .._dialect import Dialect, Draft
-from .._wire.body import openai_body
+from .._openai import openai_body
 from ._decode import tidy, turn_of
-from ._encode import Rendering
-from ._encode_tools import described, found_of, offer_of, tool_of
+from ._encode import Rendering, described, found_of, offer_of, tool_of
 from ._facts import FACTS, NAME
 from ._history import read_history as _read_history
 from ._rules import FORM
@@ -68,17 +67,11 @@ def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
     request = draft.request
     found = found_of(request, strict=draft.strict, native_search=draft.native_search)
     rendering = draft.render(Rendering, "key", "retention", found=found)
-    return openai_body(
-        request,
-        {"input": rendering.said},
-        tools=[
-            described(draft.tool(definition), is_deferred, found)
-            for definition, is_deferred in offer_of(request, found, rendering.loaded)
-        ],
-        tool_choice=draft.choice(),
-        answer=draft.answer(),
-        limit="max_output_tokens",
-    )
+    tools = [
+        described(draft.tool(definition), is_deferred, found)
+        for definition, is_deferred in offer_of(request, found, rendering.loaded)
+    ]
+    return openai_body(draft, {"input": rendering.said}, tools, limit="max_output_tokens")
 
 
 DIALECT: Final = Dialect(
@@ -92,6 +85,7 @@ DIALECT: Final = Dialect(
     body=_body,
     form=FORM,
     history=_read_history,
+    joined=("text",),
 )
 
 

@@ -14,22 +14,33 @@ models".)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from ..._schema.definition import ToolDef
+from ..._schema.schema_reader import JsonSchema, branches, types_in
 from ..._text.json import copy_json
+from ..._text.suggestion import names_for_message
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem, ToolCallItem
 from ..._transcript.message import Message
-from ..._transcript.request import TranscriptItem
+from ..._transcript.request import TranscriptItem, TurnRequest
 from ..._transcript.result import ToolResult
-from .._wire.losses import Loss
-from .._wire.openai_parts import parts_of, responses_part
-from .._wire.other_model import ModelNames, kept_back, told_apart
+from ...errors import MisuseError
+from .._findings import Loss
+from .._openai import parts_of, responses_part
+from .._wire.offered import (
+    NativeSearch,
+    as_sent,
+    callers_of,
+    compiled,
+    native_search_of,
+    native_tools,
+)
 from .._wire.rendered_items import arguments_object, named_text, send_as_text
 from .._wire.rendering import Rendering as _Rendering
-from .._wire.replay import foreign_losses, own_payload
+from .._wire.replay import ModelNames, foreign_losses, kept_back, own_payload, told_apart
 from ._decode import CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call
-from ._encode_tools import FoundTools
 from ._facts import FACTS, NAME
 from ._spoken import ANSWERS, repeated_in
 
@@ -232,3 +243,92 @@ def _answers(turn: AssistantTurn, sent: list[dict[str, Any]]) -> dict[str, dict[
     for call, item in zip(turn.tool_calls, sent, strict=True):
         answers[call.id] = {"type": ANSWERS[item["type"]][0], **repeated_in(item)}
     return answers
+
+
+_DEFERRED: Final = {"defer_loading": True}
+
+
+def tool_of(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+    """Describe a function tool."""
+    tool: dict[str, Any] = {"type": "function", "name": definition.name}
+    if definition.description:
+        tool["description"] = definition.description
+    tool["parameters"] = schema
+    tool["strict"] = strict
+    output = definition.output_schema
+    # A program gets a text as it is; what has a schema is read as JSON for it.
+    if "program" in definition.callers and output is not None and not _may_be_text(output):
+        tool["output_schema"] = copy_json(output)
+    return tool | callers_of(definition, FACTS)
+
+
+def _may_be_text(schema: JsonSchema) -> bool:
+    """Tell whether a value of a schema may be a text, as one of unknown type may."""
+    parts = branches(schema, [schema])
+    named = {kind for part in parts for kind in types_in(part)}
+    return "string" in named or not named
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTools:
+    """Say what the results of searches in a request may load, and in which form.
+
+    Attributes:
+        native: What they may name.
+        definitions: The deferred tools.
+        strict: Whether tools are offered in strict mode.
+    """
+
+    native: NativeSearch
+    definitions: tuple[ToolDef, ...]
+    strict: bool
+
+    def described(self, names: Iterable[str]) -> list[dict[str, Any]]:
+        """Describe tools that a result loads."""
+        definitions = {each.name: each for each in self.definitions}
+        return [self._tool(definitions[name]) | _DEFERRED for name in names]
+
+    def _tool(self, definition: ToolDef) -> dict[str, Any]:
+        schema = copy_json(compiled(definition, FACTS, self.strict).schema)
+        return tool_of(as_sent(definition, FACTS), schema, self.strict)
+
+
+def found_of(request: TurnRequest, *, strict: bool, native_search: bool) -> FoundTools | None:
+    """Give what the results of searches load; None where deferred tools go out as others.
+
+    Raises:
+        MisuseError: The search has another name than the API's own.
+    """
+    native = native_search_of(request, native_search)
+    if native is None or request.deferred is None:
+        return None
+    if native.searches != frozenset({SEARCH}):
+        raise MisuseError(
+            f"{NAME} knows a search for tools as `{SEARCH}` only, and this toolset has "
+            f"{names_for_message(sorted(native.searches))}. Make one search, by "
+            f"`tool_search(name={SEARCH!r})`, or leave `native_search` out."
+        )
+    return FoundTools(native, tuple(request.deferred.definitions), strict)
+
+
+def offer_of(
+    request: TurnRequest, found: FoundTools | None, loaded: Collection[str]
+) -> list[tuple[ToolDef, bool]]:
+    """Give the tools to send, and whether each is deferred.
+
+    Args:
+        request: The request.
+        found: What the results of searches may load.
+        loaded: The tools that they do load.
+    """
+    return list(native_tools(request, None if found is None else found.native, loaded))
+
+
+def described(tool: dict[str, Any], is_deferred: bool, found: FoundTools | None) -> dict[str, Any]:
+    """Describe a tool of a request, the search for others among them."""
+    if found is not None and tool["name"] == SEARCH:
+        about: dict[str, Any] = {
+            key: tool[key] for key in ("description", "parameters") if key in tool
+        }
+        tool = {"type": SEARCH, "execution": "client", **about}
+    return tool | _DEFERRED if is_deferred else tool

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._text.json import compact_json
-from .._repair.violations import NOT_SHOWN
+from .._findings import NOT_SHOWN
+from .._openai import read_responses_parts
 from .._wire.history import History
-from .._wire.openai_parts import read_responses_parts
 from ._decode import SEARCH_OUTPUT
 from ._spoken import Item
 

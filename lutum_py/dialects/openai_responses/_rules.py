@@ -10,15 +10,13 @@ models".)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 from ..._text.json import shorten
+from .._findings import OUTCOME_UNKNOWN
 from .._repair.conversation import Form
 from .._repair.mending import Mending
 from .._repair.pairing import Pairing, Standing, distinct_ids, pair
-from .._repair.violations import OUTCOME_UNKNOWN
-from .._wire.call_ids import fitting_id, takes_id
 from .._wire.reading import caller_of
 from ._facts import FACTS
 from ._spoken import ANSWERS, Item, output_of, read_item, repeated_in
@@ -58,7 +56,7 @@ def _is_in_order(given: list[Any], mending: Mending) -> bool:
             ids.append(item_id)
     keys = {call.key for call in calls}
     is_answered = answered == len(calls) == len(keys)
-    is_answered = is_answered and all(key is None or takes_id(FACTS, key) for key in keys)
+    is_answered = is_answered and all(key is None or FACTS.takes_id(key) for key in keys)
     return is_answered and not is_led_up_to and len(set(ids)) == len(ids)
 
 
@@ -305,7 +303,7 @@ def _twice(placed: list[Item], answers: Mapping[int, Item], mending: Mending) ->
     calls = [item for item in placed if item.is_call]
     ids = [item.key for item in calls]
     taken = (item.key for item in placed)
-    for number, made, is_long in distinct_ids(ids, taken, partial(fitting_id, FACTS)):
+    for number, made, is_long in distinct_ids(ids, taken, FACTS.fitting_id):
         item = calls[number]
         shown = shorten(ids[number])
         mending.note(

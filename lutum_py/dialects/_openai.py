@@ -1,4 +1,4 @@
-"""Attachments as content parts of OpenAI's two request formats.
+"""What OpenAI's two request formats have in common: their parameters, and the parts of files.
 
 Chat Completions takes images by address, audio as WAV or MP3 data and files as data, in user
 messages only. Responses takes images and files, by address or as data, in messages and in the
@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from ..._text.json import is_mapping
-from ..._transcript.attachment import Attachment, MediaType, data_url
-from .history import History, Part
-from .losses import Loss
-from .rendered_items import data_of
+from .._text.json import is_mapping
+from .._transcript.attachment import Attachment, MediaType, data_url
+from ._dialect import Draft
+from ._findings import Loss
+from ._wire.history import History, Part
+from ._wire.rendered_items import data_of
 
 _PartOf: TypeAlias = Callable[[Attachment], dict[str, Any] | None]
 """Makes the content part of an attachment; None where the dialect has none."""
@@ -191,3 +192,33 @@ def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iter
 def _without_auto(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out the detail of a picture where it says what goes without saying."""
     return {key: value for key, value in fields.items() if (key, value) != ("detail", "auto")}
+
+
+def openai_body(
+    draft: Draft[Any], body: dict[str, Any], tools: list[dict[str, Any]], *, limit: str
+) -> dict[str, Any]:
+    """Join what was said with the tools and the generation parameters.
+
+    Args:
+        draft: The request.
+        body: The body so far, with the conversation.
+        tools: The tools on offer, rendered.
+        limit: The dialect's name of the upper bound on the answer.
+
+    Returns:
+        The body. Without tools there is neither a tool choice nor a word on parallel calls, which
+        the API refuses there.
+    """
+    request, cache = draft.request, draft.request.cache
+    body |= draft.answer()
+    if tools:
+        body["tools"] = tools
+        body["tool_choice"] = draft.choice()
+    asked = {
+        "parallel_tool_calls": request.parallel_tool_calls if tools else None,
+        "temperature": request.temperature,
+        limit: request.max_output_tokens,
+        "prompt_cache_key": None if cache is None else cache.key,
+        "prompt_cache_retention": None if cache is None else cache.retention,
+    }
+    return body | {key: value for key, value in asked.items() if value is not None}
