@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from .._declare.offer import Descriptions
 from .._schema.definition import ToolDef
@@ -41,6 +41,12 @@ from ._wire.offered import (
 from ._wire.reading import Place, response_place
 from ._wire.rendering import Rendering
 from ._wire.replay import ModelNames
+
+PUBLIC: Final = [
+    *("NAME", "StreamDecoder", "answer_format", "check", "compile", "decode", "encode_request"),
+    *("messages", "read_history", "repair", "tool_choice", "tools", "wire_name"),
+]
+"""The names that the module of every dialect has."""
 
 C = TypeVar("C")
 """What a wire writes for a choice of tools."""

@@ -15,9 +15,11 @@ from typing import Any, ClassVar
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
 from ..._transcript.attachment import Attachment
 from ..._transcript.message import Message
+from ..._transcript.request import TurnRequest
 from ..._transcript.result import ToolResult
 from .._findings import Loss
 from .._wire.front_rendering import FrontRendering
+from .._wire.offered import always_offered
 from .._wire.rendered_items import named_text
 from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
 from .form import BlockForm
@@ -171,21 +173,35 @@ class BlockRendering(FrontRendering):
         """Make the block of a result, with the field that names its call, if there is one."""
 
 
-def mark_messages(
-    messages: list[dict[str, Any]],
-    count: int,
-    lasting: tuple[int, int] | None,
+# A marker says: keep the beginning up to here. A later request finds the entry where its own
+# marker, or one of the twenty blocks before it, ends the same beginning. So the ends of the last
+# two user messages are marked: that of this request, and that of the one before. Nothing is marked
+# from an ephemeral message on: no later request begins so. (Anthropic guide: "Prompt caching".)
+def mark_beginnings(
+    request: TurnRequest,
+    body: dict[str, Any],
+    tools: list[dict[str, Any]],
+    rendering: BlockRendering,
     mark: Callable[[list[dict[str, Any]], int], None],
 ) -> None:
-    """Mark the ends of so many user messages, the last ones before anything ephemeral.
+    """Put the markers of the prompt cache into a body: behind tools, instructions and messages.
 
     Args:
-        messages: The messages, which nobody else has.
-        count: How many of them.
-        lasting: Where the first ephemeral message stands, as the index of its message and of its
-            first block in that; None where there is none.
+        request: The request, which asks for a cache.
+        body: Its body, with `system` as a list of blocks, if there is any.
+        tools: The tools in it, of which the first are always on offer.
+        rendering: What was said in it.
         mark: Marks a list of blocks before a place in it.
     """
+    cache, always = request.cache, len(always_offered(request))
+    assert cache is not None
+    if cache.tools and always:
+        mark(tools, always)
+    if cache.system and rendering.system_end:
+        mark(body["system"], rendering.system_end)
+    messages, count = body["messages"], cache.turns
+    # Where the first ephemeral message stands: the index of its message, and of its first block.
+    lasting = rendering.lasting
     last, blocks = (len(messages), 0) if lasting is None else lasting
     # `last` may be the number of messages: then the first ephemeral one is still to come, or there
     # is none, and the search begins at the last message.

@@ -19,38 +19,22 @@ guides to tool use, extended thinking and prompt caching.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.cache import Cache
-from ..._transcript.request import ToolChoice
-from .._blocks.rendering import mark_messages
+from ..._transcript.request import ToolChoice, TurnRequest
+from .._blocks.rendering import mark_beginnings
 from .._blocks.rules import rules_of
-from .._dialect import Dialect, Draft
-from .._wire.offered import always_offered, callers_of, described, native_search_of, native_tools
+from .._dialect import PUBLIC, Dialect, Draft
+from .._wire.offered import callers_of, described, native_search_of, native_tools
 from ._decode import tidy, turn_of
 from ._encode import Rendering, called_from, is_manual
-from ._facts import BLOCKS, FACTS, NAME
+from ._facts import BLOCKS, FACTS
+from ._facts import NAME as NAME
 from ._history import read_history as _read_history
-from ._stream import StreamDecoder
-
-__all__ = [
-    "DEFAULT_MAX_TOKENS",
-    "NAME",
-    "StreamDecoder",
-    "answer_format",
-    "check",
-    "compile",
-    "decode",
-    "encode_request",
-    "messages",
-    "read_history",
-    "repair",
-    "tool_choice",
-    "tools",
-    "wire_name",
-]
+from ._stream import StreamDecoder as StreamDecoder
 
 DEFAULT_MAX_TOKENS: Final = 4096
 """What `encode_request` asks for where the request sets no bound: the API demands one, and every
@@ -110,29 +94,22 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     # After all else that makes blocks, because markers are put on the last of them, and before the
     # user's extras, which may replace whole fields and are nobody's to mark.
     if request.cache is not None:
-        _mark(body, request.cache, rendering, len(always_offered(request)))
+        _mark(body, request, request.cache, rendering)
     return body
 
 
-# A marker says: keep the beginning up to here. A later request finds the entry where its own
-# marker, or one of the twenty blocks before it, ends the same beginning. So the ends of the last
-# two user messages are marked: that of this request, and that of the one before. Nothing is marked
-# from an ephemeral message on: no later request begins so. (Anthropic guide: "Prompt caching".)
-def _mark(body: dict[str, Any], cache: Cache, rendering: Rendering, always: int) -> None:
-    """Put the markers of the prompt cache into a body whose first tools are `always` on offer."""
+def _mark(body: dict[str, Any], request: TurnRequest, cache: Cache, rendering: Rendering) -> None:
+    """Put the markers of the prompt cache into a body."""
     marker: dict[str, Any] = {"type": "ephemeral"}
     if cache.ttl is not None:
         marker["ttl"] = cache.ttl
+    if cache.system and rendering.system_end:
+        body["system"] = [{"type": "text", "text": text} for text in rendering.system]
 
     def put(blocks: list[dict[str, Any]], end: int) -> None:
         blocks[end - 1]["cache_control"] = dict(marker)
 
-    if cache.tools and always:
-        put(body["tools"], always)
-    if cache.system and (end := rendering.system_end):
-        body["system"] = [{"type": "text", "text": text} for text in rendering.system]
-        put(body["system"], end)
-    mark_messages(body["messages"], cache.turns, rendering.lasting, put)
+    mark_beginnings(request, body, body.get("tools", []), rendering, put)
 
 
 DIALECT: Final = Dialect(
@@ -161,3 +138,6 @@ repair: Final = DIALECT.repair
 tool_choice: Final = DIALECT.tool_choice
 tools: Final = DIALECT.tools
 wire_name: Final = DIALECT.wire_name
+
+if not TYPE_CHECKING:  # checkers take what has a public name
+    __all__ = [*PUBLIC, "DEFAULT_MAX_TOKENS"]  # noqa: PLE0604 - of texts

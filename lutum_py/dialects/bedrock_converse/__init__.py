@@ -20,41 +20,24 @@ service model in botocore.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._text.json import compact_json
-from ..._transcript.cache import Cache
 from ..._transcript.request import ToolChoice
-from .._blocks.rendering import mark_messages
+from .._blocks.rendering import mark_beginnings
 from .._blocks.rules import rules_of
-from .._dialect import Dialect, Draft
+from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
-from .._wire.offered import always_offered, described
+from .._wire.offered import described
 from ._decode import tidy, turn_of
 from ._encode import Rendering
-from ._facts import BLOCKS, FACTS, NAME
-from ._files import with_bytes
+from ._facts import BLOCKS, FACTS
+from ._facts import NAME as NAME
+from ._files import with_bytes as with_bytes
 from ._history import read_history as _read_history
-from ._stream import StreamDecoder
-
-__all__ = [
-    "NAME",
-    "StreamDecoder",
-    "answer_format",
-    "check",
-    "compile",
-    "decode",
-    "encode_request",
-    "messages",
-    "read_history",
-    "repair",
-    "tool_choice",
-    "tools",
-    "wire_name",
-    "with_bytes",
-]
+from ._stream import StreamDecoder as StreamDecoder
 
 
 def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
@@ -98,7 +81,16 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         body["inferenceConfig"] = config
     body |= draft.answer()
     if request.cache is not None:
-        _mark(body, request.cache, rendering, len(always_offered(request)))
+        ttl = {} if request.cache.ttl is None else {"ttl": request.cache.ttl}
+        point = {"type": "default", **ttl}
+
+        # A cache point is a block of its own behind what is to be kept. (Amazon Bedrock user guide:
+        # "Prompt caching".) Messages are marked from the last to the first, so no place is moved by
+        # what is put in.
+        def put(blocks: list[dict[str, Any]], end: int) -> None:
+            blocks.insert(end, {"cachePoint": dict(point)})
+
+        mark_beginnings(request, body, body.get("toolConfig", {}).get("tools", []), rendering, put)
     return body
 
 
@@ -108,23 +100,6 @@ def _called(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
     names = dict.fromkeys(call["name"] for call in calls if call is not None)
     empty: dict[str, Any] = {"type": "object", "properties": {}}
     return [{"toolSpec": {"name": name, "inputSchema": {"json": dict(empty)}}} for name in names]
-
-
-# A cache point is a block of its own behind what is to be kept. The points stand where the markers
-# of the Messages API do, and for the same reasons. (Amazon Bedrock user guide: "Prompt caching".)
-def _mark(body: dict[str, Any], cache: Cache, rendering: Rendering, always: int) -> None:
-    """Put cache points into a body whose first tools are `always` on offer."""
-    point = {"type": "default", **({} if cache.ttl is None else {"ttl": cache.ttl})}
-
-    # Messages are marked from the last to the first, so no place is moved by what is put in.
-    def put(blocks: list[dict[str, Any]], end: int) -> None:
-        blocks.insert(end, {"cachePoint": dict(point)})
-
-    if cache.tools and always:
-        put(body["toolConfig"]["tools"], always)
-    if cache.system and (end := rendering.system_end):
-        put(body["system"], end)
-    mark_messages(body["messages"], cache.turns, rendering.lasting, put)
 
 
 DIALECT: Final = Dialect(
@@ -152,3 +127,6 @@ repair: Final = DIALECT.repair
 tool_choice: Final = DIALECT.tool_choice
 tools: Final = DIALECT.tools
 wire_name: Final = DIALECT.wire_name
+
+if not TYPE_CHECKING:  # checkers take what has a public name
+    __all__ = [*PUBLIC, "with_bytes"]  # noqa: PLE0604 - of texts

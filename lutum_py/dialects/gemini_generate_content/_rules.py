@@ -58,19 +58,14 @@ def _mend(contents: list[Any], mending: Mending) -> None:
     spoken = read_contents(contents, mending)
     calls = [part for said in spoken for part in said.pieces if said.role == "model" and part.call]
     results = [part for said in spoken for part in said.pieces if part.is_result]
-    answers, dropped = answers_of(calls, results, mending)
+    answers, dropped = _answered(calls, results, mending)
     touched: set[int] = set()
     for group, answered in answers.items():
-        for answer in answered:
-            if answer.result is None:
-                touched.add(group)
-                answer.result = _outcome_unknown(answer.call, mending)
-        results_of = [(each.call, each.result) for each in answered if each.result is not None]
-        if note_places(group, results_of, "response", mending):
+        is_misplaced = note_places(group, answered, "response", mending)
+        if is_misplaced or any(result.made for _, result in answered):
             touched.add(group)
-        if group in touched:
-            for answer in answered:
-                answer.align()
+            for call, result in answered:
+                result.answer(call)
     for part in results:
         _object_only(part, mending)
     _write(spoken, answers, touched, dropped, mending)
@@ -105,18 +100,13 @@ def _object_only(part: Part, mending: Mending) -> None:
 
 def _write(
     spoken: list[Spoken[Part]],
-    answers: dict[int, list[Answer]],
+    answers: dict[int, list[tuple[Part, Part]]],
     touched: set[int],
     dropped: set[Part],
     mending: Mending,
 ) -> None:
     """Write the contents; responses to a turn with a breach go to the head of the turn after it."""
-    moved = dropped | {
-        answer.result
-        for group in touched
-        for answer in answers.get(group, ())
-        if answer.result is not None
-    }
+    moved = dropped | {result for group in touched for _, result in answers[group]}
     run = _Run()
     for index, said in enumerate(spoken):
         kept = [part for part in said.pieces if part not in moved]
@@ -125,7 +115,7 @@ def _write(
         following = spoken[index + 1] if index + 1 < len(spoken) else None
         if said.group in touched and (following is None or following.group != said.group):
             # In a content of their own: a content of responses holds nothing else.
-            parts = [answer.result.value for answer in answers[said.group] if answer.result]
+            parts = [result.value for _, result in answers[said.group]]
             mending.items.append({"role": "user", "parts": parts})
             run = _Run()
 
@@ -197,28 +187,6 @@ FORM: Final = Form(
 )
 
 
-class Answer:
-    """A call, and the response to it.
-
-    Attributes:
-        call: The call.
-        result: The response, or None where there is none.
-    """
-
-    __slots__ = ("call", "result")
-
-    def __init__(self, call: Part, result: Part | None) -> None:
-        self.call = call
-        self.result = result
-
-    def align(self) -> None:
-        """Let the response have the id that the call has, or none, so that nobody has to guess."""
-        fields: dict[str, Any] = (self.result and self.result.response) or {}
-        fields.pop("id", None)
-        if self.call.id is not None:
-            fields["id"] = self.call.id
-
-
 class _Matching:
     """Find responses to calls, one kind of pair after the other.
 
@@ -261,15 +229,16 @@ class _Matching:
             self.dropped[results[number]] = "duplicate_result"
 
 
-def answers_of(
+def _answered(
     calls: list[Part], results: list[Part], mending: Mending
-) -> tuple[dict[int, list[Answer]], set[Part]]:
+) -> tuple[dict[int, list[tuple[Part, Part]]], set[Part]]:
     """Find the response to each call: by the id where both have one, else by the tool's name.
 
     Args:
         calls: The calls, in order.
         results: The responses, in order.
-        mending: Takes a note of each response that has no place, or the wrong name.
+        mending: Takes a note of each call without a response, and of each response that has no
+            place, or the wrong name.
 
     Returns:
         The calls of each turn with their responses, and the responses that have no place.
@@ -278,12 +247,11 @@ def answers_of(
     for part, rule in matching.dropped.items():
         remedy = "Send as many function responses as there are calls, right after them"
         mending.drop(part.position, rule, remedy, "response")
-    answers: dict[int, list[Answer]] = {}
+    answers: dict[int, list[tuple[Part, Part]]] = {}
     for call in calls:
-        result = matching.result_of.get(call)
-        if result is not None:
-            _same_name(call, result, mending)
-        answers.setdefault(call.group, []).append(Answer(call, result))
+        result = matching.result_of.get(call) or _outcome_unknown(call, mending)
+        _same_name(call, result, mending)
+        answers.setdefault(call.group, []).append((call, result))
     return answers, set(matching.dropped)
 
 

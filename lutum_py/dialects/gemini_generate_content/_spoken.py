@@ -66,6 +66,13 @@ class Part(Piece):
         """Let a response be of another tool."""
         (self.response or {})["name"] = name
 
+    def answer(self, call: Part) -> None:
+        """Let a response have the id that its call has, or none, so that nobody has to guess."""
+        fields = self.response or {}
+        fields.pop("id", None)
+        if call.id is not None:
+            fields["id"] = call.id
+
 
 def _inner(value: Mapping[str, Any], key: str, other: str) -> dict[str, Any] | None:
     found = value.get(key)

@@ -15,36 +15,21 @@ references of Groq, Mistral, OpenRouter and DeepSeek.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
-from .._dialect import Dialect, Draft
+from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import openai_body
 from .._wire.offered import described
 from ._decode import tidy, turn_of
 from ._encode import Rendering
-from ._facts import FACTS, NAME
+from ._facts import FACTS
+from ._facts import NAME as NAME
 from ._history import read_history as _read_history
 from ._rules import FORM
-from ._stream import StreamDecoder
-
-__all__ = [
-    "NAME",
-    "StreamDecoder",
-    "answer_format",
-    "check",
-    "compile",
-    "decode",
-    "encode_request",
-    "messages",
-    "read_history",
-    "repair",
-    "tool_choice",
-    "tools",
-    "wire_name",
-]
+from ._stream import StreamDecoder as StreamDecoder
 
 
 def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
@@ -93,3 +78,6 @@ repair: Final = DIALECT.repair
 tool_choice: Final = DIALECT.tool_choice
 tools: Final = DIALECT.tools
 wire_name: Final = DIALECT.wire_name
+
+if not TYPE_CHECKING:  # checkers take what has a public name
+    __all__ = PUBLIC  # noqa: PLE0605 - it is a list
