@@ -8,7 +8,6 @@ from typing import Any, Final
 from ..._text.json import is_mapping, is_sequence, shorten
 from .._repair.mending import Mending
 from .._repair.pieces import Piece, Spoken, number_turns
-from .._wire.reading import DUMP
 from .._wire.rendered_items import UNREADABLE
 from .form import NOTHING, BlockForm, Fields, Read
 
@@ -50,13 +49,8 @@ def read_messages(messages: list[Any], form: BlockForm, mending: Mending) -> lis
     for index, message in enumerate(messages):
         role = message.get("role") if is_mapping(message) else None
         if not is_mapping(message) or not isinstance(role, str) or role not in _ROLES:
-            mending.note(
-                f"messages[{index}]",
-                "unknown_role",
-                f"expected a message with a known role, got {shorten(message)}",
-                "Give it the role `user` or `assistant`" if is_mapping(message) else DUMP,
-                "removed the message",
-            )
+            remedy = "Give it the role `user` or `assistant`"
+            mending.drop_unknown(f"messages[{index}]", "message", message, remedy)
             continue
         blocks = _blocks(index, message, number, form, mending)
         number += len(blocks)

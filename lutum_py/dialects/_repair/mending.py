@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, Final
 
-from ..._text.json import compact_json, copy_json, shorten
+from ..._text.json import compact_json, copy_json, is_mapping, shorten
 from .._facts import Facts
 from .._findings import Change, Violation
+from .._wire.reading import DUMP
 from .pairing import Pairing
 
 MAYBE_TEXT: Final = (str, NoneType)
@@ -70,6 +71,23 @@ class Mending:
         self._violations.append(Violation(position, rule, problem, remedy))
         self._changes.append(Change(position, rule, what, is_mended))
 
+    def drop_unknown(self, position: str, word: str, item: Any, remedy: str) -> None:
+        """Note a message of nobody that is known.
+
+        Args:
+            position: Where it stands.
+            word: What the provider calls a message.
+            item: What stands there.
+            remedy: What to send, where it is an object.
+        """
+        self.note(
+            position,
+            "unknown_role",
+            f"expected a {word} with a known role, got {shorten(item)}",
+            remedy if is_mapping(item) else DUMP,
+            f"removed the {word}",
+        )
+
     def own(self, item: Any) -> Any:
         """Give an item as a breach in it may be mended: a copy, but for the first look."""
         return item if self._is_look else copy_json(item)
@@ -110,6 +128,21 @@ class Mending:
         for number in pairing.duplicates:
             self.drop(positions[number], "duplicate_result", remedy)
         return {*pairing.orphans, *pairing.duplicates}
+
+    def out_of_order(self, position: str, word: str = "result") -> None:
+        """Note a result that stands where that of another call belongs.
+
+        Args:
+            position: Where it stands.
+            word: What the provider calls it.
+        """
+        self.note(
+            position,
+            "results_out_of_order",
+            f"the {word}s are not in the order of their calls",
+            f"Send the {word}s in the order of the calls",
+            f"put the {word} where its call stands",
+        )
 
     def unanswered(self, position: str, call: Any, remedy: str) -> None:
         """Note a call that nobody answered, which gets a result that says so.

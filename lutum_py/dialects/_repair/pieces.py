@@ -141,13 +141,7 @@ def note_places(
     for result, right in zip(near, sorted(near, key=lambda piece: piece.number), strict=True):
         if result is not right:
             noted = True
-            mending.note(
-                result.position,
-                "results_out_of_order",
-                f"the {word}s are not in the order of the calls",
-                f"Send the {word}s in the order of the calls",
-                f"put the {word} where its call stands",
-            )
+            mending.out_of_order(result.position, word)
         elif result.is_behind:
             noted = True
             mending.note(

@@ -9,7 +9,6 @@ from typing import Any
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
 from .._repair.mending import MAYBE_TEXT, Mending
 from .._repair.pieces import Piece, Spoken, number_turns
-from .._wire.reading import DUMP
 from .._wire.rendered_items import UNREADABLE
 
 # Content without a role is the user's; `function` is an older word for who sends responses.
@@ -89,13 +88,8 @@ def read_contents(contents: list[Any], mending: Mending) -> list[Spoken[Part]]:
     for index, content in enumerate(contents):
         role = _role(content)
         if not is_mapping(content) or role is None:
-            mending.note(
-                f"contents[{index}]",
-                "unknown_role",
-                f"expected a content with a known role, got {shorten(content)}",
-                "Give it the role `user` or `model`" if is_mapping(content) else DUMP,
-                "removed the content",
-            )
+            remedy = "Give it the role `user` or `model`"
+            mending.drop_unknown(f"contents[{index}]", "content", content, remedy)
             continue
         parts = _parts(index, content.get("parts"), role, number, mending)
         number += len(parts)

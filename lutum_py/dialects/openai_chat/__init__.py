@@ -80,4 +80,4 @@ tools: Final = DIALECT.tools
 wire_name: Final = DIALECT.wire_name
 
 if not TYPE_CHECKING:  # checkers take what has a public name
-    __all__ = PUBLIC  # noqa: PLE0605 - it is a list
+    __all__ = sorted(PUBLIC)  # noqa: PLE0605 - it is a list

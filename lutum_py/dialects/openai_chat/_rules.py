@@ -233,13 +233,7 @@ def _places(due: Mapping[int, list[int]], kept: list[Any], mending: Mending) -> 
             )
         for index, right in zip(near, sorted(near), strict=True):
             if index != right:
-                mending.note(
-                    f"messages[{index}]",
-                    "results_out_of_order",
-                    f"the results of messages[{turn}] are not in the order of its calls",
-                    "Send the results in the order of the calls",
-                    "put the result where its call stands",
-                )
+                mending.out_of_order(f"messages[{index}]")
 
 
 def _twice(

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
 from .._repair.mending import MAYBE_TEXT, Mending, text_of
-from .._wire.reading import DUMP
 
 RESULTS: Final = frozenset({"tool", "function"})
 """The roles of those who answer calls."""
@@ -27,28 +26,24 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
     """
     role = message.get("role") if is_mapping(message) else None
     if not isinstance(role, str) or role not in _ROLES:
-        mending.note(
-            f"messages[{index}]",
-            "unknown_role",
-            f"expected a message with a known role, got {shorten(message)}",
-            f"Give it one of {', '.join(sorted(_ROLES))}" if is_mapping(message) else DUMP,
-            "removed the message",
-        )
+        remedy = f"Give it one of {', '.join(sorted(_ROLES))}"
+        mending.drop_unknown(f"messages[{index}]", "message", message, remedy)
         return None
     owned: dict[str, Any] = mending.own(message)
     if role == "assistant":
         _assistant(index, owned, mending)
-    elif role in RESULTS:
-        _result(index, owned, mending)
     elif owned.get("content") is None:
+        word = "result" if role in RESULTS else "message"
         mending.note(
             f"messages[{index}].content",
-            "message_without_content",
-            f"a message of the {role} needs content",
-            "Send what it says, or leave the message out",
+            f"{word}_without_content",
+            f"a {word} of the {role} needs content, if only empty text",
+            'Send what it says; `""` where that is nothing',
             "made the content empty text",
         )
         owned["content"] = ""
+    if role in RESULTS:
+        _result(index, owned, mending)
     content = owned.get("content")
     if content is not None and not isinstance(content, str):
         _content(index, owned, content, mending)
@@ -56,15 +51,6 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
 
 
 def _result(index: int, message: dict[str, Any], mending: Mending) -> None:
-    if message.get("content") is None:
-        mending.note(
-            f"messages[{index}].content",
-            "result_without_content",
-            "a result needs content, if only empty text",
-            'Send `""` where there is nothing to say',
-            "made the content empty text",
-        )
-        message["content"] = ""
     if not isinstance(message.get("tool_call_id"), MAYBE_TEXT):
         mending.text_id(message, "tool_call_id", f"messages[{index}]")
     name = message.get("name")

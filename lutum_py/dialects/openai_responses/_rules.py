@@ -196,13 +196,7 @@ def _in_order(
     for slot, (_, result) in zip(slots, rightly, strict=True):
         instead[slot] = result
         if slot != result.index:
-            mending.note(
-                f"input[{result.index}]",
-                "results_out_of_order",
-                "the results are not in the order of their calls",
-                "Send the results in the order of the calls",
-                "put the result where its call stands in the order",
-            )
+            mending.out_of_order(f"input[{result.index}]")
     placed = [instead.get(item.index, item) for item in items if item.index not in gone]
     return placed, due
 

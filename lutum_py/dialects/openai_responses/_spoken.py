@@ -94,23 +94,20 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
     if kind == "message":
         role = fields.get("role")
         if not isinstance(role, str) or role not in _ROLES:
-            mending.note(
-                f"input[{index}]",
-                "unknown_role",
-                f"expected a message with a known role, got {shorten(given)}",
-                f"Give it one of {', '.join(sorted(_ROLES))}",
-                "removed the message",
-            )
+            remedy = f"Give it one of {', '.join(sorted(_ROLES))}"
+            mending.drop_unknown(f"input[{index}]", "message", given, remedy)
             return None
         if not _is_said(fields.get("content")):
-            _content(fields, f"input[{index}]", mending)
+            remedy = "Send what is said, or leave the message out"
+            _let_say(fields, "content", f"input[{index}]", "message", remedy, mending)
         return item
     if (item.is_call or item.is_result) and not isinstance(fields.get("call_id"), MAYBE_TEXT):
         mending.text_id(fields, "call_id", f"input[{index}]")
     if kind in CALLS and not mending.is_well_written(fields, CALLS[kind]):
         mending.mend_call(fields, CALLS[kind], f"input[{index}]")
     if kind in _WITH_OUTPUT and not _is_said(fields.get("output")):
-        _output(fields, f"input[{index}]", mending)
+        remedy = 'Send text; `""` where there is nothing to say'
+        _let_say(fields, "output", f"input[{index}]", "result", remedy, mending)
     return item
 
 
@@ -119,29 +116,19 @@ def _is_said(content: Any) -> bool:
     return isinstance(content, str) or (is_sequence(content) and all(map(is_mapping, content)))
 
 
-def _content(fields: dict[str, Any], position: str, mending: Mending) -> None:
-    content = fields.get("content")
-    rule = "message_without_content" if content is None else "invalid_content"
+def _let_say(
+    fields: dict[str, Any], key: str, position: str, word: str, remedy: str, mending: Mending
+) -> None:
+    """Let a message, or a result, say text where it says nothing, or what is no list of parts."""
+    said = fields.get(key)
     mending.note(
-        f"{position}.content",
-        rule,
-        f"expected text or a list of parts, got {shorten(content)}",
-        "Send what is said, or leave the message out",
+        f"{position}.{key}",
+        f"{word}_without_content" if said is None else "invalid_content",
+        f"expected text or a list of parts, got {shorten(said)}",
+        remedy,
         "made text of it",
     )
-    fields["content"] = text_of(content)
-
-
-def _output(fields: dict[str, Any], position: str, mending: Mending) -> None:
-    output = fields.get("output")
-    mending.note(
-        f"{position}.output",
-        "result_without_content" if output is None else "invalid_content",
-        f"expected text or a list of parts, got {shorten(output)}",
-        'Send text; `""` where there is nothing to say',
-        "made text of it",
-    )
-    fields["output"] = text_of(output)
+    fields[key] = text_of(said)
 
 
 def output_of(fields: Mapping[str, Any]) -> Any:
