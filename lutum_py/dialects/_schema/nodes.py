@@ -245,6 +245,8 @@ def cycle_in(
     # level.
     finished: set[str] = set()
 
+    # Depth first, with the way so far: `Tree → Leaf → Tree` is found when `Tree` is met on its own
+    # way. A set of all that was met would take two ways to one definition for a cycle.
     def search(name: str, way: tuple[str, ...]) -> tuple[str, ...]:
         if name in way:
             return (*way[way.index(name) :], name)
