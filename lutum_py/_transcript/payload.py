@@ -57,7 +57,7 @@ def read_payload(payload: Any, dialect: str | None) -> Any:
     if module is None or not isinstance(payload, dict):
         return None  # It goes out in the neutral view.
     try:
-        return module.decode(payload)
+        return module.DIALECT.decode_saved(payload)
     except DialectError as error:
         raise ValueError(f"it is no response of the turn's dialect ({error})") from None
 

@@ -38,7 +38,7 @@ from ._wire.offered import (
     offered,
     schema_losses,
 )
-from ._wire.reading import Place, response_place
+from ._wire.reading import Place, response_place, saved_place
 from ._wire.rendering import Rendering
 from ._wire.replay import ModelNames
 
@@ -65,6 +65,8 @@ class Dialect(Generic[C]):
         choice: Writes a choice of tools.
         answer: Gives the request fields for a final answer, of its definition and schema.
         tidy: Copies a response as it is kept: without null fields, and in the form of the wire.
+        untidy: One of these stands in the JSON of each payload that `tidy` would change; none where
+            its JSON does not tell.
         turn: Reads a tidy response.
         rendering: What was said, on its way to the wire.
         body: Makes the body of a request, without its extras.
@@ -85,6 +87,7 @@ class Dialect(Generic[C]):
     body: Callable[[Draft[C]], dict[str, Any]]
     form: Form
     history: Callable[[History], None]
+    untidy: tuple[bytes, ...] = ()
     offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     joined: Collection[str] = ()
 
@@ -235,6 +238,10 @@ class Dialect(Generic[C]):
     def decode_at(self, response: Any, position: str = "") -> AssistantTurn:
         """Read a response that stands somewhere, which errors then say."""
         return self.turn(response_place(self.facts.name, response, self.tidy, position))
+
+    def decode_saved(self, payload: dict[str, Any]) -> AssistantTurn:
+        """Read the payload of a turn that was just parsed from JSON; the turn may keep it."""
+        return self.turn(saved_place(self.facts.name, payload, self.tidy, self.untidy))
 
     def messages(self, committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         """Render a committed round, or any part of a transcript, for the list of the conversation.

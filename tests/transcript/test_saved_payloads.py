@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from lutum_py import AssistantTurn, CommittedRound, Message, ToolMetadata, Transcript, TurnRequest
-from lutum_py.errors import PlanError, TranscriptError
+from lutum_py.errors import DialectError, PlanError, TranscriptError
 from tests.cases import over
 from tests.dialects.every_dialect import as_response
 from tests.dialects.wire_laws import EACH
@@ -97,6 +97,75 @@ def test_what_loads_renders(dialect: ModuleType) -> None:
     loaded = Transcript.load_json(json.dumps(data))
     assert dialect.encode_request(TurnRequest(items=loaded)) == body
     assert loaded[1].payload["x"] == "\ufffd"  # type: ignore[union-attr]
+
+
+ODD: dict[str, Any] = {
+    "x": None,
+    "parsed": {"a": 1},
+    "parsed_arguments": {"a": 1},
+    "parsed_output": 1,
+    "_request_id": "r1",
+    "sdk_http_response": {},
+}
+"""What a payload is kept without, or under another name: at some places, of some dialects."""
+
+
+def with_something_odd(value: Any, odd: tuple[str, Any]) -> Iterator[Any]:
+    """Give copies of plain data, each with the same odd entry in one of its objects."""
+    keys: list[Any] = list(value) if value.__class__ is dict else [*range(len(value))]
+    if value.__class__ is dict:
+        yield dict([*value.items(), odd])
+    for key in keys:
+        if value[key].__class__ in (dict, list):
+            for changed in with_something_odd(value[key], odd):
+                made = value.copy()
+                made[key] = changed
+                yield made
+
+
+def decoded(dialect: ModuleType, payload: Any) -> AssistantTurn | None:
+    """Give the turn of a response; None for what is none."""
+    try:
+        turn: AssistantTurn = dialect.decode(payload)
+    except DialectError:
+        return None
+    return turn
+
+
+@EACH
+def test_a_saved_payload_is_read_as_a_response(dialect: ModuleType) -> None:
+    """A saved payload makes the turn that `decode` makes of it, or it is refused; so is it kept."""
+    data = saved(dialect)
+    turn = data["items"][1]
+    calls = dialect.decode(turn["payload"]).tool_calls
+    for odd in ODD.items():
+        for payload in with_something_odd(turn["payload"], odd):
+            said = decoded(dialect, payload)
+            items = [data["items"][0], {**turn, "payload": payload}, *data["items"][2:]]
+            text = json.dumps({**data, "items": items})
+            if said is not None and said.tool_calls == calls:
+                assert Transcript.load_json(text)[1] == said
+            else:
+                with pytest.raises(TranscriptError, match=r"at \$\.items\[1\]\.payload: "):
+                    Transcript.load_json(text)
+
+
+@EACH
+@over(
+    "odd, said",
+    [
+        ("1e400", "inf is nothing that JSON can carry"),
+        ("[" * 202 + "]" * 202, "nested more deeply than 200 levels"),
+    ],
+)
+def test_a_saved_payload_that_cannot_be_sent_is_refused(
+    dialect: ModuleType, odd: str, said: str
+) -> None:
+    """What `decode` refuses of a response is refused of a saved payload."""
+    data = saved(dialect)
+    data["items"][1]["payload"]["x"] = "odd"
+    with pytest.raises(TranscriptError, match=rf"at \$\.items\[1\]\.payload: .*{said}"):
+        Transcript.load_json(json.dumps(data).replace('"odd"', odd))
 
 
 @over("dialect", [None, "my_own", "sse", "_wire", "..models", "no-name"])

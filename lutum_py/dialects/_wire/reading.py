@@ -59,7 +59,7 @@ def count_at(value: Any, key: str) -> int | None:
     What a turn cost, or how its parts are numbered, never decides whether it can be read, so an odd
     value is no error.
     """
-    if value.__class__ is not dict and not is_mapping(value):
+    if value is None or (value.__class__ is not dict and not is_mapping(value)):
         return None
     found = value.get(key)
     if found is None:
@@ -119,14 +119,12 @@ class Place:
 
     def raise_error(self) -> None:
         """Raise the error that the provider reports under `error`, if there is one."""
-        failed = self.get("error")
-        if failed is not None:
-            raise failed.reported()
+        if self.object().get("error") is not None:
+            raise self.need("error").reported()
 
     def get(self, key: str) -> Place | None:
         """Go to a key of an object; None where it is absent or null."""
-        value = self.value
-        value = value.get(key) if value.__class__ is dict else self.object().get(key)
+        value = (self.value if self.value.__class__ is dict else self.object()).get(key)
         return None if value is None else Place(self.dialect, value, self, key)
 
     def need(self, key: str) -> Place:
@@ -153,21 +151,20 @@ class Place:
 
     def need_text(self, key: str) -> str:
         """Take the string at a key that has to be there and not null."""
-        value: Any = self.object().get(key)
-        if isinstance(value, str):
-            return value
-        return self.need(key).text()
+        value: Any = (self.value if self.value.__class__ is dict else self.object()).get(key)
+        return value if value.__class__ is str else self.need(key).text()
 
     def items(self) -> list[Place]:
         """Give the elements of an array."""
         array = self.value
         if not is_sequence(array):
             raise self.error(f"expected an array, got {shorten(array)}")
-        return [Place(self.dialect, value, self, index) for index, value in enumerate(array)]
+        dialect = self.dialect
+        return [Place(dialect, value, self, index) for index, value in enumerate(array)]
 
     def text_at(self, key: str) -> str | None:
         """Take the string at a key; None where it is absent or null."""
-        value = self.object().get(key)
+        value: Any = (self.value if self.value.__class__ is dict else self.object()).get(key)
         if value is None or value.__class__ is str:
             return value
         return Place(self.dialect, value, self, key).text()
@@ -177,7 +174,7 @@ class Place:
 
         Of the arguments of a call some hosts send text, and some the object itself.
         """
-        value = self.object().get(key)
+        value: Any = (self.value if self.value.__class__ is dict else self.object()).get(key)
         if isinstance(value, str):
             return value
         try:
@@ -220,17 +217,50 @@ def response_place(
     return place
 
 
+def saved_place(
+    dialect: str, payload: dict[str, Any], tidy: Callable[[Any], Any], untidy: tuple[bytes, ...]
+) -> Place:
+    """Begin to read a payload that was just parsed, and so is nobody else's: no copy is needed.
+
+    Args:
+        dialect: The dialect that reads it.
+        payload: The payload.
+        tidy: Copies it as the dialect keeps it.
+        untidy: What tells a payload that `tidy` would change, as in `Dialect`.
+
+    Raises:
+        DialectError: As of `response_place`.
+    """
+    try:
+        # Infinities are written as null, which is among what is untidy.
+        text = to_json(payload, inf_nan_mode="null") if untidy else b""
+    except ValueError:  # half of a surrogate pair
+        text = b""
+    if (
+        not text
+        or any(map(text.__contains__, untidy))
+        or _may_be_deep(text)
+        or has_long_number(text)
+    ):
+        return response_place(dialect, payload, tidy)
+    return Place(dialect, payload)
+
+
 def _is_plain(value: Any) -> bool:
     """Tell at a glance, as every response is read, that there is nothing odd in it."""
     try:
         text = to_json(value, inf_nan_mode="constants")
-        # As many levels need as many brackets: seldom is there more to be looked at.
-        if text.count(b"{") + text.count(b"[") > DEEPEST:
+        if _may_be_deep(text):
             from_json(text, allow_inf_nan=False)
             return True
     except ValueError:
         return False
     return not (b"NaN" in text or b"Infinity" in text or has_long_number(text))
+
+
+def _may_be_deep(text: bytes) -> bool:
+    """Tell whether JSON may be nested too deeply: as many levels need as many brackets."""
+    return text.count(b"{") + text.count(b"[") > DEEPEST
 
 
 def fault(place: Place) -> DialectError:

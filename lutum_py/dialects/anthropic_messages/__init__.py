@@ -29,7 +29,7 @@ from .._blocks.rendering import mark_beginnings
 from .._blocks.rules import rules_of
 from .._dialect import PUBLIC, Dialect, Draft
 from .._wire.offered import callers_of, described, native_search_of, native_tools
-from ._decode import tidy, turn_of
+from ._decode import UNTIDY, tidy, turn_of
 from ._encode import Rendering, called_from, is_manual
 from ._facts import BLOCKS, FACTS
 from ._facts import NAME as NAME
@@ -118,6 +118,7 @@ DIALECT: Final = Dialect(
     choice=_choice,
     answer=_answer,
     tidy=tidy,
+    untidy=UNTIDY,
     turn=turn_of,
     rendering=Rendering,
     body=_body,

@@ -8,7 +8,7 @@ kept and sent back as they came: Anthropic adds server-side tools faster than cl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import is_mapping
 from ..._transcript.assistant import (
@@ -29,6 +29,10 @@ from ._facts import FACTS, NAME
 # The input of a call is the model's own data, nulls included.
 _FREE = frozenset({"input", UNKNOWN_EVENTS})
 _OF_THE_SDK = ("parsed_output", "_request_id")
+
+
+UNTIDY: Final = (b"null", b'"parsed_output"', b'"_request_id"')
+"""One of these stands in the JSON of each payload that `tidy` would change."""
 
 
 def tidy(response: Mapping[str, Any]) -> dict[str, Any]:

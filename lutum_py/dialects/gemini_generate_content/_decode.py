@@ -33,6 +33,7 @@ from ._facts import FACTS, NAME
 _FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})
 _OF_THE_SDK: Final = frozenset({"sdkHttpResponse", "automaticFunctionCallingHistory", "parsed"})
 _BYTES: Final = frozenset({"thoughtSignature", "data"})
+_SPECIAL: Final = _OF_THE_SDK | _BYTES
 _SNAKE: Final = re.compile(r"_([a-z0-9])")
 _TO_STANDARD: Final = str.maketrans("-_", "+/")
 _GROUNDING: Final = ("groundingMetadata", "urlContextMetadata")
@@ -43,9 +44,11 @@ def tidy(value: Any) -> Any:
     if value.__class__ is dict and "_" not in "".join(value):  # nearly all objects
         tidied: dict[str, Any] = value.copy()
         for key, item in value.items():
+            if item.__class__ in LEAVES and item is not None and key not in _SPECIAL:
+                continue
             if item is None or key in _OF_THE_SDK:
                 del tidied[key]
-            elif item.__class__ not in LEAVES or key in _BYTES:
+            else:
                 tidied[key] = _tidy_at(key, item)
         return tidied
     if is_mapping(value):

@@ -23,7 +23,7 @@ from ..._transcript.request import ToolChoice
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import openai_body
 from .._wire.offered import described
-from ._decode import tidy, turn_of
+from ._decode import UNTIDY, tidy, turn_of
 from ._encode import Rendering
 from ._facts import FACTS
 from ._facts import NAME as NAME
@@ -59,6 +59,7 @@ DIALECT: Final = Dialect(
     choice=_choice,
     answer=_answer,
     tidy=tidy,
+    untidy=UNTIDY,
     turn=turn_of,
     rendering=Rendering,
     body=_body,

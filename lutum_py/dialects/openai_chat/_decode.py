@@ -9,7 +9,7 @@ what the finish reason says.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence
 from ..._transcript.assistant import (
@@ -29,6 +29,10 @@ from ._facts import FACTS, NAME
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 # The arguments of a host that sends an object instead of text are the model's own data.
 _FREE = frozenset({"arguments", UNKNOWN_EVENTS})
+
+
+UNTIDY: Final = (b"null", b'"parsed')
+"""One of these stands in the JSON of each payload that `tidy` would change."""
 
 
 def tidy(response: Mapping[str, Any]) -> dict[str, Any]:

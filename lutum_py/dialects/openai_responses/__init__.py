@@ -27,7 +27,7 @@ from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import openai_body
-from ._decode import tidy, turn_of
+from ._decode import UNTIDY, tidy, turn_of
 from ._encode import Rendering, described, found_of, offer_of, tool_of
 from ._facts import FACTS
 from ._facts import NAME as NAME
@@ -65,6 +65,7 @@ DIALECT: Final = Dialect(
     choice=_choice,
     answer=_answer,
     tidy=tidy,
+    untidy=UNTIDY,
     turn=turn_of,
     rendering=Rendering,
     body=_body,

@@ -51,6 +51,10 @@ _FREE = frozenset(
 )
 
 
+UNTIDY: Final = (b"null", b'"parsed')
+"""One of these stands in the JSON of each payload that `tidy` would change."""
+
+
 def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
     """Copy a response without null fields and without what only the SDK puts there."""
     payload: dict[str, Any] = without_nulls(response, _FREE)
