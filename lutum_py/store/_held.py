@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from .._call.call import AnyToolCall, Hooks
 from .._round.ending import ResultLike, as_results
@@ -19,9 +19,9 @@ from ..errors import MisuseError, StaleError
 from ..execution._batch import ContextFor
 from ..execution._settings import RunOptions
 from ._database import Rows
-from ._rows import Head
-from ._run import Records, on_this_loop, to_its_end
-from ._said import Said
+from ._records import Records
+from ._rows import May
+from ._run import on_this_loop, to_its_end
 from ._values import Stored, Waiting
 
 if TYPE_CHECKING:
@@ -48,32 +48,8 @@ class HeldRunOptions(RunOptions, total=False):
     limit: int | None
 
 
-May: TypeAlias = Callable[[Rows], AbstractContextManager[None]]
-"""A context around a transaction that saves; it raises where somebody else has the hold."""
-
-
-class Conversations(Records, Protocol):
-    """What has the conversations: a store."""
-
-    def load(self, id: str, toolset: type[T], /) -> Stored[T]: ...
-    @property
-    def run(self) -> Callable[..., Awaitable[Stored[Any]]]: ...
-    def waiting(self, id: str, /) -> list[Waiting]: ...
-    def _is_held_up(self, id: str, /) -> bool: ...
-    def _kept(self, rows: Rows, id: str, /) -> tuple[Head | None, Said]: ...
-    def _save(
-        self,
-        id: str,
-        plan: ToolRoundPlan[Any] | None,
-        note: str,
-        session: Session,
-        version: int | None,
-        may: May,
-        /,
-        *,
-        stays: bool,
-        turns: tuple[bool | None, Iterable[str] | None],
-    ) -> int: ...
+RunCalls: TypeAlias = Callable[..., Awaitable[Stored[Any]]]
+"""Runs what is ready of a conversation: `store.run`."""
 
 
 class Held(Generic[T_co]):
@@ -87,18 +63,20 @@ class Held(Generic[T_co]):
 
     def __init__(
         self,
-        store: Conversations,
+        records: Records,
+        run: RunCalls,
         id: str,
         toolset: type[T_co],
         lease: float,
         may: May,
         rows: Rows,
     ) -> None:
-        self._store = store
+        self._records = records
+        self._run = run
         self._toolset = toolset
         self._lease = lease
         self._may = may
-        head, said = store._kept(rows, id)
+        head, said = records._kept(rows, id)
         self.id = id
         self.note: str = said.note
         self.session: Session = said.opened() or Session(id=id)
@@ -126,7 +104,7 @@ class Held(Generic[T_co]):
         return self._plan
 
     def _read(self) -> None:
-        stored = self._store.load(self.id, self._toolset)
+        stored = self._records.load(self.id, self._toolset)
         self._plan, self._version = stored.plan, stored.version
 
     def _is_over(self) -> bool:
@@ -166,7 +144,7 @@ class Held(Generic[T_co]):
         # An open round that was only looked at is not written again: a worker may be at one of its
         # calls.
         stays = plan is None and self._is_open and not is_over
-        version = self._store._save(
+        version = self._records._save(
             *(self.id, plan, self.note, self.session, self._version, self._may),
             stays=stays,
             turns=(in_order, across),
@@ -228,15 +206,15 @@ class Held(Generic[T_co]):
         lease = options.setdefault("lease", self._lease)
         again = pauses()
         while self._is_open and not self._is_over():
-            stored = await self._store.run(self.id, self._toolset, **options)
+            stored = await self._run(self.id, self._toolset, **options)
             self._plan = plan = stored.plan
             self._version = stored.version
             if plan is None or plan.is_settled:
                 break
             # Nothing can be claimed: what is left waits for people. Else somebody else is at a
             # call, or one is in doubt and its lease has run out, which is ended here.
-            if await in_thread(self._store._is_held_up, self.id):
-                waiting = await in_thread(self._store.waiting, self.id)
+            if await in_thread(self._records._is_held_up, self.id):
+                waiting = await in_thread(self._records.waiting, self.id)
                 if waiting or (plan.asked and options.get("hooks") is None):
                     return waiting
             else:
@@ -262,9 +240,9 @@ class Held(Generic[T_co]):
         self, in_doubt: InDoubt | None, lease: float, options: HeldRunOptions
     ) -> bool:
         """Give each call that is in doubt and must not be run again its result; whether any was."""
-        store, is_any = self._store, False
+        records, is_any = self._records, False
         hooks, on_event = options.get("hooks"), options.get("on_event")
-        while claim := await in_thread(store._claim_ready, self.id, self._toolset, lease, True):
+        while claim := await in_thread(records._claim_ready, self.id, self._toolset, lease, True):
             is_any = True
             try:
                 found = None if in_doubt is None else in_doubt(claim.call)
@@ -273,10 +251,10 @@ class Held(Generic[T_co]):
                     result = claim.call.indeterminate(_KILLED)
                 ((result,), _) = as_results([result])
                 with suppress(StaleError):  # somebody else has it since
-                    await in_thread(store._finish, claim, result, hooks, on_this_loop())
+                    await in_thread(records._finish, claim, result, hooks, on_this_loop())
             except BaseException:
                 with suppress(StaleError):
-                    await in_thread(store.release, claim)
+                    await in_thread(records.release, claim)
                 raise
             if on_event is not None:
                 row = row_of_call(claim.call, "finished", result, outer=claim._outer)

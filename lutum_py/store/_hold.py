@@ -18,57 +18,12 @@ from typing import Generic, TypeVar, cast
 from uuid import uuid4
 
 from ..errors import HeldError, LutumError, MisuseError, StaleError
-from ._database import Database, Rows
-from ._held import Conversations, Held, May, in_thread, pauses
-from ._rows import holder
+from ._database import Rows
+from ._held import Held, RunCalls, in_thread, pauses
+from ._records import Records
+from ._rows import give_back, holder, owner_of, take_hold
 
 T_co = TypeVar("T_co", covariant=True)
-
-
-# A row `("ticket-7", token, "worker-3", until)`. One statement takes a free hold and one whose
-# lease ran out, so that of two who try at once one changes a row and the other none. A lock of the
-# database would end with the connection, and a `with` may last hours.
-def _taken(rows: Rows, id: str, token: str, owner: str, lease: float) -> bool:
-    """Take a hold that nobody has, or whose lease ran out; say whether it was taken."""
-    taken = rows.run(
-        "INSERT INTO lutum_hold VALUES (?, ?, ?, {now} + ?) ON CONFLICT (conversation) DO UPDATE "
-        "SET token = excluded.token, owner = excluded.owner, until = excluded.until "
-        "WHERE lutum_hold.until <= {now}",
-        *(id, token, owner, round(1000 * lease)),
-    )
-    return taken == 1
-
-
-def _give_back(rows: Rows, id: str, token: str) -> None:
-    rows.run("DELETE FROM lutum_hold WHERE conversation = ? AND token = ?", id, token)
-
-
-def _owner_of(rows: Rows, id: str) -> str:
-    found = holder(rows, id)
-    return "somebody who has left it since" if found is None else found.owner
-
-
-def held_by_nobody(id: str, owner: str) -> May:
-    """Make a context that holds a conversation for one transaction, if nobody else holds it.
-
-    Entered, it raises a `StaleError` where somebody holds it.
-    """
-
-    @contextmanager
-    def may(rows: Rows) -> Generator[None]:
-        token = uuid4().hex
-        # A lease of 0 runs out at once. What keeps others out is the row itself, which is locked
-        # until this transaction ends; where the program is killed in it, nothing is left that
-        # anybody would wait for.
-        if not _taken(rows, id, token, owner, 0):
-            raise StaleError(
-                f"Conversation {id!r} is held by {_owner_of(rows, id)}, so nobody else saves it. "
-                "Nothing was changed. Take it with `store.hold(id, toolset)`, which waits for them."
-            )
-        yield
-        _give_back(rows, id, token)
-
-    return may
 
 
 @dataclass(eq=False, repr=False)
@@ -90,9 +45,8 @@ class Hold(Generic[T_co]):
         >>> store.close()
     """
 
-    _store: Conversations
-    _database: Database
-    _owner: str
+    _records: Records
+    _run: RunCalls
     _id: str
     _toolset: type[T_co]
     _lease: float
@@ -104,7 +58,7 @@ class Hold(Generic[T_co]):
     _lost: StaleError | None = None
 
     def __repr__(self) -> str:
-        return f"<hold of {self._id!r} at {self._database.name}>"
+        return f"<hold of {self._id!r} at {self._records._database.name}>"
 
     # What both ways of entering do.
 
@@ -139,19 +93,22 @@ class Hold(Generic[T_co]):
         """Take it, if it is free."""
         # A look first: whoever waits asks many times a second, and a transaction that writes would
         # hold up all other conversations of a SQLite store each time.
-        with self._database.read() as rows:
+        with self._records._database.read() as rows:
             found = holder(rows, self._id)
         if found is not None and found.is_live:
             self._other = found.owner
             return None
-        with self._database.write() as rows:
-            if not _taken(rows, self._id, self._token, self._owner, self._lease):
+        with self._records._database.write() as rows:
+            if not take_hold(rows, self._id, self._token, self._records._owner, self._lease):
                 return None
-            return Held(self._store, self._id, self._toolset, self._lease, self._may_save, rows)
+            return Held(
+                *(self._records, self._run, self._id, self._toolset, self._lease),
+                *(self._may_save, rows),
+            )
 
     def _renew(self) -> bool:
         """Let the lease begin anew; say whether it is still held."""
-        with self._database.write() as rows:
+        with self._records._database.write() as rows:
             renewed = rows.run(
                 "UPDATE lutum_hold SET until = {now} + ? WHERE conversation = ? AND token = ?",
                 *(round(1000 * self._lease), self._id, self._token),
@@ -179,15 +136,15 @@ class Hold(Generic[T_co]):
     def _stale(self, rows: Rows) -> StaleError:
         return StaleError(
             f"The hold of conversation {self._id!r} ran out, and was taken by "
-            f"{_owner_of(rows, self._id)}. Nothing was changed. Take it again with "
+            f"{owner_of(rows, self._id)}. Nothing was changed. Take it again with "
             "`store.hold(id, toolset)`, and go on from what is saved."
         )
 
     def _leave(self) -> None:
         """Give it back; where the database fails, its lease runs out."""
         self._is_left.set()
-        with suppress(LutumError), self._database.write() as rows:
-            _give_back(rows, self._id, self._token)
+        with suppress(LutumError), self._records._database.write() as rows:
+            give_back(rows, self._id, self._token)
 
     # Sync.
 

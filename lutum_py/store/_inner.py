@@ -45,8 +45,7 @@ def leave(
     rows: Iterable[SavedCall],
     hooks: Hooks | None,
     drive: Drive,
-    events: list[CallEvent],
-) -> list[str] | ToolResult:
+) -> tuple[list[str] | None, tuple[NotEnded | ToolResult, list[CallEvent]]]:
     """Let a call leave its tool, to wait for a decision or for calls that it asks for.
 
     Args:
@@ -55,12 +54,12 @@ def leave(
         rows: All rows of the round, each of which fits its seal, in the order of places.
         hooks: Decide about what it asks for; None leaves that asked.
         drive: Runs their steps.
-        events: Takes what happened.
 
     Returns:
-        The ids of the calls whose rows change, its own first; or the result of one that asks for
-        too much, and nothing changed.
+        The ids of the calls whose rows change, its own first; and the same outcome with what
+        happened. Of a call that asks for too much: None, and its result; nothing changed.
     """
+    events: list[CallEvent] = []
     call = plan._call(outcome.call.id)
     assert call is not None
     places = places_of(plan)
@@ -77,7 +76,7 @@ def leave(
     else:
         asked = ask(plan, outcome)
         if isinstance(asked, ToolResult):
-            return asked
+            return None, (asked, events)
         tell_row(events.append, "asks", row_at(plan, call.metadata))
         tell_asked(plan, events.append, call)
         if hooks is not None:
@@ -85,24 +84,26 @@ def leave(
                 each.id for each in plan.asked if plan._state._inner[each.id].asked_by == call.id
             ]
             drive(decide_asked(plan, hooks, events.append, ids=mine))
-    return [call.id, *(each.metadata.id for each in inner_in(call._line))]
+    ids = [call.id, *(each.metadata.id for each in inner_in(call._line))]
+    return ids, (outcome, events)
 
 
 def decide_within(
-    plan: ToolRoundPlan[Any], hooks: Hooks, drive: Drive, events: list[CallEvent]
-) -> list[str] | None:
+    plan: ToolRoundPlan[Any], hooks: Hooks, drive: Drive
+) -> tuple[list[str] | None, list[CallEvent] | None]:
     """Decide about what was asked for, and let after-hooks see what people answered within.
 
     Returns:
-        The ids of the calls whose rows change; None where nothing changed.
+        The ids of the calls whose rows change, and what happened; None where nothing changed.
     """
+    events: list[CallEvent] = []
     inner = plan._state._inner
     before = {id: len(each.line) for id, each in inner.items()}
     asked = [call.id for call in plan.asked]
     drive(settle_within(plan, hooks, events.append))
     if all(len(each.line) == before[id] for id, each in inner.items()):
-        return None
-    return asked
+        return None, None
+    return asked, events
 
 
 def shown(

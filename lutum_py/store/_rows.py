@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
+from uuid import uuid4
 
 from .._text.json import refuse_constant, shorten
 from .._transcript.saved import Saved
 from .._transcript.seal import kind_of, seal_of
-from ..errors import StoreError
+from ..errors import StaleError, StoreError
 from ._database import Database, Row, Rows
 
 VERSION = 1
@@ -436,3 +437,55 @@ def holder(rows: Rows, id: str) -> Holder | None:
     kinds = {"owner": _is_text, "until": _is_count}
     owner, until = _read(tuple(cells), ("owner", "until"), kinds, f"The hold of {id!r}")
     return Holder(owner, until > clock)
+
+
+May: TypeAlias = Callable[[Rows], AbstractContextManager[None]]
+"""A context around a transaction that saves; it raises where somebody else has the hold."""
+
+
+# A row `("ticket-7", token, "worker-3", until)`. One statement takes a free hold and one whose
+# lease ran out, so that of two who try at once one changes a row and the other none. A lock of the
+# database would end with the connection, and a `with` may last hours.
+def take_hold(rows: Rows, id: str, token: str, owner: str, lease: float) -> bool:
+    """Take a hold that nobody has, or whose lease ran out; say whether it was taken."""
+    taken = rows.run(
+        "INSERT INTO lutum_hold VALUES (?, ?, ?, {now} + ?) ON CONFLICT (conversation) DO UPDATE "
+        "SET token = excluded.token, owner = excluded.owner, until = excluded.until "
+        "WHERE lutum_hold.until <= {now}",
+        *(id, token, owner, round(1000 * lease)),
+    )
+    return taken == 1
+
+
+def give_back(rows: Rows, id: str, token: str) -> None:
+    """Give a hold back, if it is still had."""
+    rows.run("DELETE FROM lutum_hold WHERE conversation = ? AND token = ?", id, token)
+
+
+def owner_of(rows: Rows, id: str) -> str:
+    """Name who holds a conversation, for messages."""
+    found = holder(rows, id)
+    return "somebody who has left it since" if found is None else found.owner
+
+
+def held_by_nobody(id: str, owner: str) -> May:
+    """Make a context that holds a conversation for one transaction, if nobody else holds it.
+
+    Entered, it raises a `StaleError` where somebody holds it.
+    """
+
+    @contextmanager
+    def may(rows: Rows) -> Generator[None]:
+        token = uuid4().hex
+        # A lease of 0 runs out at once. What keeps others out is the row itself, which is locked
+        # until this transaction ends; where the program is killed in it, nothing is left that
+        # anybody would wait for.
+        if not take_hold(rows, id, token, owner, 0):
+            raise StaleError(
+                f"Conversation {id!r} is held by {owner_of(rows, id)}, so nobody else saves it. "
+                "Nothing was changed. Take it with `store.hold(id, toolset)`, which waits for them."
+            )
+        yield
+        give_back(rows, id, token)
+
+    return may

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from copy import copy
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from .._call.call import AnyToolCall, Hooks
 from .._call.line import said_of
@@ -43,6 +44,7 @@ from ..execution._run import Run
 from ..execution._settings import Settings
 from ._checks import check_sees
 from ._inner import Drive
+from ._records import Records
 from ._values import Claim
 
 R = TypeVar("R")
@@ -64,54 +66,25 @@ def on_this_loop() -> Drive:
     return run
 
 
-class Records(Protocol):
-    """What puts on record what is about to be done with a call, and what came of it: a store."""
-
-    def _claim_ready(self, id: str, toolset: Any, lease: float, /) -> Claim | None: ...
-    def begin(self, claim: Claim, /) -> AnyToolCall: ...
-    def renew(self, claim: Claim, /) -> None: ...
-    def release(self, claim: Claim, /) -> None: ...
-    def _finish(
-        self, claim: Claim, outcome: Outcome, hooks: Hooks | None, drive: Drive, /
-    ) -> tuple[Outcome, list[CallEvent]]: ...
-    def _decide_within(
-        self, id: str, toolset: Any, hooks: Hooks, drive: Drive, is_due: bool, /
-    ) -> list[CallEvent] | None: ...
-
-
-# claim → begin (written down) → run → finish (written down). A kill between begin and finish leaves
-# a row that says "begun", which is claimed `in_doubt` when its lease has run out: so nothing is run
-# twice, and nothing is forgotten.
+@dataclass(eq=False)
 class Worker:
     """Run the calls of one conversation that are ready, and stop when none is."""
 
-    def __init__(
-        self,
-        store: Records,
-        id: str,
-        toolset: Any,
-        *,
-        lease: float,
-        context: ContextFor | None,
-        settings: Settings,
-        on_event: OnEvent | None,
-        hooks: Hooks | None,
-    ) -> None:
-        self.store = store
-        self.id = id
-        self.toolset = toolset
-        self.lease = lease
-        self.context = context
-        self.settings = settings
-        self.on_event = on_event
-        self.hooks = hooks
-        self.is_stopping = False
-        self.faults: list[BaseException] = []
-        self.raised: list[Exception] = []
-        self.outcomes: list[Outcome] = []
-        self._tools: set[asyncio.Task[Outcome]] = set()
-        self._in_doubt: list[Claim] = []
-        self._is_unshown = False
+    records: Records
+    id: str
+    toolset: Any
+    lease: float
+    context: ContextFor | None
+    settings: Settings
+    on_event: OnEvent | None
+    hooks: Hooks | None
+    is_stopping: bool = False
+    faults: list[BaseException] = field(default_factory=list[BaseException])
+    raised: list[Exception] = field(default_factory=list[Exception])
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    _tools: set[asyncio.Task[Outcome]] = field(default_factory=set[asyncio.Task[Outcome]])
+    _in_doubt: list[Claim] = field(default_factory=list[Claim])
+    _is_unshown: bool = False
 
     async def run(self) -> None:
         """Run until nothing is ready.
@@ -160,7 +133,7 @@ class Worker:
             return None
         try:
             return await asyncio.to_thread(
-                self.store._claim_ready, self.id, self.toolset, self.lease
+                self.records._claim_ready, self.id, self.toolset, self.lease
             )
         except Exception as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
@@ -175,7 +148,7 @@ class Worker:
             return False
         try:
             given = (self.id, self.toolset, self.hooks, on_this_loop(), is_due)
-            decided = await asyncio.to_thread(self.store._decide_within, *given)
+            decided = await asyncio.to_thread(self.records._decide_within, *given)
         except Exception as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             return False
@@ -198,7 +171,7 @@ class Worker:
         try:
             if run is None:
                 with suppress(StaleError):
-                    await asyncio.to_thread(self.store.release, claim)
+                    await asyncio.to_thread(self.records.release, claim)
                 return
             with suppress(StaleError):
                 if isinstance(run, ToolResult):
@@ -210,7 +183,7 @@ class Worker:
                     await self._finish(claim, run.call, after_doubt(run.call, doubtful))
                     return
                 asked = asyncio.get_running_loop().time()
-                await asyncio.to_thread(self.store.begin, claim)
+                await asyncio.to_thread(self.records.begin, claim)
                 await self._run_begun(claim, run, asked)
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
@@ -272,12 +245,12 @@ class Worker:
         self.outcomes.append(outcome)
         hooks, driving = self.hooks, on_this_loop()
         try:
-            done = await asyncio.to_thread(self.store._finish, claim, outcome, hooks, driving)
+            done = await asyncio.to_thread(self.records._finish, claim, outcome, hooks, driving)
         except HookError as error:
             if not isinstance(outcome, AskingCall):
                 raise
             self._fail(error)  # it stays asked: a model is not asked again for its turn
-            done = await asyncio.to_thread(self.store._finish, claim, outcome, None, driving)
+            done = await asyncio.to_thread(self.records._finish, claim, outcome, None, driving)
         outcome, events = done
         if not isinstance(outcome, AskingCall):
             self._tell(claim, "ended", call, outcome)
@@ -325,7 +298,7 @@ class Worker:
             asked = loop.time()
             try:
                 async with asyncio.timeout_at(end):
-                    await asyncio.to_thread(self.store.renew, claim)
+                    await asyncio.to_thread(self.records.renew, claim)
             except (StaleError, TimeoutError):
                 break
             except Exception:  # noqa: BLE001 - it may work again before the lease is over

@@ -1,0 +1,887 @@
+"""`Records`: conversations and their open rounds in a database, for any number of workers.
+
+Every step is one transaction that locks the row of its conversation first. What takes long or is
+not ours (decoding, hooks, a tool) happens outside of transactions; a step that read a plan before
+makes sure that the plan is still the same.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from time import time
+from types import TracebackType
+from typing import Any, Self, TypeAlias, TypeVar, overload
+
+from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.line import Step
+from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
+from .._call.steps import drive_sync
+from .._context.suspension import Decision
+from .._round.ending import ResultLike, as_results, mismatches
+from .._round.events import CallEvent, OnEvent
+from .._round.plan import ToolRoundPlan
+from .._round.plan_json import dump_plan
+from .._round.resume import check_decision
+from .._round.rows import Outer
+from .._round.sorted_calls import StoredAs
+from .._session.session import Session
+from .._text.json import shorten
+from .._transcript.result import ToolResult
+from .._transcript.seal import check_key
+from ..errors import (
+    CommitError,
+    ExtraResult,
+    LifecycleError,
+    MisuseError,
+    PlanError,
+    ResumeError,
+    StaleError,
+    StoreError,
+)
+from ._calls import (
+    bring_up,
+    check_holds,
+    claimed,
+    ended,
+    made,
+    places_of,
+    rows_of,
+    with_result,
+    with_steps,
+)
+from ._checks import (
+    check_claim,
+    check_lease,
+    check_sees,
+    check_toolset,
+    check_word,
+)
+from ._database import Rows, database_at
+from ._inner import Drive, decide_within, leave, let_return, shown
+from ._rows import (
+    Head,
+    May,
+    SavedCall,
+    held_by_nobody,
+    ids_in,
+    now,
+    prepare,
+    replace_rows,
+)
+from ._said import Said, Spoken, spoken_of
+from ._turns import Turns, has_turn, settle
+from ._values import Claim, Stored, Waiting, waiting_of
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Wanted: TypeAlias = tuple[bool | None, Iterable[str] | None]
+"""What `save` is told of the turns of calls; None leaves them as they are."""
+
+
+class Records:
+    """Keep what a store has, and each step that is taken: the whole of it but what runs loops."""
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str],
+        *,
+        key: bytes | None = None,
+        owner: str | None = None,
+        is_there: bool = False,
+    ) -> None:
+        check_key(key)
+        self._key = key
+        self._owner = f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner
+        check_word("owner", self._owner)
+        self._database = database_at(where)
+        # Rows that could not be claimed here, and until when they are left alone. That is not
+        # written down: whoever has another key must not touch what they cannot seal.
+        self._unfit: dict[tuple[str, int], int] = {}
+        try:
+            prepare(self._database, is_there=is_there)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection to the database."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<store at {self._database.name}>"
+
+    # Conversations.
+
+    def save(
+        self,
+        id: str,
+        plan: ToolRoundPlan[Any] | None,
+        *,
+        session: Session | None = None,
+        note: str | None = None,
+        version: int | None = None,
+        in_order: bool | None = None,
+        across: Iterable[str] | None = None,
+    ) -> int:
+        """Keep a session and the plan of its open round, both or nothing.
+
+        Args:
+            id: Names the conversation, in up to 500 characters.
+            plan: The plan, which is closed once it is saved; None where no round is open.
+            session: The session: its transcript and its id. Left out, the one that is kept stays.
+            note: A text of yours, empty at first. Left out, the one that is kept stays.
+            version: The version that this one comes after; None makes a conversation.
+            in_order: Whether the calls of this round that touch the same keep the order of the
+                turn, see `plan.order()`: one is given out, in whichever process, once the earlier
+                ones that it meets have their results. Left out, it stays as it is for the round.
+            across: Areas, such as `files`, that this round shares with all conversations that name
+                them too: no call is given out while one that touches the same there is claimed or
+                begun elsewhere under a live lease. Which of the two comes first is not defined.
+                Left out, they stay for the round.
+
+        Returns:
+            The version that it is now.
+
+        Raises:
+            StaleError: The conversation is there already, or has changed since, or since the plan
+                was loaded.
+            MisuseError: The plan is kept as another conversation.
+            PlanError: The plan has no JSON form, or a call has ended that was not recorded.
+            TranscriptError: The transcript has no JSON form.
+            RoundClosedError: The round has ended.
+            StoreError: There is no such conversation, or the database failed.
+        """
+        check_word("id", id)
+        if not isinstance(note, str | None):
+            raise MisuseError.of_field("store.save", "note", "a text", note)
+        if not isinstance(session, Session | None):
+            raise MisuseError.of_field("store.save", "session", "a Session", session)
+        if plan is not None and not isinstance(plan, ToolRoundPlan):
+            raise MisuseError.of_field(
+                "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
+            )
+        may = held_by_nobody(id, self._owner)
+        return self._save(id, plan, note, session, version, may, turns=(in_order, across))
+
+    def _save(
+        self,
+        id: str,
+        plan: ToolRoundPlan[Any] | None,
+        note: str | None,
+        session: Session | None,
+        version: int | None,
+        may: May,
+        *,
+        stays: bool = False,
+        turns: Wanted = (None, None),
+    ) -> int:
+        """Save where one may, as far as the hold of the conversation goes.
+
+        Where `stays` is true, the open round is left as it is, at whichever version.
+        """
+        Turns().but(*turns)  # before anything is done, so that it is refused
+        # Encoding comes before the transaction, which others wait for, and in which nothing may
+        # fail that is not of the database.
+        text = None if plan is None else self._text(plan, id)
+        spoken = None if session is None else spoken_of(session)
+        with self._database.write() as rows, may(rows):
+            if stays:
+                version = self._locked(rows, id).version
+            head = self._next(rows, id, version)
+            self._write(rows, head, plan, text, note, spoken, stays=stays, wanted=turns)
+        if plan is not None:
+            plan._state._close("saved")
+        return head.version
+
+    def _write(
+        self,
+        rows: Rows,
+        head: Head,
+        plan: ToolRoundPlan[Any] | None,
+        text: str | None,
+        note: str | None,
+        spoken: Spoken | None,
+        *,
+        stays: bool,
+        wanted: Wanted,
+    ) -> None:
+        """Write a conversation at its next version; a note or session of None stays as it is."""
+        is_new = head.version == 1
+        said = (Said() if is_new else Said.read(head.note_text(rows))).but(note, spoken)
+        before = None if is_new else head.plan_text(rows)
+        if stays:
+            head.write_texts(rows, said.text(), before, self._key)
+            return
+        old: list[SavedCall] = []
+        if plan is None or not self._goes_on(plan, head):
+            # The round that was stored is over. Its decisions are remembered from its plan, or one
+            # that comes again late would count for the next round.
+            said = said.after(before)
+            head = head._replace(round=head.round + (plan is not None))
+        else:
+            old = SavedCall.of(rows, head.id)
+            for row in old:
+                row.check(self._key)
+        head.write_texts(rows, said.text(), text, self._key)
+        turns = (Turns.of(old[0]) if old else Turns()).but(*wanted)
+        mine = [] if plan is None else rows_of(plan, head.id, head.round, old, now(rows), turns)
+        replace_rows(rows, head.id, mine, self._key)
+        if turns.in_order:
+            settle(rows, head.id, self._key)
+
+    def _kept(self, rows: Rows, id: str) -> tuple[Head | None, Said]:
+        """Lock a conversation that is there, and read what is kept beside its plan."""
+        head = Head.at(rows, id, locked=True)
+        if head is None:
+            return None, Said()
+        head.check(self._key)
+        return head, Said.read(head.note_text(rows))
+
+    def _goes_on(self, plan: ToolRoundPlan[Any], head: Head) -> bool:
+        """Tell whether a plan is that of the open round; one that a store has stays one.
+
+        Raises:
+            MisuseError: It is of another conversation, or store.
+            StaleError: The conversation has changed since the plan was loaded.
+        """
+        stored = plan._state._stored
+        if stored is None:
+            return False
+        if stored.id != head.id:
+            raise MisuseError(
+                f"This plan is of conversation {stored.id!r}, and a store keeps it there: saved as "
+                f"{head.id!r} too, its calls could be run twice. Save it where it came from."
+            )
+        # `head` is already at the version that is being made.
+        if stored[1:] != (head.round, head.version - 1, head.plan_digest):
+            raise StaleError(
+                f"This plan was loaded at version {stored.version} of conversation {head.id!r}, "
+                "which has changed since, or it is of another store. Load it again, and change "
+                "what you get."
+            )
+        return True
+
+    def _text(self, plan: ToolRoundPlan[Any], id: str) -> str:
+        plan._state._check_open()
+        return dump_plan(plan, plan._state, self._key, id)
+
+    def _next(self, rows: Rows, id: str, version: int | None) -> Head:
+        """Lock a conversation that is at a version, or make it; give it as of the next version."""
+        if version is None:
+            made = rows.run(
+                "INSERT INTO lutum_conversation VALUES (?, 0, 0, '', '', '', '', NULL) "
+                "ON CONFLICT DO NOTHING",
+                id,
+            )
+            if made == 0:
+                raise StaleError(
+                    f"Conversation {id!r} is there already. Pass the `version=` that you loaded."
+                )
+            return Head(id, 1, 0, "", "")
+        head = self._locked(rows, id)
+        if head.version != version:
+            raise StaleError(
+                f"Conversation {id!r} is at version {head.version}, not at {shorten(version)}: "
+                "somebody began or finished a call, decided or saved since. Load it again."
+            )
+        return head._replace(version=head.version + 1)
+
+    def _locked(self, rows: Rows, id: str) -> Head:
+        head = Head.at(rows, id, locked=True)
+        if head is None:
+            raise self._unknown(id)
+        head.check(self._key)
+        return head
+
+    def _unknown(self, id: str) -> StoreError:
+        return StoreError(
+            f"There is no conversation {id!r} in the store at {self._database.name}. "
+            "`store.ids()` lists those that are there."
+        )
+
+    @overload
+    def load(self, id: str, toolset: type[T]) -> Stored[T]: ...
+    @overload
+    def load(self, id: str, toolset: None = None) -> Stored[Any]: ...
+    def load(self, id: str, toolset: Any = None) -> Stored[Any]:
+        """Give a conversation as it is now.
+
+        Args:
+            id: Names the conversation.
+            toolset: The toolset that its plan is of; without it the plan is left out, so that one
+                that no longer loads can be given up with `save(id, None, ...)`.
+
+        Returns:
+            The conversation; its plan is open, and may be committed, or changed and saved again.
+                One that is only looked at is dropped: the store has it.
+
+        Raises:
+            StoreError: There is no such conversation, it was edited, or the database failed.
+            PlanError: The plan was edited, or does not fit the toolset any more.
+            TranscriptError: The transcript is of another release.
+        """
+        check_word("id", id)
+        if toolset is not None:
+            check_toolset(toolset)
+        with self._database.read() as rows:
+            head, note, text = self._read(rows, id)
+            calls = SavedCall.of(rows, id)
+        said = Said.read(note)
+        session = said.opened()
+        plan = None
+        if text is not None and toolset is not None:
+            for row in calls:
+                row.check(self._key)
+            plan = bring_up(self._plan(toolset, head, text), calls)
+        return Stored(id, said.note, plan, head.version, session)
+
+    def _read(self, rows: Rows, id: str) -> tuple[Head, str, str | None]:
+        head = Head.at(rows, id)
+        if head is None:
+            raise self._unknown(id)
+        head.check(self._key)
+        return (head, *head.texts(rows))
+
+    def _plan(self, toolset: Any, head: Head, text: str) -> ToolRoundPlan[Any]:
+        loaded: ToolRoundPlan[Any] = toolset.load_plan(text, key=self._key, binding=head.id)
+        loaded._state._stored = StoredAs(head.id, head.round, head.version, head.plan_digest)
+        return loaded
+
+    def ids(self) -> list[str]:
+        """Give the ids of all conversations."""
+        with self._database.read() as rows:
+            return ids_in(rows.all("SELECT id FROM lutum_conversation"))
+
+    def settled(self) -> list[str]:
+        """Give the ids of the conversations whose open round has every result, and may go on."""
+        with self._database.read() as rows:
+            found = rows.all(
+                "SELECT id FROM lutum_conversation WHERE plan IS NOT NULL AND NOT EXISTS (SELECT 1 "
+                "FROM lutum_call WHERE conversation = id AND state <> 'done')"
+            )
+        return ids_in(found)
+
+    # Decisions.
+
+    def waiting(self, id: str | None = None) -> list[Waiting]:
+        """Give the calls that wait for a decision.
+
+        Args:
+            id: The conversation; by default all of them.
+
+        Raises:
+            StoreError: A row was edited, or the database failed.
+        """
+        if id is not None:
+            check_word("id", id)
+        with self._database.read() as rows:
+            found = SavedCall.that_wait(rows, id)
+        for row in found:
+            row.check(self._key)
+        return [waiting_of(row) for row in found]
+
+    def decide(
+        self,
+        id: str,
+        decision: Decision,
+        toolset: type[Any],
+        *,
+        hooks: Hooks | None = None,
+        on_event: OnEvent | None = None,
+    ) -> HookOutcome | None:
+        """Take a decision into the stored plan.
+
+        Args:
+            id: The conversation.
+            decision: The decision; delivered twice, it counts once.
+            toolset: The toolset that the plan is of.
+            hooks: The hooks that an edit is sent through, which have to be sync. For async ones,
+                load the conversation, `await plan.amend(decision, hooks)`, and save it.
+            on_event: Is told how the call stands then, once that is on record.
+
+        Returns:
+            What became of the call, as `plan.resume` says it (a call is to be claimed before it
+            runs), or None where this decision was taken in before.
+
+        Raises:
+            ResumeError: No call waits for it any more, or another version of it was decided on, or
+                the decision's result or edit does not fit; nothing changed.
+            MisuseError: It edits arguments, and there are no hooks, or one of them is async.
+            HookError: A hook raised; nothing changed.
+            StoreError: There is no such conversation, it was edited, or the database failed.
+        """
+        check_word("id", id)
+        check_toolset(toolset)
+        check_decision(decision)
+        if decision.edit is not None and hooks is None:
+            raise MisuseError(
+                f"Decision {decision.decision_id!r} edits the arguments of call "
+                f"{decision.call_id!r}, so they go through hooks once more. Pass the `hooks=` that "
+                "decided about the round."
+            )
+
+        def take(
+            plan: ToolRoundPlan[Any], said: Said, _rows: object
+        ) -> tuple[list[str] | None, tuple[ToolRoundPlan[Any], HookOutcome | None]]:
+            if decision.decision_id in said.decided:
+                raise ResumeError(
+                    f"Decision {decision.decision_id!r} was taken by an earlier round of "
+                    f"conversation {id!r}, and not about call {decision.call_id!r} of this "
+                    "one. Show the call as it is now, and ask again."
+                )
+            became = plan.resume(decision) if hooks is None else plan.amend_sync(decision, hooks)
+            return None if became is None else [decision.call_id], (plan, became)
+
+        plan, outcome = self._change_plan(id, toolset, take)
+        plan._tell_resumed(decision, outcome, on_event)
+        if isinstance(outcome, AnyToolCall):
+            outcome._hold()
+        return outcome
+
+    def _change_plan(
+        self,
+        id: str,
+        toolset: Any,
+        change: Callable[
+            [ToolRoundPlan[Any], Said, Sequence[SavedCall]], tuple[list[str] | None, R]
+        ],
+        claim: Claim | None = None,
+    ) -> R:
+        """Change what a stored plan says; anew, where it was changed meanwhile.
+
+        Args:
+            id: The conversation.
+            toolset: The toolset of the plan.
+            change: Changes a plan. It gives the ids of the calls whose rows that is about, the one
+                of the claim first, or None where there is nothing to change; and what came of it.
+            claim: The claim of the call that is changed, if it is of one.
+
+        Returns:
+            What came of the change that was put on record.
+        """
+        # Hooks may take minutes, so the plan is read, changed without a lock, and put back if it is
+        # still what was read. Else all is done anew with what is there now, hooks included.
+        while True:
+            with self._database.read() as rows:
+                before, note, text = self._read(rows, id)
+                found: list[SavedCall] = []
+                if claim is not None:
+                    check_holds(claim, SavedCall.at(rows, id, claim._place)[0], self._key)
+                    found = SavedCall.of(rows, id)
+                    for row in found:
+                        row.check(self._key)
+            if text is None:
+                raise ResumeError(
+                    f"No round of conversation {id!r} is open, so that no call waits. The decision "
+                    "comes too late."
+                )
+            plan = self._plan(toolset, before, text)
+            try:
+                ids, came_to = change(plan, Said.read(note), found)
+                if ids is None or self._put(before, note, self._text(plan, id), plan, ids, claim):
+                    return came_to
+            finally:
+                plan.discard()
+
+    def _put(
+        self,
+        before: Head,
+        note: str,
+        text: str,
+        plan: ToolRoundPlan[Any],
+        ids: list[str],
+        claim: Claim | None,
+    ) -> bool:
+        """Put a changed plan in the place of what it was read from, if that is still there."""
+        places = places_of(plan)
+        with self._database.write() as rows:
+            head = self._locked(rows, before.id)
+            # The version does not matter here: it grows whenever another call of the round is begun
+            # or finished, and the plan stays the same text.
+            if head._replace(version=0, seal="") != before._replace(version=0, seal=""):
+                return False
+            old: list[SavedCall] = []
+            for call_id in ids:
+                row, _ = SavedCall.at(rows, head.id, places[call_id])
+                if claim is not None and call_id == claim.call.id:
+                    check_holds(claim, row, self._key)
+                elif claim is None and (row is None or row.state not in ("waiting", "asked")):
+                    raise PlanError(
+                        f"Call {call_id!r} of conversation {head.id!r} waits by its plan, and its "
+                        "row says otherwise. Put the database back as it was, or give the round up."
+                    )
+                if row is not None:
+                    row.check(self._key)
+                    old.append(row)
+            turns = Turns.of(old[0]) if old else Turns()
+            made = rows_of(plan, head.id, head.round, old, now(rows), turns)
+            new = {row.place: row for row in made}
+            for place in (places[call_id] for call_id in ids):
+                rows.run(
+                    "DELETE FROM lutum_call WHERE conversation = ? AND place = ?", head.id, place
+                )
+                if place in new:
+                    new[place].insert(rows, self._key)
+            head._replace(version=head.version + 1).write_texts(rows, note, text, self._key)
+            for row in {row.asked_by: row for row in old if row.place not in new}.values():
+                let_return(rows, row, self._key)
+            if turns.in_order:
+                settle(rows, head.id, self._key)
+        return True
+
+    # Calls.
+
+    def claim(
+        self, toolset: type[Any], *, id: str | None = None, lease: float = 60
+    ) -> Claim | None:
+        """Take the next call that is to be run, for the length of a lease.
+
+        That is one that nobody has begun, or one that was begun and whose lease ran out: it is in
+        doubt. Those that have been free for longest come first. A call that cannot be claimed,
+        because its row or plan does not fit, raises once, and is then left alone for the length of
+        the lease. One whose turn has not come is left out: see `in_order` and `across` of `save`.
+
+        Args:
+            toolset: The toolset that the plans are of.
+            id: The conversation; by default any.
+            lease: How long it is yours, in seconds. It has to outlast the tool, or be renewed.
+
+        Raises:
+            PlanError: The plan of a row does not load, or does not allow that call to run.
+            StoreError: A row was edited, or the database failed.
+        """
+        if id is not None:
+            check_word("id", id)
+        check_toolset(toolset)
+        check_lease(lease)
+        busy: set[tuple[str, int]] = set()
+        while True:
+            with self._database.read() as rows:
+                next_one = self._next_claimable(rows, id, busy)
+            if next_one is None:
+                return None
+            taken = self._take(*next_one, lease)
+            if taken is not None:
+                break
+            busy.add(next_one)
+        return self._claim(toolset, *taken, lease)
+
+    def _claim(
+        self, toolset: Any, row: SavedCall, text: str, rows: Sequence[SavedCall], lease: float
+    ) -> Claim:
+        """Make the claim of a row that is ours, and goes on from others."""
+        plan = toolset.load_plan(text, key=self._key, binding=row.conversation)
+        call = claimed(plan, row, rows)
+        outer = Outer.of(plan, call.id)
+        key = f"{row.conversation}/{row.round}/{call._own_key}"
+        in_doubt = row.state == "begun"
+        return Claim(
+            *(row.conversation, call, key, row.token, in_doubt, lease),
+            *(toolset, row.round, row.place, outer, Turns.of(row).in_order),
+            bool(outer.calls) and plan._owes_after,
+        )
+
+    def _next_claimable(
+        self, rows: Rows, id: str | None, busy: set[tuple[str, int]]
+    ) -> tuple[str, int] | None:
+        clock = now(rows)
+        self._unfit = {row: until for row, until in self._unfit.items() if until > clock}
+        left_out = busy.union(self._unfit)
+        # One more than are left out: of so many at least one is none of these, if there is one at
+        # all.
+        found = SavedCall.claimable(rows, id, len(left_out) + 1)
+        return next((row for row in found if row not in left_out), None)
+
+    def _is_held_up(self, id: str) -> bool:
+        """Whether no call of a conversation is claimed or can be, so that decisions are needed."""
+        with self._database.read() as rows:
+            found = SavedCall.of(rows, id)
+        return all(row.until is None for row in found)
+
+    def _claim_ready(
+        self, id: str, toolset: Any, lease: float, in_doubt: bool = False
+    ) -> Claim | None:
+        """Claim the next call of a conversation that may be begun.
+
+        Where `in_doubt` is true, the next one that may not: it is in doubt, and not idempotent.
+        """
+        with self._database.read() as rows:
+            found, clock = SavedCall.of(rows, id), now(rows)
+        due = [(row.until, row) for row in found if row.until is not None and row.until <= clock]
+        # Those that have been free for longest come first, as in `claim`.
+        for _, row in sorted(due):
+            row.check(self._key)
+            is_over = False
+            if row.state == "begun":
+                selector = toolset._by_name.get(row.said.get("tool", str))
+                is_over = selector is None or not selector.definition.idempotent
+            if is_over is not in_doubt:
+                continue
+            taken = self._take(id, row.place, lease)
+            if taken is not None:
+                return self._claim(toolset, *taken, lease)
+        return None
+
+    def _take(
+        self, id: str, place: int, lease: float
+    ) -> tuple[SavedCall, str, list[SavedCall]] | None:
+        """Claim one row, unless somebody else just did.
+
+        Returns:
+            The row, the plan that it is of, and the rows that it goes on from, itself among them.
+        """
+        found: list[SavedCall] = []
+        fault: StoreError | None = None
+        text: str | None = None
+        row: SavedCall | None = None
+        with self._database.write() as rows:
+            try:
+                head = Head.at(rows, id, locked=True)
+                row, clock = SavedCall.at(rows, id, place)
+                if row is None or row.until is None or row.until > clock:
+                    return None
+                until = clock + round(1000 * lease)
+                if head is None:
+                    raise self._unknown(id)
+                head.check(self._key)
+                row.check(self._key)
+                text = head.plan_text(rows)
+                if text is None or row.round != head.round:
+                    raise StoreError(
+                        f"The row of call {place} is not of an open round of conversation {id!r}. "
+                        "Put the database back as it was, or give the round up."
+                    )
+                if not has_turn(rows, row, self._key):
+                    return None
+                row = row._replace(token=row.token + 1, owner=self._owner, until=until)
+                row.write(rows, self._key)
+                # What comes back from calls goes on from what these came to.
+                comes_back = row.said.data.get("asks")
+                found = SavedCall.of(rows, id) if comes_back else [row]
+                for each in found if comes_back else ():
+                    each.check(self._key)
+            except StoreError as error:
+                fault = error
+                self._unfit[id, place] = now(rows) + round(1000 * lease)
+        if fault is not None:
+            raise fault
+        assert row is not None
+        assert text is not None
+        return row, text, found
+
+    def begin(self, claim: Claim) -> AnyToolCall:
+        """Put on record that a call is about to run, and give the call that can be.
+
+        The lease begins anew. Where this fails, nothing is to be run; it may be tried again.
+
+        Raises:
+            MisuseError: The call is in doubt and its tool is not idempotent, or this claim has
+                begun it already.
+            LifecycleError: It was answered already.
+            StaleError: The claim is not the last one any more, the call has its result, or the
+                round is over.
+            StoreError: The database failed.
+        """
+        check_claim(claim, "begin")
+        call = claim.call
+        if claim.in_doubt and not claim.idempotent:
+            raise MisuseError(
+                f"Call {call.id!r} of tool `{call.name}` in conversation {claim.id!r} was begun "
+                "before, its outcome is unknown, and the tool is not idempotent, so it is not run "
+                "again. Find out what it did, and finish the claim with that, or with "
+                "`claim.call.indeterminate(reason)`."
+            )
+        if call.status.is_terminal:
+            raise LifecycleError(
+                f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its answer. "
+                "Pass that, `claim.result`, to `store.finish`."
+            )
+        is_mine = False
+        try:
+            with self._claimed(claim) as (rows, head, found, clock):
+                if claim._is_begun:
+                    raise MisuseError(
+                        f"Call {call.id!r} of tool `{call.name}` was begun by this claim already. "
+                        "Use the call that `store.begin` gave."
+                    )
+                # While the row is locked: a second thread with the same claim comes after this, and
+                # is refused. It is taken back below where the transaction fails, for then `begin`
+                # may be tried again.
+                claim._is_begun = is_mine = True
+                row = found._replace(until=clock + round(1000 * claim.lease))
+                if row.begun != row.token:  # else it is on record, and only the answer was lost
+                    again = (made("left"), made("again")) if claim.in_doubt else ()
+                    body = with_steps(row, *again, made("begun", by=self._owner))
+                    row = row._replace(state="begun", begun=row.token, body=body)
+                row.write(rows, self._key)
+                head._replace(version=head.version + 1).write(rows, self._key)
+        except BaseException:
+            if is_mine:
+                claim._is_begun = False
+            raise
+        begun = call.again() if claim.in_doubt else call
+        begun._let_go(claim._key_begins)
+        return begun
+
+    def renew(self, claim: Claim) -> None:
+        """Let a lease begin anew.
+
+        Raises:
+            StaleError: The claim is not the last one any more, the call has its result, or the
+                round is over.
+            StoreError: The database failed.
+        """
+        check_claim(claim, "renew")
+        with self._claimed(claim) as (rows, _, row, clock):
+            until = clock + round(1000 * claim.lease)
+            row._replace(until=until).write(rows, self._key)
+
+    def release(self, claim: Claim) -> None:
+        """Give a call back that was not begun by this claim.
+
+        Raises:
+            MisuseError: It was begun, so that it has to be finished.
+            StaleError: The claim is not the last one any more, the call has its result, or the
+                round is over.
+            StoreError: The database failed.
+        """
+        check_claim(claim, "release")
+        with self._claimed(claim) as (rows, _, row, clock):
+            if row.begun == row.token:
+                raise MisuseError(
+                    f"Call {claim.call.id!r} of tool `{claim.call.name}` was begun by this claim, "
+                    "so it cannot be given back. Finish it: where nobody knows what it did, with "
+                    "`call.indeterminate(reason)`."
+                )
+            # Another token, so that this claim cannot begin the call after all.
+            back = row._replace(token=row.token + 1, owner=None, until=clock)
+            back.write(rows, self._key)
+
+    def finish(
+        self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None
+    ) -> None:
+        """Put on record what a call came to.
+
+        Args:
+            claim: The claim.
+            outcome: A result of this call, or the call that suspended itself, which waits again, or
+                that asks for others, which may be claimed again once each of these has its result.
+            hooks: Of a call that asks for others, they decide about these; else these wait for
+                `load`, `plan.apply_hooks` and `save`. Of a call within another, their after-hooks
+                see the result. They have to be sync.
+
+        Raises:
+            CommitError: It is the result of another call.
+            LifecycleError: It is another call that waits, or one that does not wait any more.
+            StaleError: The claim is not the last one any more, the call has its result, or the
+                round is over: the result is refused.
+            MisuseError: A hook is async; or after-hooks have to see the result of a call within
+                another, and no hook set is passed.
+            HookError: A hook raised; nothing changed, but that a result is on record, which
+                after-hooks are still to see: by `store.finish`, of this claim or the next.
+            PlanError: A tool left bytes to come back to, and the store has no key.
+            StoreError: The database failed.
+        """
+        check_claim(claim, "finish")
+        self._finish(claim, outcome, hooks, _BY_HAND)
+
+    def _finish(
+        self, claim: Claim, outcome: ResultLike | NotEnded, hooks: Hooks | None, drive: Drive
+    ) -> tuple[ToolResult | NotEnded, list[CallEvent]]:
+        """Do the same with any hooks; give what is on record now, and what was asked for."""
+        asked = claim.call.metadata
+        events: list[CallEvent] = []
+        if isinstance(outcome, SuspendedCall | AskingCall):
+            if outcome.call.metadata != asked:
+                raise LifecycleError(
+                    f"The claim is of call {asked.id!r} of tool `{asked.name}`, and what waits is "
+                    f"call {outcome.call.id!r} of tool `{outcome.call.name}`. Finish each claim "
+                    "with what its own call came to."
+                )
+            waits = outcome
+            outcome, events = self._change_plan(
+                claim.id,
+                claim._toolset,
+                lambda plan, _, rows: leave(plan, waits, rows, hooks, drive),
+                claim,
+            )
+            if outcome is waits:
+                return waits, events
+        ((result,), _) = as_results([outcome])
+        if result.id != asked.id:
+            raise CommitError([ExtraResult(result.id, result.name, (asked.id,), False)])
+        if faults := mismatches(result, asked):
+            raise CommitError(faults)
+        at, seen = time(), tuple[Step, ...]()
+        if claim._outer.calls:
+            check_sees(claim, hooks)
+            with self._database.read() as rows:
+                check_holds(claim, SavedCall.at(rows, claim.id, claim._place)[0], self._key)
+            try:
+                if hooks is not None:
+                    result, seen = shown(claim.call, result, hooks, drive)
+            except BaseException:  # what the call came to is not theirs to take away
+                with suppress(StaleError), self._claimed(claim) as (rows, head, row, clock):
+                    ended(row, result, at, clock).write(rows, self._key)
+                    head._replace(version=head.version + 1).write(rows, self._key)
+                raise
+        with self._claimed(claim) as (rows, head, row, _):
+            with_result(row, result, at, seen).write(rows, self._key)
+            head._replace(version=head.version + 1).write(rows, self._key)
+            let_return(rows, row, self._key)
+            if Turns.of(row).in_order:
+                settle(rows, head.id, self._key)
+        return result, events
+
+    def _decide_within(
+        self, id: str, toolset: Any, hooks: Hooks, drive: Drive, is_due: bool
+    ) -> list[CallEvent] | None:
+        """Decide about what calls of a conversation asked for, and nobody decided about.
+
+        Args:
+            id: The conversation.
+            toolset: The toolset of its plan.
+            hooks: Decide.
+            drive: Runs their steps.
+            is_due: Whether after-hooks have to see what somebody answered within a call.
+
+        Returns:
+            What was decided; None where there was nothing to do.
+        """
+        with self._database.read() as rows:
+            query = "SELECT 1 FROM lutum_call WHERE conversation = ? AND state = 'asked'"
+            if not is_due and rows.one(query, id) is None:
+                return None
+        try:
+            return self._change_plan(
+                id, toolset, lambda plan, _, __: decide_within(plan, hooks, drive)
+            )
+        except ResumeError:  # the round is over by now
+            return None
+
+    @contextmanager
+    def _claimed(self, claim: Claim) -> Generator[tuple[Rows, Head, SavedCall, int]]:
+        """Lock the conversation of a claim that still holds, and read its row and the clock."""
+        with self._database.write() as rows:
+            head = self._locked(rows, claim.id)
+            row, clock = SavedCall.at(rows, claim.id, claim._place)
+            yield rows, head, check_holds(claim, row, self._key), clock
+
+
+_BY_HAND: Drive = partial(drive_sync, twin="`await store.run(id, toolset, hooks=hooks)`")
