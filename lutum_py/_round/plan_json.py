@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from time import time
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -234,84 +234,61 @@ def _check_bytes(plan: Mapping[str, Any], key: bytes | None) -> None:
 # Reading.
 
 
-class _SavedAsk(NamedTuple):
-    """One time that a call asked, as it was saved.
+def _load_ask(saved: Saved, calls: Mapping[str, InnerCall], toolset: Any) -> Ask:
+    """Read one time that a call asked for others, which were read before.
 
-    Attributes:
-        ids: The ids of the calls.
-        saved: The entry.
+    Raises:
+        PlanError: What was left does not fit the calls.
     """
-
-    ids: tuple[str, ...]
-    saved: Saved
-
-    def loaded(self, calls: Mapping[str, InnerCall], toolset: Any) -> Ask:
-        """Make it again of the calls, which were loaded before.
-
-        Raises:
-            PlanError: What was left does not fit the calls.
-        """
-        asked, saved = tuple(calls[id] for id in self.ids), self.saved
-        trace = saved.get("trace", str, None)
-        if "turn" not in saved.data:
-            return Ask(asked, None, trace)
-        turn = load_turn(saved.inner("turn"))
-        sent = [(each.name, each.arguments) for each in turn.tool_calls]
-        if sent != [(each.metadata.name, each.metadata.arguments) for each in asked]:
-            raise saved.wrong("turn", "its calls are not those that were asked for")
-        state: bytes | str | None = saved.get("state", str, None)
-        if "bytes" in saved.data:
-            try:
-                state = b64decode(saved.get("bytes", str), validate=True)
-            except Error:
-                raise saved.wrong("bytes", "it is no base64") from None
-        return Ask(asked, Left(turn, state, saved.get("session", str, None), toolset), trace)
+    asked, trace = tuple(calls[id] for id in saved.texts("ids")), saved.get("trace", str, None)
+    if "turn" not in saved.data:
+        return Ask(asked, None, trace)
+    turn = load_turn(saved.inner("turn"))
+    sent = [(each.name, each.arguments) for each in turn.tool_calls]
+    if sent != [(each.metadata.name, each.metadata.arguments) for each in asked]:
+        raise saved.wrong("turn", "its calls are not those that were asked for")
+    state: bytes | str | None = saved.get("state", str, None)
+    if "bytes" in saved.data:
+        try:
+            state = b64decode(saved.get("bytes", str), validate=True)
+        except Error:
+            raise saved.wrong("bytes", "it is no base64") from None
+    return Ask(asked, Left(turn, state, saved.get("session", str, None), toolset), trace)
 
 
-class _SavedInner(NamedTuple):
-    """What calls asked for, as it was saved.
-
-    Attributes:
-        calls: The calls, in the order in which they were asked.
-        asked_by: For each the id of the call that asked for it.
-        asks: By the id of a call the times that it asked.
-    """
-
-    calls: tuple[ToolMetadata, ...]
-    asked_by: Mapping[str, str]
-    asks: Mapping[str, tuple[_SavedAsk, ...]]
-
-
-def _load_inner(saved: Saved, asked: tuple[ToolMetadata, ...]) -> _SavedInner:
+def _load_inner(
+    inner: Saved, asked: tuple[ToolMetadata, ...]
+) -> tuple[list[ToolMetadata], dict[str, str], dict[str, list[Saved]]]:
     """Read what the calls of a turn asked for.
+
+    Returns:
+        The calls, in the order in which they were asked; for each the id of the call that asked for
+        it; and by the id of that call the times that it asked.
 
     Raises:
         PlanError: It is damaged, or has a word that nobody knows.
     """
-    inner = saved.inner_or_none("inner")
-    if inner is None:
-        return _SavedInner((), {}, {})
     check_words(inner, _INNER_WORDS)
-    entries = list(inner.each("calls"))
-    for entry in entries:
+    calls: list[ToolMetadata] = []
+    for entry in inner.each("calls"):
         check_words(entry, _ASKED_WORDS)
-    calls = tuple(load_metadata(entry) for entry in entries)
+        calls.append(load_metadata(entry))
     place = {call.id: number for number, call in enumerate((*asked, *calls))}
     if len(place) != len(asked) + len(calls):
         raise inner.wrong("calls", "an id is there twice")
     asked_by: dict[str, str] = {}
-    asks: dict[str, tuple[_SavedAsk, ...]] = {}
+    asks: dict[str, list[Saved]] = {}
     for entry in inner.each("asks"):
         check_words(entry, _ASK_WORDS)
-        by, ids = entry.get("call", str), entry.texts("ids")
-        for id in ids:
+        by = entry.get("call", str)
+        asks.setdefault(by, []).append(entry)
+        for id in entry.texts("ids"):
             if id in asked_by or not place.get(by, len(place)) < place.get(id, -1):
                 raise entry.wrong("ids", f"{id!r} is no call that {by!r} may have asked for")
             asked_by[id] = by
-        asks[by] = (*asks.get(by, ()), _SavedAsk(ids, entry))
     if asked_by.keys() != {call.id for call in calls}:
         raise inner.wrong("calls", "they are not those that were asked for")
-    return _SavedInner(calls, asked_by, asks)
+    return calls, asked_by, asks
 
 
 def open_plan(text: str | bytes) -> Saved:
@@ -350,8 +327,9 @@ def lines_in(
         saved = Saved(converted(saved), saved.path, PlanError)
     check_words(saved, _PLAN_WORDS)
     turn = load_turn(saved.inner("turn"))
-    inner = _load_inner(saved, turn.tool_calls)
-    every = (*turn.tool_calls, *inner.calls)
+    inner = saved.inner_or_none("inner")
+    calls, asked_by, asks = ([], {}, {}) if inner is None else _load_inner(inner, turn.tool_calls)
+    every = (*turn.tool_calls, *calls)
     asked = {call.id for call in every}
     entries: dict[str, Saved] = {}
     for entry in saved.each("calls"):
@@ -366,10 +344,10 @@ def lines_in(
     # A call stands before those that it asked for, and its steps `asks` hold these, which have to
     # be there first: so inner calls are read from the last to the first, and those of the turn
     # then.
-    for metadata in (*reversed(inner.calls), *turn.tool_calls):
-        entry, by = entries[metadata.id], inner.asked_by.get(metadata.id)
-        asks = [each.loaded(read, toolset) for each in inner.asks.get(metadata.id, ())]
-        line = _line_in(entry, metadata, asking, by, asks)
+    for metadata in (*reversed(calls), *turn.tool_calls):
+        entry, by = entries[metadata.id], asked_by.get(metadata.id)
+        left = [_load_ask(each, read, toolset) for each in asks.get(metadata.id, ())]
+        line = _line_in(entry, metadata, asking, by, left)
         call = None if make is None or is_unread(line) else make(metadata, entry, line)
         read[metadata.id] = InnerCall(metadata, by or "", call, line)
     return turn, [(read[metadata.id], entries[metadata.id]) for metadata in every]
