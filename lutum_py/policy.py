@@ -29,7 +29,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._call.selector import AnySelector, Selector
-from ._declare.hook_marks import mark
+from ._declare.hook_names import mark
 
 if TYPE_CHECKING:
     from ._call.call import ToolCall

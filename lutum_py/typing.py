@@ -99,7 +99,7 @@ from ._transcript.transcript import HasTranscript as HasTranscript
 from ._transcript.transcript_view import TranscriptView as TranscriptView
 
 if TYPE_CHECKING:
-    from ._declare.tool_search import ToolSearch as ToolSearch
+    from ._declare.stock_tools import ToolSearch as ToolSearch
     from ._hooks.capability_gate import GatePolicy as GatePolicy
     from ._schema.input_model import FnInput as FnInput
     from ._view.cut import CutKind as CutKind
@@ -112,7 +112,7 @@ else:
     __getattr__, __dir__ = on_demand(
         globals(),
         {
-            "_declare.tool_search": ("ToolSearch",),
+            "_declare.stock_tools": ("ToolSearch",),
             "_hooks.capability_gate": ("GatePolicy",),
             "_schema.input_model": ("FnInput",),
             "_view.cut": ("CutKind",),

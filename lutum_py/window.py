@@ -19,16 +19,14 @@ from ._transcript.request import DeferredTools
 from ._transcript.result_cap import MemoryResults, ResultCap, ResultStore
 
 if TYPE_CHECKING:
-    from ._declare.result_reader import result_reader
-    from ._declare.tool_search import search_tools, tool_search
+    from ._declare.stock_tools import result_reader, search_tools, tool_search
     from ._view.cut import Cut
     from ._view.view import View
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
         {
-            "_declare.result_reader": ("result_reader",),
-            "_declare.tool_search": ("search_tools", "tool_search"),
+            "_declare.stock_tools": ("result_reader", "search_tools", "tool_search"),
             "_view.view": ("View",),
             "_view.cut": ("Cut",),
         },

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, 
 from .._schema.output import Output
 from .._text.escaping import words_of
 from .._text.json import compact_json, shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, unknown_outcome

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._transcript.metadata import ToolMetadata
 from ..errors import LifecycleError
 from .lifecycle import STAGES, CallStatus, refused

@@ -19,7 +19,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._text.json import cut, digest_of, parse_json
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._text.own_copy import own_copy
 from .._transcript.metadata import ToolMetadata
 from ..errors import LifecycleError, ToolInputError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from .._schema.signature import function_name
 from .._text.escaping import words_of
 from .._text.json import shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
 from ..errors import HookError
 from .approval_gate import question_about

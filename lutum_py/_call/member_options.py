@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from .._schema.options import Caller
-from .._text.frozen import Frozen
+from .._text.immutable import Frozen
 from .._text.json import is_seconds, shorten
 from ..errors import ToolDefinitionError
 

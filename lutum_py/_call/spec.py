@@ -15,7 +15,7 @@ from .._schema.output import Output
 from .._schema.signature import type_name
 from .._text.immutable import Immutable
 from .._text.json import compact_json, parse_json, shorten, size_of
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from ..errors import FieldIssue, ToolInputError
 
 P = ParamSpec("P")

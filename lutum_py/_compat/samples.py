@@ -10,10 +10,18 @@ from collections.abc import Iterable, Iterator
 from itertools import cycle, islice, zip_longest
 from typing import Any, Final
 
-from .._schema.schema_reader import NEVER, UNIONS, Part, parts_of
+from .._schema.schema_reader import (
+    NEVER,
+    UNIONS,
+    Part,
+    item_of,
+    parts_of,
+    property_of,
+    types_of,
+    without_keyword,
+)
 from .._text.json import canonical_json, is_array, is_object
 from .fits import Fitting
-from .parts import item_of, property_of, types_of, without_keyword
 
 _DEPTH: Final = 5
 """Levels of nesting below which only the simplest values are made."""

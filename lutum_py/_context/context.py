@@ -200,7 +200,7 @@ class ToolContext(Immutable, _ContextFields):
                 f"The sink of call {call_id!r} is async, so nobody would await it. Pass an "
                 "`AsyncSink()`, and iterate it where the events are wanted."
             )
-        # Filled as the open base, and made immutable by the change of class: see `_text.frozen`.
+        # Filled as the open base, and made immutable by the change of class: see `_text.immutable`.
         self: Any = object.__new__(_ContextFields)
         self.call_id = call_id
         self.tool_name = tool_name

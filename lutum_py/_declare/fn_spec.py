@@ -15,8 +15,7 @@ from .._schema.docstring import Docstring
 from .._schema.invocation import Invocation
 from .._schema.options import ToolOptions
 from .._schema.output import Output
-from .._schema.plain_schema import plain_schema
-from .._schema.plain_types import is_plain
+from .._schema.plain_types import is_plain, plain_schema
 from .._schema.signature import REQUIRED, Signature, read_signature, reason_of, type_name
 from ..errors import ToolDefinitionError
 from .define import define

@@ -9,8 +9,7 @@ from typing import Any
 from .._text.json import shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import HookError
-from .hook_marks import Mark, marks_of
-from .hook_names import generated_names, slot_of
+from .hook_names import Mark, generated_names, marks_of, slot_of
 
 
 def _tools_of(toolset: Any) -> list[str]:

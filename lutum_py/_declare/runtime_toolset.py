@@ -11,7 +11,7 @@ from .._call.member_options import PLAIN, MemberOptions
 from .._call.spec import ToolSpec
 from .._schema.definition import ToolDef
 from .._text.json import digest_of, shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._text.suggestion import names_for_message
 from .._transcript.result_cap import ResultCap
 from ..errors import MisuseError, ToolDefinitionError

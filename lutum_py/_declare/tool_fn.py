@@ -30,7 +30,7 @@ from .._schema.definition import ToolDef
 from .._schema.docstring import parse_docstring
 from .._schema.options import ToolOptions
 from .._text.json import shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from ..errors import ToolDefinitionError
 from .define import undefined_name
 from .fn_spec import fn_spec, qualname_of

@@ -32,7 +32,7 @@ from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.signature import annotations_of, reason_of, type_name
 from .._text.json import shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from ..errors import ToolDefinitionError
 from .define import define, undefined_name
 

@@ -18,7 +18,7 @@ from .._call.selector import AnySelector, Selector
 from .._schema.stand_in import is_plain, stand_in
 from .._text.escaping import quoted, visible
 from .._text.json import shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
 from .selector_type import selector_type

@@ -41,7 +41,7 @@ from .._call.selector import AnySelector, Selector
 from .._call.steps import Steps
 from .._text.escaping import words_of
 from .._text.json import shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult, with_labels
 from .._transcript.transcript import Transcript
 from ..errors import HookError

@@ -26,7 +26,7 @@ from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.escaping import visible
 from .._text.json import compact_json, cut, shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._text.unicode import sendable
 from .._transcript.committed import CommittedRound, joined
 from .._transcript.metadata import ToolMetadata

@@ -30,12 +30,12 @@ from .._call.line import Step, new_step, said_of
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
-from .._declare.not_on_offer import not_on_offer
+from .._declare.offer import not_on_offer
 from .._hooks.pipeline import AfterSaid, after, decide, was_asked_after
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.json import compact_json, is_sequence, json_data, shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn, ToolCallItem
 from .._transcript.committed import CommittedRound
 from .._transcript.metadata import ToolMetadata

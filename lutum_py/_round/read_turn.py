@@ -24,8 +24,7 @@ from .._call.call import AnyToolCall
 from .._call.line import Kept, proposed_at
 from .._call.outcomes import RecoverableToolCallIssue
 from .._declare.answer import ACCEPTED, Answer
-from .._declare.not_on_offer import not_on_offer
-from .._declare.offer import OfferedTools
+from .._declare.offer import OfferedTools, not_on_offer
 from .._schema.schema_reader import names_in
 from .._schema.stand_in import own_name, stand_in
 from .._text.escaping import quoted

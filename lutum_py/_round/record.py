@@ -17,7 +17,7 @@ from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
 from .._call.line import END_OF, Step, moment, newer_than
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
 from ..errors import (
     CommitError,

@@ -29,7 +29,7 @@ from .._schema.schema_check import schema_faults
 from .._schema.secrets import MASK, Masking
 from .._text.escaping import words_of
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object, shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult, make_result
 from ..errors import HookError, MisuseError, ResumeError, ToolInputError, ToolOutputError
 from .sorted_calls import SortedCalls

@@ -16,7 +16,7 @@ from .._call.call import AnyToolCall
 from .._call.line import CallStep, Kept, Step, answers_in, end_of, moment, said_of, wait_of
 from .._call.outcomes import rejected_call
 from .._text.json import size_of
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn, ServerToolItem, callers_of
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult

@@ -48,7 +48,7 @@ from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
 from .._text.escaping import visible
 from .._text.json import digest_of
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult

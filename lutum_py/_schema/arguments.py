@@ -20,7 +20,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 from .._text.json import compact_json, is_object
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .closed_schema import close_top, infinity_in, is_model, take_as_is
 from .mended_arguments import container_in, mend_places
 from .plain_types import is_fixed

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 from .._text.json import is_object
 from .attribute_docstrings import attribute_docstrings
 from .closed_schema import infinity_in
-from .plain_schema import SURELY_JSON
+from .plain_types import SURELY_JSON
 from .schema_reader import JsonSchema, follow, subschemas
 from .secrets import NAMES, Masking
 

@@ -1,16 +1,31 @@
-"""Types of which nothing is hidden: what validates them looks at every part.
+"""Types of which nothing is hidden, and the JSON schema of parameters of such types.
 
 pydantic takes an instance of a class as it is, so that a model needs a second look that a list of
 numbers does not. Most parameters are plain, and are spared all checks that exist for the others.
+
+Their schemas are written straight, as pydantic would write them, where they leave no doubt. Those
+of all others are left to pydantic, which has the last word here too: a test holds the two together.
 """
 
 from __future__ import annotations
 
+from math import isfinite
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from .schema_reader import JsonSchema
+from .signature import REQUIRED, Parameter
 
 _PLAIN = frozenset({str, int, float, bool, NoneType})
-_CONTAINERS = frozenset({list, dict, tuple, Union, UnionType})
+_UNIONS: Final = (Union, UnionType)
+_CONTAINERS = frozenset({list, dict, tuple, *_UNIONS})
+_NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
+SURELY_JSON: Final = 2**53
+"""Integers below it are the same for every reader of JSON."""
+_UNSORTED: Final = ("default", "properties")
+"""Parameters whose schema pydantic leaves unsorted, since it takes their name for a keyword."""
 
 
 # `list[str]`, `dict[str, int] | None` and `Literal["a"]` are plain; `datetime`, a model and a class
@@ -39,7 +54,7 @@ def is_fixed(annotation: Any) -> bool:
     origin = get_origin(annotation)
     if origin is Annotated:
         return is_fixed(annotation.__origin__)
-    if origin in (tuple, Union, UnionType):
+    if origin in (tuple, *_UNIONS):
         return all(is_fixed(part) for part in get_args(annotation))
     return origin not in _CONTAINERS and is_plain(annotation)
 
@@ -47,3 +62,85 @@ def is_fixed(annotation: Any) -> bool:
 def can_carry(model: type[Any], name: str) -> bool:
     """Whether a field of a model derived from this one may be called so."""
     return not name.startswith("_") and not hasattr(model, name)
+
+
+def plain_schema(parameters: tuple[Parameter, ...]) -> JsonSchema | None:
+    """Write the schema of an object with these fields; None where that takes pydantic.
+
+    It does where a default may not fit its type, where a field cannot have the parameter's name,
+    and where that name makes pydantic write in another order.
+    """
+    properties: JsonSchema = {}
+    for parameter in parameters:
+        name, written = parameter.name, _schema_of(parameter.annotation)
+        if written is None or name in _UNSORTED or not can_carry(BaseModel, name):
+            return None
+        about, default = parameter.description, parameter.default
+        if default is not REQUIRED:
+            if not _fits(default, parameter.annotation):
+                return None
+            written["default"] = default
+        if about is not None:
+            written["description"] = about
+        properties[name] = dict(sorted(written.items()))
+    required = [each.name for each in parameters if each.default is REQUIRED]
+    # In pydantic's order of keys, so that the digest of a tool is the same whoever wrote its
+    # schema.
+    return {
+        "additionalProperties": False,
+        "properties": properties,
+        **({"required": required} if required else {}),
+        "type": "object",
+    }
+
+
+def _schema_of(annotation: Any) -> JsonSchema | None:
+    origin = get_origin(annotation)
+    if origin is None:
+        # By identity: what is no type at all need not have a hash.
+        name = next((name for kind, name in _NAMES.items() if kind is annotation), None)
+        return None if name is None else {"type": name}
+    parts = get_args(annotation)
+    if origin is list and len(parts) == 1:
+        items = _schema_of(parts[0])
+        return None if items is None else {"items": items, "type": "array"}
+    if origin is dict and len(parts) == 2 and parts[0] is str:
+        values = _schema_of(parts[1])
+        return None if values is None else {"additionalProperties": values, "type": "object"}
+    if origin is Literal and parts and all(type(each) is str for each in parts):
+        told = {"const": parts[0]} if len(parts) == 1 else {"enum": list(parts)}
+        return {**told, "type": "string"}
+    return _choice_of(parts) if origin in _UNIONS else None
+
+
+# `str | None` becomes `{"anyOf": [{"type": "string"}, {"type": "null"}]}`, to the letter what
+# pydantic writes: the digest of a tool must not depend on who wrote its schema.
+def _choice_of(parts: tuple[Any, ...]) -> JsonSchema | None:
+    choices = [_schema_of(each) for each in parts if each is not NoneType]
+    if any(each is None or each in choices[:at] for at, each in enumerate(choices)):
+        return None  # of two that are the same on the wire, as `list` and `List` are, one is told
+    if NoneType in parts:  # pydantic has it last, wherever it stands
+        choices.append({"type": "null"})
+    return {"anyOf": choices}
+
+
+def _fits(default: Any, annotation: Any) -> bool:
+    """Whether a default surely is of a type, and JSON."""
+    if default is None:
+        return True
+    kind: object = default.__class__
+    if kind is str:
+        is_json = default.isascii()
+    else:
+        is_json = kind is bool or (
+            abs(default) < SURELY_JSON if kind is int else kind is float and isfinite(default)
+        )
+    if not is_json:
+        return False
+    origin = get_origin(annotation)
+    if origin is None:
+        return annotation is kind
+    parts = get_args(annotation)
+    if origin is Literal:
+        return default in parts
+    return origin in _UNIONS and any(each is kind for each in parts)

@@ -19,7 +19,7 @@ from typing_extensions import Format
 
 from .._text.immutable import dataclass
 from .._text.json import cut, shorten
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
 from .docstring import Docstring

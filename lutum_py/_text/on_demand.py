@@ -1,20 +1,30 @@
-"""Names of a module that are imported when they are first asked for (PEP 562).
-
-A public module may list what is slow to import beside what is not: `lutum_py.models` has a protocol
-and five clients of providers. Who asks for one name does not wait for the others.
-"""
+"""What is imported, or made, when it is first asked for."""
 
 from __future__ import annotations
 
+from _thread import RLock
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
+
+# One lock for all, held for a few instructions. Locks of their own would have an order in which
+# they must be taken, and threads that take two in different orders wait for each other for ever.
+ONCE: Final = RLock()
+"""The lock for what is made when it is first asked for, and of which all threads have the same.
+
+It is held while a value takes its place, and while one is made by our own code alone. What runs the
+code of others, such as the evaluation of their annotations, is made without it, and the first that
+is made takes the place: who waits here may hold the lock of an import that such code waits for.
+"""
 
 
 def on_demand(
     module: dict[str, Any], homes: Mapping[str, Sequence[str]], inner: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make the `__getattr__` and the `__dir__` of a module.
+    """Make the `__getattr__` and the `__dir__` of a module (PEP 562).
+
+    A public module may list what is slow to import beside what is not: `lutum_py.models` has a
+    protocol and five clients of providers. Who asks for one name does not wait for the others.
 
     Args:
         module: The globals of the module.

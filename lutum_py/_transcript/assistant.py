@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args
 
-from .._text.frozen import Frozen
+from .._text.immutable import Frozen
 from .._text.json import is_whole
 from .._text.unicode import sendable
 from ..errors import MisuseError

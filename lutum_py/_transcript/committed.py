@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Self
 
-from .._text.frozen import Frozen
+from .._text.immutable import Frozen
 from ..errors import InvalidValueError
 from .assistant import AssistantTurn
 from .request import TranscriptItem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from .._text.frozen import Frozen
+from .._text.immutable import Frozen
 from .._text.unicode import sendable
 from ..errors import MisuseError
 

@@ -7,8 +7,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from .._schema.definition import ToolDef
-from .._text.frozen import Frozen
-from .._text.immutable import dataclass
+from .._text.immutable import Frozen, dataclass
 from .._text.json import is_array, shorten
 from ..errors import InvalidValueError, MisuseError
 from .assistant import AssistantTurn

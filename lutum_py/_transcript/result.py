@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
-from .._text.frozen import Frozen
+from .._text.immutable import Frozen
 from .._text.json import compact_json, parse_json, shorten
 from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError, TranscriptError

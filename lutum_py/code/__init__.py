@@ -22,8 +22,7 @@ from __future__ import annotations
 from ..errors import MissingExtraError
 
 try:
-    from ._failures import ProgramChanged, ProgramError, ProgramLimit
-    from ._limits import ProgramLimits
+    from ._limits import ProgramChanged, ProgramError, ProgramLimit, ProgramLimits
     from ._tool import ProgramResult, program_tool
 except ImportError as _error:
     if (_error.name or "").partition(".")[0] != "pydantic_monty":

@@ -20,10 +20,16 @@ from typing import Any, Final, Literal, TypeAlias
 import pydantic_monty as monty
 
 from .._text.json import compact_json, cut, short_digest_of
-from .._text.once import ONCE
+from .._text.on_demand import ONCE
 from ..errors import MisuseError
-from ._failures import ProgramChanged, ProgramError, ProgramLimit, failure, with_printed
-from ._limits import ProgramLimits
+from ._limits import (
+    ProgramChanged,
+    ProgramError,
+    ProgramLimit,
+    ProgramLimits,
+    failure,
+    with_printed,
+)
 from ._source import DOOR, VALUE, VET, WAITING, call_in, keeping_value, prelude, value_in
 
 Answer: TypeAlias = "monty.ExternalSettledResult"

@@ -1,11 +1,26 @@
-"""How much a program may use."""
+"""How much a program may use, and how one ends that gives no value."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
+from typing import Final
+
+from pydantic_monty import MontyCrashedError, MontyError, MontyRuntimeError, MontySyntaxError
 
 from .._text.json import is_seconds, is_whole, shorten
-from ..errors import InvalidValueError
+from ..errors import InvalidValueError, ToolError
+
+_OVER_A_LIMIT: Final = re.compile(
+    r"(feed time|memory|suspension) limit (exceeded|\d+ exceeded)|exceeded its memory limit"
+)
+"""What the interpreter says where it stopped a program, which then cannot catch it."""
+
+_OURS: Final = re.compile(r'  File "<python-input-0>".*\n(?:    .*\n)*')
+"""A frame of the functions that stand before a program: its author never saw them."""
+
+_LONGEST: Final = 1000
+"""Characters of the beginning and of the end of a traceback, which may quote a long line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +55,39 @@ class ProgramLimits:
                     f"ProgramLimits({field.name}={shorten(value)}): give a "
                     f"{'number of seconds' if field.name == 'seconds' else 'whole number'} above 0."
                 )
+
+
+class ProgramError(ToolError):
+    """A program could not be read, raised an exception, or left a call that it never awaited."""
+
+    code = "program_error"
+
+
+class ProgramLimit(ProgramError):
+    """A program used more than its `ProgramLimits`."""
+
+    code = "program_limit"
+
+
+class ProgramChanged(ProgramError):
+    """A program that was run again did not ask for what it had asked for; nothing was run."""
+
+    code = "program_changed"
+
+
+def failure(error: MontyError) -> ProgramError:
+    """Say why the interpreter ended a program."""
+    said = str(error)
+    if isinstance(error, MontyRuntimeError | MontySyntaxError):
+        said = error.display()  # with the lines
+    said = _OURS.sub("", said).replace("<python-input-2>", "program")
+    if len(said) > 2 * _LONGEST:
+        said = f"{said[:_LONGEST]} … {said[-_LONGEST:]}"
+    is_cut_off = isinstance(error, MontyCrashedError) and error.timed_out
+    is_over = is_cut_off or _OVER_A_LIMIT.search(str(error)) is not None
+    return (ProgramLimit if is_over else ProgramError)(said)
+
+
+def with_printed(error: ProgramError, printed: str) -> ProgramError:
+    """Add what the program had printed to what its model is told."""
+    return type(error)(f"{error.reason}\n\nPrinted:\n{printed}") if printed else error

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from .._text.json import is_array, is_object
-from ._failures import ProgramError, ProgramLimit
+from ._limits import ProgramError, ProgramLimit
 
 DOOR: Final = "__tool__"
 """The one function of the host; only what `prelude` wrote may call it."""

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from .._declare.offer import Named
-from .._schema.data_places import Path
 from .._text.immutable import dataclass
+from ._places import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from .._call.call import AnyToolCall
 from .._context.suspension import Decision, SuspendTicket
 from .._hooks.gate_decisions import Block, CallGate, Suspend
 from .._round.inner import results_within
-from .._schema.data_places import Path, is_default
 from .._schema.secrets import MASK
 from .._text.escaping import visible
 from .._text.immutable import dataclass
@@ -21,7 +20,7 @@ from .._transcript.transcript import Transcript
 from ..errors import HookError
 from ._edges import UNSAID, Rules
 from ._index import Index, Source, told
-from ._places import Keys, text_of, values_at, written
+from ._places import Keys, Path, is_default, text_of, values_at, written
 from ._words import exact, links
 
 

@@ -9,14 +9,13 @@ from typing import Any, Literal
 from .._call.selector import AnySelector
 from .._declare.offer import Named
 from .._declare.toolset_meta import ToolsetMeta
-from .._schema.data_places import Path, may_stand
 from .._text.json import shorten
 from .._transcript.labels import readers_of
 from .._transcript.transcript import HasTranscript, Transcript, transcript_of
 from ..errors import HookError, MisuseError, UnknownToolError
 from ._edges import UNSAID, USER, Edge, Rules
 from ._gate import FlowGate
-from ._places import path_of, written
+from ._places import Path, may_stand, path_of, written
 
 
 class Policy:

@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 
 from lutum_py._compat.fits import Fitting
-from lutum_py._compat.implies import Proof
 from lutum_py._compat.samples import samples_of
-from lutum_py._compat.verdict import judge
+from lutum_py._compat.verdict import Proof, judge
 from tests.profiles import scaled
 
 from .schemas import PAIRS, is_valid

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 
-from lutum_py._text.frozen import Frozen
-from lutum_py._text.immutable import dataclass
+from lutum_py._text.immutable import Frozen, dataclass
 from tests.cases import over
 from tests.test_threads import ROUNDS, at_once
 
