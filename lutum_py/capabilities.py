@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._schema.capabilities import (
-    EFFECT_DEFAULTS,
-    Confirmation,
-    DryRun,
-    EffectKind,
-    Reversibility,
-    RiskLevel,
-    ToolCapabilities,
-    ToolEffect,
-    risk_of,
-)
-from ._schema.touch import Touch
-from ._text.on_demand import on_demand
+from ._schema.capabilities import EFFECT_DEFAULTS as EFFECT_DEFAULTS
+from ._schema.capabilities import Confirmation as Confirmation
+from ._schema.capabilities import DryRun as DryRun
+from ._schema.capabilities import EffectKind as EffectKind
+from ._schema.capabilities import Reversibility as Reversibility
+from ._schema.capabilities import RiskLevel as RiskLevel
+from ._schema.capabilities import ToolCapabilities as ToolCapabilities
+from ._schema.capabilities import ToolEffect as ToolEffect
+from ._schema.capabilities import risk_of as risk_of
+from ._schema.touch import Touch as Touch
+from ._text.on_demand import exported, on_demand
 
 if TYPE_CHECKING:
-    from ._hooks.capability_gate import GateAction, capability_gate, dry_run_in
+    from ._hooks.capability_gate import GateAction as GateAction
+    from ._hooks.capability_gate import capability_gate as capability_gate
+    from ._hooks.capability_gate import dry_run_in as dry_run_in
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
@@ -33,19 +33,4 @@ else:
             "_hooks.capability_gate": ("GateAction", "capability_gate", "dry_run_in"),
         },
     )
-
-__all__ = [
-    "EFFECT_DEFAULTS",
-    "Confirmation",
-    "DryRun",
-    "EffectKind",
-    "GateAction",
-    "Reversibility",
-    "RiskLevel",
-    "ToolCapabilities",
-    "ToolEffect",
-    "Touch",
-    "capability_gate",
-    "dry_run_in",
-    "risk_of",
-]
+    __all__ = list(exported(__dir__()))

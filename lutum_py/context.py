@@ -11,27 +11,21 @@ Example:
 
 from __future__ import annotations
 
-from ._context.cancellation import CancellationToken
-from ._context.context import RunIdentity, ToolSuspended
-from ._context.inner import CallsAsked, Inner, InnerState, ToolAsks
-from ._context.progress import (
-    TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
-    ProgressStatus,
-    ToolCallProgressState,
-)
-from ._context.state import State, StateKey
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
-    "CallsAsked",
-    "CancellationToken",
-    "Inner",
-    "InnerState",
-    "ProgressStatus",
-    "RunIdentity",
-    "State",
-    "StateKey",
-    "ToolAsks",
-    "ToolCallProgressState",
-    "ToolSuspended",
-]
+from ._context.cancellation import CancellationToken as CancellationToken
+from ._context.context import RunIdentity as RunIdentity
+from ._context.context import ToolSuspended as ToolSuspended
+from ._context.inner import CallsAsked as CallsAsked
+from ._context.inner import Inner as Inner
+from ._context.inner import InnerState as InnerState
+from ._context.inner import ToolAsks as ToolAsks
+from ._context.progress import TOOL_CALL_PROGRESS_ACTIVITY_TYPE as TOOL_CALL_PROGRESS_ACTIVITY_TYPE
+from ._context.progress import ProgressStatus as ProgressStatus
+from ._context.progress import ToolCallProgressState as ToolCallProgressState
+from ._context.state import State as State
+from ._context.state import StateKey as StateKey
+from ._text.on_demand import exported
+
+if not TYPE_CHECKING:
+    __all__ = list(exported(globals()))

@@ -13,26 +13,18 @@ Example:
 
 from __future__ import annotations
 
-from ._transcript.stream_events import (
-    ArgumentsDelta,
-    CallCompleted,
-    CallStarted,
-    ReasoningDelta,
-    RefusalDelta,
-    StreamEvent,
-    TextDelta,
-    TurnFinished,
-    UsageReported,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ArgumentsDelta",
-    "CallCompleted",
-    "CallStarted",
-    "ReasoningDelta",
-    "RefusalDelta",
-    "StreamEvent",
-    "TextDelta",
-    "TurnFinished",
-    "UsageReported",
-]
+from ._text.on_demand import exported
+from ._transcript.stream_events import ArgumentsDelta as ArgumentsDelta
+from ._transcript.stream_events import CallCompleted as CallCompleted
+from ._transcript.stream_events import CallStarted as CallStarted
+from ._transcript.stream_events import ReasoningDelta as ReasoningDelta
+from ._transcript.stream_events import RefusalDelta as RefusalDelta
+from ._transcript.stream_events import StreamEvent as StreamEvent
+from ._transcript.stream_events import TextDelta as TextDelta
+from ._transcript.stream_events import TurnFinished as TurnFinished
+from ._transcript.stream_events import UsageReported as UsageReported
+
+if not TYPE_CHECKING:
+    __all__ = list(exported(globals()))

@@ -9,22 +9,16 @@ Example:
 
 from __future__ import annotations
 
-from ._transcript.assistant import (
-    AssistantItem,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
-    TextItem,
-    ToolCallItem,
-)
-from ._transcript.request import TranscriptItem
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AssistantItem",
-    "ReasoningItem",
-    "RefusalItem",
-    "ServerToolItem",
-    "TextItem",
-    "ToolCallItem",
-    "TranscriptItem",
-]
+from ._text.on_demand import exported
+from ._transcript.assistant import AssistantItem as AssistantItem
+from ._transcript.assistant import ReasoningItem as ReasoningItem
+from ._transcript.assistant import RefusalItem as RefusalItem
+from ._transcript.assistant import ServerToolItem as ServerToolItem
+from ._transcript.assistant import TextItem as TextItem
+from ._transcript.assistant import ToolCallItem as ToolCallItem
+from ._transcript.request import TranscriptItem as TranscriptItem
+
+if not TYPE_CHECKING:
+    __all__ = list(exported(globals()))

@@ -89,7 +89,7 @@ from ._session.turn import TurnWithAnswer as TurnWithAnswer
 from ._session.turn import TurnWithTools as TurnWithTools
 from ._session.turn_stream import SyncTurnStream as SyncTurnStream
 from ._session.turn_stream import TurnStream as TurnStream
-from ._text.on_demand import on_demand
+from ._text.on_demand import exported, on_demand
 from ._transcript.attachment import MediaType as MediaType
 from ._transcript.message import Role as Role
 from ._transcript.request import ToolChoiceMode as ToolChoiceMode
@@ -123,8 +123,4 @@ else:
             "execution._settings": ("Skipped",),
         },
     )
-    __all__ = [  # for checkers, whatever is imported under its own name is public
-        name
-        for name in __dir__()
-        if not (name.startswith("_") or name in ("TYPE_CHECKING", "annotations", "on_demand"))
-    ]
+    __all__ = list(exported(__dir__()))

@@ -13,15 +13,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._text.on_demand import on_demand
-from ._transcript.cache import Cache
-from ._transcript.request import DeferredTools
-from ._transcript.result_cap import MemoryResults, ResultCap, ResultStore
+from ._text.on_demand import exported, on_demand
+from ._transcript.cache import Cache as Cache
+from ._transcript.request import DeferredTools as DeferredTools
+from ._transcript.result_cap import MemoryResults as MemoryResults
+from ._transcript.result_cap import ResultCap as ResultCap
+from ._transcript.result_cap import ResultStore as ResultStore
 
 if TYPE_CHECKING:
-    from ._declare.stock_tools import result_reader, search_tools, tool_search
-    from ._view.cut import Cut
-    from ._view.view import View
+    from ._declare.stock_tools import result_reader as result_reader
+    from ._declare.stock_tools import search_tools as search_tools
+    from ._declare.stock_tools import tool_search as tool_search
+    from ._view.cut import Cut as Cut
+    from ._view.view import View as View
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
@@ -31,16 +35,4 @@ else:
             "_view.cut": ("Cut",),
         },
     )
-
-__all__ = [
-    "Cache",
-    "Cut",
-    "DeferredTools",
-    "MemoryResults",
-    "ResultCap",
-    "ResultStore",
-    "View",
-    "result_reader",
-    "search_tools",
-    "tool_search",
-]
+    __all__ = list(exported(__dir__()))

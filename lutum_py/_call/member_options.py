@@ -54,22 +54,8 @@ Conditions: TypeAlias = tuple[Condition, ...]
 """What says whether a call needs an approval; none for a tool that never does."""
 
 
-# `_fill` below takes the values in the order of these annotations; `__slots__` is sorted, and
-# nothing goes by its order.
+# `_fill` below takes the values in this order.
 class _OptionFields:
-    __slots__ = (
-        "approval_message",
-        "asked_around",
-        "callers",
-        "deferred",
-        "needs_approval",
-        "off",
-        "prefix",
-        "result_cap",
-        "rules",
-        "timeout",
-    )
-
     off: bool
     deferred: bool
     prefix: str
@@ -80,6 +66,7 @@ class _OptionFields:
     approval_message: str | None
     rules: tuple[Rule, ...]
     callers: tuple[Caller, ...]
+    __slots__ = tuple(__annotations__)
 
 
 class MemberOptions(Frozen, _OptionFields):

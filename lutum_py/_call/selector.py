@@ -50,21 +50,6 @@ class AnySelector(Immutable):
         asks: Whether there is any of these, so that a call begins only once they were asked.
     """
 
-    __slots__ = (
-        "_definition",
-        "approval",
-        "asks",
-        "index",
-        "inner",
-        "name",
-        "options",
-        "path",
-        "rules",
-        "spec",
-        "timeout",
-        "toolset",
-    )
-
     spec: ToolSpec[Any, Any]
     name: str
     path: tuple[str, ...]
@@ -77,6 +62,7 @@ class AnySelector(Immutable):
     rules: tuple[Rule, ...]
     asks: bool
     _definition: ToolDef | None
+    __slots__ = tuple(__annotations__)
 
     def __init__(
         self,

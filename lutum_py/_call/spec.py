@@ -41,20 +41,6 @@ class ToolSpec(Immutable, Generic[In, Out]):
     three stands above this file, and `selector.finish_spec` gives it to the specification.
     """
 
-    __slots__ = (
-        "_make",
-        "_named",
-        "arguments",
-        "call_type",
-        "definition",
-        "free_selector",
-        "handled_type",
-        "invocation",
-        "origin",
-        "output",
-        "validate_json",
-    )
-
     definition: ToolDef
     origin: Any
     arguments: Arguments
@@ -66,6 +52,7 @@ class ToolSpec(Immutable, Generic[In, Out]):
     free_selector: Any
     _make: Callable[[ToolSpec[Any, Any]], None] | None
     _named: tuple[str, str, str]
+    __slots__ = tuple(__annotations__)
 
     def __init__(
         self,

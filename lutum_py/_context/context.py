@@ -292,21 +292,9 @@ class ToolContext(Immutable, _ContextFields):
         Args:
             cancellation: The token that the tool is to look at.
         """
-        made = ToolContext(
-            self.call_id,
-            self.tool_name,
-            sink=self._sink,
-            state=self.snapshot,
-            run=self.run,
-            cancellation=cancellation,
-            agent=self.agent,
-            resume=self.resume,
-            ticket=self.ticket,
-            suspension_id=self.suspension_id,
-            suspension_reason=self.suspension_reason,
-            inner=self._inner,
-        )
-        made._put(_call=self._call)
+        made = object.__new__(ToolContext)
+        made._put(**{name: getattr(self, name) for name in _ContextFields.__slots__})
+        made._put(cancellation=cancellation, has_failed=False, _sink_failed=False)
         return made
 
     def state(self, key: StateKey[T]) -> T:

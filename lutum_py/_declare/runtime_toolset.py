@@ -58,7 +58,7 @@ def toolset_from_definitions(
     root: Any = ToolsetMeta._root
     made = make_toolset(
         name,
-        _members(name, specs),
+        _of_specs(name, specs),
         rebuild=lambda: (root.from_definitions, (name, definitions)),
     )
     return _kept(key, made)
@@ -74,19 +74,23 @@ def toolset_of_specs(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> ToolsetM
             "used."
         )
 
-    return make_toolset(name, _members(name, specs), rebuild=rebuild)
+    return make_toolset(name, _of_specs(name, specs), rebuild=rebuild)
 
 
-def _members(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> dict[str, ToolMember | GroupMember]:
-    declared: dict[str, ToolMember | GroupMember] = {}
-    for spec in specs:
-        wire_name = spec.definition.name
+def _of_specs(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> dict[str, ToolMember]:
+    members = [ToolMember(spec, PLAIN) for spec in specs]
+    twice = "two definitions have the name {}. Rename one with `definition.with_name(...)`."
+    return _declared(name, members, twice)
+
+
+def _declared(name: str, members: Iterable[ToolMember], twice: str) -> dict[str, ToolMember]:
+    """Give members by their wire names; `twice` says that two have one."""
+    declared: dict[str, ToolMember] = {}
+    for each in members:
+        wire_name = each.options.prefix + each.spec.definition.name
         if wire_name in declared:
-            raise ToolDefinitionError(
-                f"Toolset `{name}`: two definitions have the name {wire_name!r}. Rename one with "
-                "`definition.with_name(...)`."
-            )
-        declared[wire_name] = ToolMember(spec, PLAIN)
+            raise ToolDefinitionError(f"Toolset `{name}`: {twice.format(repr(wire_name))}")
+        declared[wire_name] = each
     return declared
 
 
@@ -114,15 +118,8 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
     found = _made.get(key)
     if found is not None:
         return found
-    declared: dict[str, ToolMember] = {}
-    for each in members:
-        wire_name = each.options.prefix + each.spec.definition.name
-        if wire_name in declared:
-            raise ToolDefinitionError(
-                f"Toolset `{name}`: two tools are called {wire_name!r} on the wire. Rename one "
-                "with `name=`."
-            )
-        declared[wire_name] = each
+    twice = "two tools are called {} on the wire. Rename one with `name=`."
+    declared = _declared(name, members, twice)
 
     def rebuild() -> tuple[Any, ...]:
         for wire_name, each in declared.items():

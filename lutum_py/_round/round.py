@@ -31,19 +31,12 @@ AN_co = TypeVar("AN_co", covariant=True, default=Never)
 
 
 class _RoundFields(RoundState):
-    __slots__ = (
-        "answer",
-        "answered",
-        "recoverable_tool_call_issues",
-        "tool_calls",
-        "toolset",
-    )
-
     toolset: Any
     tool_calls: tuple[AnyToolCall, ...]
     recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...]
     answer: Any
     answered: tuple[ToolResult, ...]
+    __slots__ = tuple(__annotations__)
 
 
 class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):

@@ -249,14 +249,8 @@ class ToolEffect:
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain JSON data, every key present, that `from_dict` reads back."""
-        return {
-            "kind": self.kind.value,
-            "target": self.target,
-            "reversibility": self.reversibility.value,
-            "confirmation": self.confirmation.value,
-            "dry_run": self.dry_run.value,
-            "area": self.area,
-        }
+        values = {name: getattr(self, name) for name in _EFFECT_KEYS}
+        return {name: value and str(value) for name, value in values.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ToolEffect:

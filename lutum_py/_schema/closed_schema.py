@@ -167,10 +167,8 @@ class _Closer:
             if not states_policy and schema.get("extra_behavior", "ignore") == "ignore":
                 changes["extra_behavior"] = "forbid"
                 self.closed = True
-        elif isinstance(schema.get("choices"), Mapping):
-            changes |= self._close_tagged(schema)
-        elif kind == "union":
-            changes |= self._close_union(schema)
+        elif "choices" in schema:
+            changes["choices"] = self._closed_choices(schema["choices"])
         elif isinstance(schema.get("schema"), Mapping):
             inner = self.close(schema["schema"], states_policy=states_policy)
             if inner is not schema["schema"]:
@@ -178,21 +176,14 @@ class _Closer:
         # The definition of that name stays what it was, for the fields that refer to it.
         return _unnamed({**schema, **changes}) if changes else schema
 
-    def _close_tagged(self, schema: Any) -> dict[str, Any]:
-        choices = {tag: self.close(choice) for tag, choice in schema["choices"].items()}
-        same = all(choices[tag] is choice for tag, choice in schema["choices"].items())
-        return {} if same else {"choices": choices}
-
-    def _close_union(self, schema: Any) -> dict[str, Any]:
-        choices: list[Any] = []
-        for choice in schema["choices"]:
-            # A choice may come with a label.
-            if isinstance(choice, tuple):
-                inner, label = cast("tuple[Any, str]", choice)
-                choices.append((self.close(inner), label))
-            else:
-                choices.append(self.close(choice))
-        return {"choices": choices}
+    def _closed_choices(self, choices: Any) -> Any:
+        if is_object(choices):
+            return {tag: self.close(choice) for tag, choice in choices.items()}
+        # A choice may come with a label.
+        return [
+            (self.close(each[0]), each[1]) if isinstance(each, tuple) else self.close(each)
+            for each in choices
+        ]
 
 
 def _states_policy(cls: Any) -> bool:

@@ -81,7 +81,13 @@ class ToolOptions:
         """
         self._check_texts(place)
         if self.capabilities is not None:
-            _check_capabilities(place, self.capabilities)
+            from .capabilities import ToolCapabilities
+
+            if not isinstance(self.capabilities, ToolCapabilities):
+                raise ToolDefinitionError(
+                    f"{place}: capabilities={shorten(self.capabilities)} are no "
+                    "`ToolCapabilities`. Write `capabilities=ToolCapabilities(...)`."
+                )
         timeout = self.timeout
         if timeout is not None and not is_seconds(timeout):
             raise ToolDefinitionError(
@@ -108,16 +114,6 @@ class ToolOptions:
                     f"{place}: the {field} holds half of a surrogate pair at position "
                     f"{error.start}, which UTF-8 cannot carry to a provider. Take it out."
                 ) from None
-
-
-def _check_capabilities(place: str, capabilities: object) -> None:
-    from .capabilities import ToolCapabilities
-
-    if not isinstance(capabilities, ToolCapabilities):
-        raise ToolDefinitionError(
-            f"{place}: capabilities={shorten(capabilities)} are no `ToolCapabilities`. "
-            "Write `capabilities=ToolCapabilities(...)`."
-        )
 
 
 TOLD = tuple(name for name in ToolOptions.__annotations__ if name != "skip")

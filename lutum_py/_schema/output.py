@@ -198,28 +198,23 @@ def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:
     trace: bytes | None = None
     mode = "python"
     for part in schema_parts(core_schema):
-        config = _object(part.get("config"))
+        config = part.get("config", {})
         if config.get("ser_json_inf_nan") == "constants":
             trace = b""
         elif trace is None and _is_open(part, config):
             trace = b"null"
-        if str(_object(part.get("serialization")).get("when_used")).startswith("json"):
+        if str(part.get("serialization", {}).get("when_used")).startswith("json"):
             mode = "json"
     return trace, mode
 
 
 def _is_open(part: dict[str, Any], config: dict[str, Any]) -> bool:
     """Whether a part of a core schema may be written of a number that JSON does not have."""
-    kind = part.get("type")
     return (
-        (isinstance(kind, str) and kind in _OPEN_KINDS)
+        part["type"] in _OPEN_KINDS
         or "serialization" in part
         or "allow" in (part.get("extra_behavior"), config.get("extra_fields_behavior"))
     )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if is_object(value) else {}
 
 
 def _lost_number(plain: Any, written: Any, loc: tuple[int | str, ...]) -> FieldIssue | None:

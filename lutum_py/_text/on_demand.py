@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
@@ -42,3 +42,14 @@ def on_demand(
         return value
 
     return get, lambda: sorted({*module, *home_of, *inner})
+
+
+_OURS: Final = frozenset({"TYPE_CHECKING", "annotations", "exported", "on_demand"})
+
+
+def exported(names: Iterable[str]) -> Iterable[str]:
+    """Give the `__all__` of a module that only re-exports, of all names that are in it.
+
+    For checkers, what is imported as in `from m import A as A` is public: so nothing is said twice.
+    """
+    return sorted(name for name in names if not (name.startswith("_") or name in _OURS))
