@@ -21,7 +21,12 @@ class DoctestFences(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Rewrite the docstring of one object."""
         if obj.docstring is not None:
-            obj.docstring.value = fenced(obj.docstring.value)
+            text = obj.docstring.value
+            # The page of the errors shows each with the whole text that it prints; in the source,
+            # an example stands beside its class. Nobody is to read two of them in one place.
+            if obj.path.startswith("lutum_py.errors."):
+                text = text.partition("\n\nExample:\n")[0]
+            obj.docstring.value = fenced(text)
 
 
 def fenced(text: str) -> str:
