@@ -441,7 +441,7 @@ class CallLine:
         """Make sure that a call was let pass by hooks, and asked about where its tool says so.
 
         Raises:
-            LifecycleError: It was not, or its arguments are others since.
+            LifecycleError: It was not, or its arguments have changed since.
         """
         if self._branch is None and not self.selector.asks:
             return

@@ -126,7 +126,7 @@ class Reply(Immutable, Generic[Out_co]):
 
 
 REPLY: Any = Reply
-"""The same for `isinstance`: as a class it would narrow to a reply of nobody knows what."""
+"""The same for `isinstance`: as a class it would narrow to a reply of an unknown type."""
 
 
 def reply_in(output: Any) -> Reply[Any] | None:

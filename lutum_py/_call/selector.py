@@ -372,7 +372,7 @@ class FnSelector(Selector[Any, Out], Generic[P, Out]):
 class HidingSelector(FnSelector[P, Out]):
     """A member of a toolset whose function has hidden parameters, named in `skip=`.
 
-    At run time it is an `FnSelector` as any. Which parameters are hidden no checker knows, so that
+    At run time it is a plain `FnSelector`. Which parameters are hidden no checker knows, so that
     it takes any arguments for `with_args`; they are checked when it is called.
     """
 

@@ -99,7 +99,7 @@ class Answer(Generic[A]):
         return data.get(_FIELD) if is_object(data) else None
 
     def read_text(self, text: str, *, redact: bool) -> tuple[A | None, tuple[FieldIssue, ...]]:
-        """Read an answer that is a text; what is wrong with it where it is none.
+        """Read an answer that is a text; where it is not one, say what is wrong with it.
 
         Raises:
             ToolInputError: A validator of the type broke.
@@ -124,7 +124,7 @@ class Answer(Generic[A]):
 
 def answer_of(given: Any) -> Answer[Any]:
     """Take a type for an answer of it, by a tool."""
-    kind: Any = Answer  # as a class it would narrow to an answer of nobody knows what
+    kind: Any = Answer  # as a class it would narrow to an answer of an unknown type
     answer: Answer[Any] = given if isinstance(given, kind) else kind(given)
     return answer
 
@@ -139,7 +139,7 @@ def _is_wrapped(kind: Any) -> bool:
     # is.
     if is_model(kind):
         return bool(kind.__pydantic_root_model__)
-    plain: Any = type  # as a class it would narrow to a class of nobody knows what
+    plain: Any = type  # as a class it would narrow to a class of an unknown type
     is_class = isinstance(kind, plain)
     return not (is_class and (dataclasses.is_dataclass(kind) or is_typeddict(kind)))
 

@@ -171,7 +171,7 @@ class _Input:
 _DEPTH: Final = 3
 """Of the place of what does not fit: the tool, its input, and the argument; behind it, keys."""
 _MAPPING: Any = Mapping
-"""The same for `isinstance`: as a class it would narrow to one of nobody knows what."""
+"""The same for `isinstance`: as a class it would narrow to one of an unknown type."""
 _PLAIN: Any = dict[str, Any]
 """The type of an input that is known by a JSON schema only."""
 

@@ -1,6 +1,6 @@
-"""`Handlers`: who does each tool of a toolset, kept in one table.
+"""`Handlers`: which function runs each tool of a toolset, kept in one table.
 
-A function tool that nobody else does is done by its own function. What a handler is called with is
+A function tool without a handler is run by its own function. What a handler is called with is
 worked out when it is registered, as for the function of a tool.
 """
 
@@ -73,9 +73,9 @@ class HandlesArgs(Protocol[P, Out]):
 
 
 class Handlers(Generic[T]):
-    """Say who does each tool of a toolset; `AppTools.Handlers()` makes an empty table.
+    """Say which function runs each tool of a toolset; `AppTools.Handlers()` makes an empty table.
 
-    Call it with a call to have that done: `results.append(await run(call))`.
+    Call it with a call to run that: `results.append(await run(call))`.
 
     Example:
         >>> from lutum_py import Toolset, ToolInput, ToolMetadata, tool

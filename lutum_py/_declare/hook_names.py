@@ -85,7 +85,7 @@ def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
     """Make the decorator that marks a method.
 
     Raises:
-        HookError: The selector is none, or what is marked no method.
+        HookError: The selector is not one, or what is marked is not a method.
     """
     verb = VERBS[phase]
     for selector in selectors:
@@ -118,7 +118,7 @@ def marks_of(mro: tuple[type, ...], name: str, defined: Any) -> tuple[Mark, ...]
     """Give the marks of a method, the one that stands nearest to it first.
 
     A method without marks keeps those of the method that it overrides: whoever refines a guard
-    does not take it out. None does, as any attribute that cannot be called.
+    does not take it out. An override that cannot be called, such as None, takes it out.
     """
     if not callable(getattr(defined, "__func__", defined)):
         return ()

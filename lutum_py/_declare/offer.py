@@ -263,7 +263,7 @@ class Offer(Immutable):
 
         Raises:
             ToolConstraintError: A tool is required that is not offered, or any where none is.
-            MisuseError: The requirement is none.
+            MisuseError: The requirement is not a `ToolRequirement`.
         """
         if not isinstance(requirement, ToolRequirement):
             raise MisuseError(

@@ -230,7 +230,7 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
 class HidingFn(ToolFn[Params, Returned_co], Generic[Params, Returned_co, Output]):
     """A function decorated with `@tool_fn(skip=...)`: the model does not send all of it.
 
-    At run time it is a `ToolFn` as any.
+    At run time it is a plain `ToolFn`.
     """
 
     if TYPE_CHECKING:

@@ -295,7 +295,7 @@ def open_plan(text: str | bytes) -> Saved:
     """Parse a saved plan.
 
     Raises:
-        PlanError: It is none, or of an unknown version.
+        PlanError: It is not a saved plan, or of an unknown version.
     """
     return open_saved(text, form=FORMAT, versions=READ, error=PlanError, what="plan")
 
@@ -525,7 +525,7 @@ def _completed(call: AnyToolCall, line: tuple[Step, ...], *, is_older: bool) -> 
 
 
 def _output_of(call: AnyToolCall, result: ToolResult) -> Any:
-    """Read a result as the tool's output, or as plain data where it is none."""
+    """Read a result as the tool's output, or as plain data where it does not fit that."""
     try:
         return call.spec.output.validate_json(result.result)
     except (ValidationError, ValueError, TypeError):

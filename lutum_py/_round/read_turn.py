@@ -398,7 +398,7 @@ def missing_answer(
 def _read_texts(
     turn: AssistantTurn, answer: Answer[Any], redact: bool
 ) -> tuple[Any, tuple[FieldIssue, ...]]:
-    """Read the text of a turn as the answer; what is wrong with it where it is none.
+    """Read the text of a turn as the answer; where it is not one, say what is wrong with it.
 
     Models write something before the answer, and some write the answer twice. Where the whole text
     is no answer, each of its parts is read alone, and those that are answers have to be equal.

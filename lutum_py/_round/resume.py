@@ -2,7 +2,7 @@
 
 An edit is new input, so it goes where input goes: through the validation and the hooks. The person
 approved the edited arguments and nothing else. What comes out of the hooks with these is approved;
-what a hook changed once more waits again, and is shown as it is by then.
+what a hook changed once more waits again, and is shown as it is then.
 
 Hooks may have to be awaited, and meanwhile another decision may be taken in: that one counts, since
 to cancel never has to wait. Two edits of one call do not go through hooks at once.
@@ -293,7 +293,7 @@ def _edited(
 
 
 def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
-    """Let an edit that a hook changed once more wait again, as it is by then."""
+    """Let an edit that a hook changed once more wait again, as it is then."""
     if draft.digest != draft._answers[0].digest:
         wait = wait_of(waiting.call._line)
         assert wait is not None

@@ -5,7 +5,7 @@ here, in the one order in which they can have come: what was proposed, what hook
 changed, then each question with its answer, and the present state. When that was is not known, but
 for decisions. Approvals hold as they did.
 
-What a release did not keep is left open: the ticket of a question whose answer counts no more, and
+What a release did not keep is left open: the ticket of a question whose answer is spent, and
 what the model had proposed where something was changed since, which its own text still says.
 
 JSON becomes JSON here, and what reads format 3 checks it: only what that could not see is refused.
@@ -165,7 +165,7 @@ class _Call:
         """Give each question about the call with its answer, the earliest first."""
         approvals = self._approvals()
         known = {each["decision"]["decision_id"] for each in approvals}
-        # What counts no more was spent by the next question of the same asker.
+        # What no longer counts was spent by the next question of the same asker.
         of_tool = approvals[0]["is_of_tool"] if approvals else self.was_started
         spent: list[Data] = [
             {"decision": each, "is_of_tool": of_tool}

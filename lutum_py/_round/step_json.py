@@ -118,7 +118,7 @@ def _dump_decision(decision: Decision) -> dict[str, Any]:
 
 
 _NEWER: Final = ("ticket", "asked_in")
-"""What decisions of before do not have."""
+"""What the decisions of earlier releases do not have."""
 
 
 def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
@@ -282,7 +282,7 @@ _HELD: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Saved, ToolMetad
 
 
 def time_of(text: str) -> float | None:
-    """Read a time in ISO 8601, of UTC where it does not say; None where it is none."""
+    """Read a time in ISO 8601, of UTC where it names no zone; None where it is not one."""
     try:
         read = datetime.fromisoformat(text)
         at = (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).timestamp()

@@ -62,7 +62,7 @@ class Invocation:
 
     @classmethod
     def of_handler(cls, function: Callable[..., Any], own: Invocation | None) -> Self:
-        """Know how to call a function that does a tool in the place of the tool's own.
+        """Know how to call a function that runs a tool instead of the tool's own.
 
         Args:
             function: A function of the tool's input, or of the parameters of its function.
@@ -118,7 +118,7 @@ class Invocation:
         """Call the function: gives its output, or an awaitable of it where it is async.
 
         Raises:
-            MisuseError: A hidden parameter is missing, or one was passed that there is none of.
+            MisuseError: A hidden parameter is missing, or one was passed that is unknown.
         """
         if self.is_as_is and not skipped:
             return self.function(**input.__dict__)
@@ -213,7 +213,7 @@ class Invocation:
         """Make sure that what the model does not fill in is given, and nothing else.
 
         Raises:
-            MisuseError: A hidden parameter is missing, or one was passed that there is none of.
+            MisuseError: A hidden parameter is missing, or one was passed that is unknown.
         """
         if unknown := sorted(skipped.keys() - self.hidden.keys() - {self.context}):
             hidden = names_for_message([*self.hidden, *filter(None, [self.context])])

@@ -18,7 +18,7 @@ MASK: Final = "**********"
 """Stands for a secret, whatever its length, as pydantic has it."""
 
 NAMES: Final = "lutum:names"
-"""A keyword of ours: the properties that may be meant by a name which is none of a property."""
+"""A keyword of ours: the properties that may be meant by a name that no property has."""
 
 _ANY_KEY: Final = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 _OTHERS: Final = ("items", "additionalItems", "unevaluatedItems", "contains")

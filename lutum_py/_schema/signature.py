@@ -215,7 +215,7 @@ def read_signature(
 def read_others(
     function: Callable[..., Any], taken: Collection[str]
 ) -> tuple[dict[str, Hidden], str | None, bool]:
-    """Read what a function takes that does a tool in the place of its own.
+    """Read what a function takes that runs a tool instead of the tool's own function.
 
     Args:
         function: The function, or anything that is called like one.

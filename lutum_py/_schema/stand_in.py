@@ -46,7 +46,7 @@ def is_plain(name: str) -> bool:
 
 
 def own_name(name: str, known: Collection[str]) -> str:
-    """Give the name of which another is the stand-in; where it is none of any, that itself.
+    """Give the name of which another is the stand-in; or that name where it is no stand-in.
 
     Args:
         name: What came: a tool's own name, its stand-in, or anything else.

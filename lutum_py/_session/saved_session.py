@@ -78,7 +78,7 @@ def open_session(text: str | bytes) -> Saved:
     """Parse a saved session.
 
     Raises:
-        PlanError: It is none, or of an unknown version.
+        PlanError: It is not a saved session, or of an unknown version.
     """
     return open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="session")
 

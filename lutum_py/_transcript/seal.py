@@ -17,11 +17,11 @@ from .saved import Saved
 
 
 def check_key(key: bytes | None, binding: str | None = None) -> None:
-    """Refuse a key that is none, or that protects nothing, and a binding that names nothing.
+    """Refuse a key that is not of bytes or is empty, and a binding that names nothing.
 
     Raises:
         MisuseError: The key is not of bytes.
-        InvalidValueError: It is empty, or the binding is no text, or an empty one.
+        InvalidValueError: It is empty, or the binding is not a text, or an empty one.
     """
     if not isinstance(key, bytes | None):
         # The key itself is a secret, and stays out of the text.

@@ -104,7 +104,7 @@ def carried(items: Sequence[TranscriptItem], span: Cut) -> tuple[list[int], list
 
 
 def _asks(items: Sequence[TranscriptItem], span: Cut) -> bool:
-    """Tell whether a question stands right behind a span; what came after the cut is no matter."""
+    """Tell whether a question stood right behind a span when the cut was made."""
     # Up to `at` only: would it look further, a question that is asked later would take away what an
     # older request carried, and the front of the same view would change.
     for position in range(span.stop, span.at):

@@ -118,7 +118,7 @@ def _examine(value: Any) -> tuple[list[Any], Checked]:
 
 
 def _load(entry: Any, at: int) -> Any:
-    """Give an item, or the error that it is none."""
+    """Give an item, or the error that says why it is not one."""
     try:
         return load_item(Saved(entry, f"items[{at}]", TranscriptError))
     except TranscriptError as error:

@@ -116,7 +116,7 @@ class Facts:
                 call["name"] = self.wire_name(name)
 
     def cut_off(self, reason: str | None, items: Iterable[AssistantItem]) -> CutOff | None:
-        """Say what a limit on tokens cut off of a turn; None where it was none that ended it."""
+        """Say what a limit on tokens cut off of a turn; None where no limit ended it."""
         if reason not in self.truncated:
             return None
         # Only the last call can be cut off: those before it were written to their end.

@@ -469,7 +469,7 @@ class TranscriptError(SavedDataError):
 
 
 class HistoryError(SavedDataError):
-    """A list of messages is such that its provider would refuse it; nothing of it was read.
+    """The provider would refuse a list of messages; nothing of it was read.
 
     Attributes:
         dialect: The name of the dialect.

@@ -60,7 +60,7 @@ class Settings:
 
     Raises:
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
-        MisuseError: The handlers are none.
+        MisuseError: The handlers are not `Handlers`.
     """
 
     skipped: Skipped | None = None

@@ -13,7 +13,7 @@ from ._places import Path
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Say where a value may come from; `USER`, `output(...)` and `argument(...)` are such.
+    """Say where a value may come from; `USER`, `output(...)` and `argument(...)` are sources.
 
     Attributes:
         kind: `user`, `output` or `argument`.

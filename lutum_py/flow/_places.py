@@ -21,7 +21,7 @@ _STEP: Final = re.compile(r"[^.\[\]{}]+|\[\]|\{\}")
 
 
 def path_of(text: str) -> Path:
-    """Read a path; what is none is not `written` like that."""
+    """Read a path; `written` says how one is written, for the error about a text that is not."""
     return tuple(_STEP.findall(text))
 
 
@@ -87,7 +87,7 @@ def texts_in(data: Any) -> Iterator[str]:
 # A policy that names `files[].id` for a tool without such a place would be silent for ever: it is
 # told where it is written. A schema that leaves it open says yes, since nothing can be proved.
 def may_stand(path: Path, schema: Any) -> bool:
-    """Whether data of a schema may have something at a place; so too where it does not say."""
+    """Whether data of a schema may have something at a place; yes where it leaves that open."""
     root = localized(schema)
     schemas: list[Any] = [root]
     for step in path:

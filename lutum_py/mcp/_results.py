@@ -144,7 +144,7 @@ class _Read:
     def _attach(
         self, data: str, mime: str, kind: MediaType, caption: str | None = None
     ) -> Iterator[str]:
-        """Take a file; give a line where it is none."""
+        """Take a file; give a line about it where its kind or its data cannot be read."""
         try:
             if not _MIME.fullmatch(mime):
                 raise ValueError

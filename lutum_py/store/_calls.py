@@ -143,7 +143,7 @@ def _body(
 
 
 def with_steps(row: SavedCall, *steps: dict[str, Any]) -> str:
-    """Give the body of a row with steps behind those that it has; rows of before had none."""
+    """Give the body of a row with more steps; a row of an earlier release has none so far."""
     known = row.said
     done = [*(each.data for each in known.each("steps", optional=True)), *steps]
     return dump_saved({**known.data, "steps": done}, PlanError, "The result")
@@ -196,7 +196,7 @@ def go_on(
     """
     saved = Saved(row.said.data, f"call {row.place}", PlanError)
     entries = list(saved.each("steps", optional=True))
-    if "after" not in saved.data:  # rows of before said how far a call is, and no more
+    if "after" not in saved.data:  # earlier releases wrote how far a call is, not its steps
         entries = [Saved(each, saved.path, PlanError) for each in _done_before(row, saved)]
     # The row says how long the line was when the plan was saved, and what was done since: "after":
     # 2, "steps": [begun, ended, recorded]. A plan that has been brought up before knows the first

@@ -1,4 +1,4 @@
-"""What callers pass to a store, refused where it is none of its kind."""
+"""What callers pass to a store, refused where it is of the wrong kind."""
 
 from __future__ import annotations
 

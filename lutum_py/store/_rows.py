@@ -147,7 +147,7 @@ def ids_in(found: Iterable[Row]) -> list[str]:
     """Give the ids of conversations that a query found, in order.
 
     Raises:
-        StoreError: One is none.
+        StoreError: One is not a text.
     """
     kinds = {"id": _is_text}
     return sorted(_read(row, ("id",), kinds, "A conversation")[0] for row in found)

@@ -30,7 +30,7 @@ def rendered_items(
     """Go through what is to be rendered, but for the first items; give each with its position.
 
     Raises:
-        MisuseError: It is a plan or another thing that holds items, or an item is none.
+        MisuseError: It is a plan or another thing that holds items, or one is not an item.
 
     Example:
         >>> list(rendered_items([Message("user", "Hello")]))

@@ -202,7 +202,7 @@ class Rendering(ABC):
             whole: Whether turns go back whole, whatever was cut before them.
 
         Raises:
-            MisuseError: An item is none of the three.
+            MisuseError: An item is not a message, a turn or a result.
         """
         made = cls(model, found)
         made.whole = whole

@@ -66,7 +66,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     rendering = draft.render(Rendering, "ttl", found=native, whole=whole)
     limit = request.max_output_tokens
     body: dict[str, Any] = {
-        # `to_send` raises where the conversation is none that the API takes. The user's own
+        # `to_send` raises where the API would not take the conversation. The user's own
         # messages replace it below, so then it is not asked.
         "messages": rendering.said if "messages" in request.extra else rendering.to_send(),
         "max_tokens": DEFAULT_MAX_TOKENS if limit is None else limit,

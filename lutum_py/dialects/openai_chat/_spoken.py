@@ -17,7 +17,7 @@ _CALLS: Final[Mapping[str, str]] = {"function": "arguments", "custom": "input"}
 
 
 def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] | None:
-    """Read a message, and mend it as far as that needs no other; None where it is none.
+    """Read a message, and mend it as far as that needs no other; None where it is not one.
 
     Args:
         index: Its number in the conversation.

@@ -73,7 +73,7 @@ class Item:
 
 
 def read_item(index: int, given: Any, mending: Mending) -> Item | None:
-    """Read an item, and mend it as far as that needs no other; None where it is none.
+    """Read an item, and mend it as far as that needs no other; None where it is not one.
 
     Args:
         index: Its number in the input.

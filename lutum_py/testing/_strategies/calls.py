@@ -184,7 +184,7 @@ def require_toolset(taker: str, given: object) -> None:
         given: What was given.
 
     Raises:
-        MisuseError: It is none.
+        MisuseError: It is not a toolset.
     """
     if not isinstance(given, ToolsetMeta):
         raise MisuseError(

@@ -69,7 +69,7 @@ FORMATS: Final[Mapping[str, st.SearchStrategy[str]]] = {
 """Texts by format; a format that is not here says nothing about a text."""
 
 MALFORMED: Final = frozenset(FORMATS) - {"base64", "base64url", "hostname"}
-"""The formats that a lone "(" is none of, whoever reads it."""
+"""The formats that no reader takes a lone "(" for."""
 
 
 _INFERRED = {
