@@ -218,7 +218,8 @@ class Toolset(metaclass=ToolsetMeta):
                 of the answer.
         """
         try:
-            offered = cls._offer.resolve(available)
+            offer = cls._offer
+            offered = offer.default if available is None else offer.resolve(available)
         except UnknownToolError as error:
             # The name came from the program here, not from the model.
             raise ToolConstraintError(f"The turn cannot be read: {error}") from error

@@ -157,7 +157,7 @@ def test_loaded_tools_cost_the_same_however_long_the_conversation() -> None:
 
 def test_decoding_a_call_takes_few_instructions() -> None:
     """Decoding goes straight to the validator: it cannot grow tenfold unnoticed."""
-    assert instructions(partial(Tools.parse_tool_call, metadata())) <= 85
+    assert instructions(partial(Tools.parse_tool_call, metadata())) <= 70
 
 
 def test_decoding_costs_little_more_than_validating() -> None:
@@ -178,7 +178,7 @@ def test_decoding_costs_little_more_than_validating() -> None:
 def test_running_a_call_takes_few_instructions() -> None:
     """Between the decoded call and its result there is next to nothing."""
     call = Tools.parse_tool_call(metadata())
-    assert instructions(lambda: call.again().call_sync()) <= 770
+    assert instructions(lambda: call.again().call_sync()) <= 700
 
 
 def test_a_round_costs_the_same_for_each_call() -> None:
@@ -186,7 +186,7 @@ def test_a_round_costs_the_same_for_each_call() -> None:
     small, large = instructions(partial(round_of, 8)), instructions(partial(round_of, 64))
     each = (large - small) / 56
     assert each <= 840
-    assert small <= 8 * each + 1120
+    assert small <= 8 * each + 1080
 
 
 def test_inputs_that_can_change_cost_little_more() -> None:
@@ -201,10 +201,10 @@ def test_inputs_that_can_change_cost_little_more() -> None:
         return each_of(round_of_lists, 8, 24)
 
     without, with_one = a_call(0), a_call(1)
-    assert without <= 1200
-    assert with_one <= 1530
-    assert a_call(3) - with_one <= 720
-    assert a_call(1, later=True) <= 1570
+    assert without <= 1180
+    assert with_one <= 1520
+    assert a_call(3) - with_one <= 430
+    assert a_call(1, later=True) <= 1555
 
 
 def test_a_call_whose_input_can_change_takes_few_instructions() -> None:
@@ -213,7 +213,7 @@ def test_a_call_whose_input_can_change_takes_few_instructions() -> None:
     def calling(times: int) -> Callable[[], object]:
         return partial(ours.call_async, LISTED, times, name="find")
 
-    assert each_of(calling, 10, 30) <= 480
+    assert each_of(calling, 10, 30) <= 445
 
 
 @pytest.mark.parametrize(

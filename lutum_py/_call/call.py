@@ -145,9 +145,7 @@ class AnyToolCall(CallState):
             raw = self._raw
             if len(raw) == 2 and raw[0].__class__ is tuple and self._branch is None:
                 # What `_append` does, where nobody else has the call and it was just begun.
-                line, begun = raw
-                at = time()
-                self._raw = (line, begun, at if at > begun else begun, result)  # noqa: FURB136 - no call
+                self._raw = (*raw, time(), result)
                 return result
             self._append("ended", said=result.status, detail=result)
         return result
@@ -168,11 +166,10 @@ class AnyToolCall(CallState):
         if metadata.name != self.selector.name:
             raise self._of_another_tool()
         text = self.spec.output.encode(metadata.name, output)
-        attached: tuple[Attachment, ...] = ()
-        message: str | None = None
         if '"mime_type":' in text:
-            attached, message = _shown(output, text, attached, message)
-        return self._ended(make_result(metadata, text, "success", message, attached))
+            attached, message = _shown(output, text, (), None)
+            return self._ended(make_result(metadata, text, "success", message, attached))
+        return self._ended(make_result(metadata, text, "success"))
 
     def _finish_reply(self, reply: Reply[Any]) -> ToolResult:
         if reply.status == "success":
@@ -350,13 +347,11 @@ class AnyToolCall(CallState):
             raw = self._raw
             last = raw[-1]
             if (
-                last.__class__ is Step
-                and last.stage.may_begin
+                (last.stage.may_begin if last.__class__ is Step else len(raw) == 1)
                 and self._branch is None
                 and self._kept.closed_by is None
             ):
-                at, before = time(), last.at
-                self._raw = (raw, at if before is None or at > before else before)
+                self._raw = (raw, time())
                 return invocation
         return self._begin_shared(skipped, invocation)  # it says what is wrong
 

@@ -35,7 +35,9 @@ from .line import (
     answers_in,
     end_of,
     leads_to,
+    new_step,
     newer_than,
+    proposed_at,
     said_of,
     wait_of,
 )
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 _SUSPENDED = STAGES["suspended"]
 _RUNNING = STAGES["running"]
+_NEW = STAGES["new"]
 
 
 class Family:
@@ -95,8 +98,8 @@ class Branch(NamedTuple):
 class CallLine:
     """Keep the line of one call; what it was called with is kept by `CallState`."""
 
-    # `_raw` is the line, or `(line, begun[, ended, result])`: nearly every call is begun and ended
-    # once and its line never read, so that these two steps are bare times until somebody does.
+    # `_raw` is the line, `(proposed,)`, or `(either, begun[, ended, result])`: nearly every call is
+    # begun and ended once and its line never read, so these steps are bare times until it is.
     __slots__ = ("_branch", "_kept", "_raw", "metadata", "selector")
 
     metadata: ToolMetadata
@@ -132,17 +135,23 @@ class CallLine:
         self._raw = steps
 
     def _write_out(self) -> tuple[Step, ...]:
-        """Make steps of the bare times of the last run."""
+        """Make steps of bare times."""
         with ONCE:
-            raw = self._raw
+            raw: tuple[Any, ...] = self._raw
+            run: tuple[Any, ...] = ()
+            if raw[0].__class__ is tuple:
+                raw, run = raw[0], raw[1:]
             if raw[0].__class__ is not Step:
-                steps, begun, *end = raw
-                raw = (*steps, Step("begun", _RUNNING, begun))
-                if end:
-                    at, result = end
-                    said = result.status
-                    raw = (*raw, Step("ended", END_OF[said], at, said=said, detail=result))
-                self._raw = raw
+                raw = proposed_at(raw[0])
+            if run:
+                at = newer_than(raw[-1], run[0])
+                begun = ("begun", _RUNNING, at, None, None, None, None, None, None)
+                raw = (*raw, new_step(begun))
+            if len(run) > 1:
+                at, said = newer_than(raw[-1], run[1]), run[2].status
+                ended = ("ended", END_OF[said], at, None, None, said, None, None, run[2])
+                raw = (*raw, new_step(ended))
+            self._raw = raw
         return raw
 
     @property
@@ -167,8 +176,12 @@ class CallLine:
     def _stage(self) -> Stage:
         told = self if self._branch is None else self._told
         raw = told._raw
-        last: Step = (raw if raw[0].__class__ is Step else told._write_out())[-1]
-        return last.stage
+        if raw[0].__class__ is Step:
+            last: Step = raw[-1]
+            return last.stage
+        if len(raw) > 2:
+            return END_OF[raw[-1].status]
+        return _RUNNING if len(raw) == 2 else _NEW
 
     @property
     def status(self) -> CallStatus:

@@ -30,7 +30,6 @@ from .line import (
     Step,
     StepPhase,
     moment,
-    proposed_at,
 )
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class CallState(CallLine):
         self._cache = input
         # What a program puts in by hand is not what the text says.
         self._text = None if self.spec.arguments.is_fixed else self.spec.arguments.to_text(input)
-        self._raw = proposed_at(time())
+        self._raw = (time(),)
         self._branch = None
         self._kept = NOT_KEPT
 
@@ -280,7 +279,8 @@ class CallState(CallLine):
         first: Any = self._raw[0] if self._branch is None else self._line[0]
         if first.__class__ is tuple:
             first = first[0]
-        return first.detail is not None  # written down with the first change
+        # Written down with the first change; a bare time has not even been read.
+        return first.__class__ is Step and first.detail is not None
 
     # What the program reads and changes.
 

@@ -20,7 +20,7 @@ from .approval_gate import question_about
 from .call_line import Branch, Family
 from .call_state import CallState
 from .decisions import Complete, Reject, RunNormally
-from .line import ASKED_BY, RULED_BY, Step, StepPhase, new_step
+from .line import ASKED_BY, RULED_BY, Step, StepPhase, new_step, newer_than
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, suspend
 from .steps import Steps
 
@@ -47,15 +47,15 @@ class Asking:
     from those of another plan.
 
     Attributes:
-        notes: What was said about calls that pass so far, in order, each with the line of the call
-            that it was said about.
+        notes: What was said about calls that pass so far, in order: of each the line of the call
+            that it was said about, and the steps to go behind it.
         branches: The branches that were made.
     """
 
     __slots__ = ("branches", "notes")
 
     def __init__(self) -> None:
-        self.notes: list[tuple[AnyToolCall, tuple[Step, ...], Step]] = []
+        self.notes: list[tuple[AnyToolCall, tuple[Step, ...], list[Step]]] = []
         self.branches: list[AnyToolCall] = []
 
     def __reduce__(self) -> tuple[Any, ...]:  # known by identity, and empty between runs
@@ -87,13 +87,17 @@ class Asking:
             call._append("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
         else:
             steps = call._steps
-            step = ("asked", steps[-1].stage, time(), hook, phase, said, reason, None, self)
-            self.notes.append((call, steps, new_step(step)))
+            earlier = self.notes[-1] if self.notes else None
+            if earlier is None or earlier[0] is not call or earlier[1] is not steps:
+                earlier = (call, steps, list[Step]())
+                self.notes.append(earlier)
+            at = newer_than(earlier[2][-1]) if earlier[2] else time()
+            step = ("asked", steps[-1].stage, at, hook, phase, said, reason, None, self)
+            earlier[2].append(new_step(step))
         if said is not None:
-            from .decision_log import is_logged, log  # with `logging`, which is slow to import
+            from .decision_log import log  # with `logging`, which is slow to import
 
-            if is_logged():
-                log(call, said, reason, call._input if input is _ITS_OWN else input)
+            log(call, said, reason, call._input if input is _ITS_OWN else input)
 
     def draft(self, call: AnyToolCall) -> AnyToolCall:
         """Make a copy that no plan holds; what hooks say about it goes on its own line at once."""
@@ -109,10 +113,10 @@ class Asking:
         made = call._grow()
         said: list[Step] = []
         while self.notes and self.notes[-1][0] is call:
-            said.append(self.notes.pop()[2])
+            said = [*self.notes.pop()[2], *said]
         # What was said before the branch was made is not on the line of the call yet, and belongs
         # to the branch alone: in another plan it may not have been said.
-        for step in reversed(said):
+        for step in said:
             made._steps = _inserted(made._steps, step)
         self.branches.append(made)
         return made
@@ -124,19 +128,18 @@ class Asking:
             counts: Whether a plan holds the branches from here on.
         """
         with ONCE:
-            for call, steps, step in self.notes:
+            for call, steps, said in self.notes:
                 if call._raw is steps and call._branch is None:  # as nearly always
                     at = steps[-1].at
-                    if at is None or at <= (step.at or at):
-                        call._raw = (*steps, step)
+                    if at is None or at <= (said[0].at or at):
+                        call._raw = (*steps, *said)
                         continue
                 # While hooks were awaited the program may have assigned an input, or begun the
                 # call. What was said is put before the new input, which no hook has seen, or
                 # dropped.
                 told = call if call._branch is None else call._told
-                last = told._steps[-1]
                 # Where somebody did something with it meanwhile, what was said here came too late.
-                if last.stage.may_begin:
+                for step in said if told._steps[-1].stage.may_begin else ():
                     line = told._steps
                     since = range(len(steps), len(line))
                     place = next((at for at in since if _is_assigned(line[at])), None)

@@ -21,7 +21,7 @@ from .line import HOOK_PHASES
 if TYPE_CHECKING:
     from .._context.suspension import Decision
 
-_logger = logging.getLogger("lutum.tool_hook")
+LOGGER = logging.getLogger("lutum.tool_hook")
 
 DecisionPhase: TypeAlias = Literal["hook", "gate", "function"]
 DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
@@ -162,17 +162,14 @@ def _is_back(name: str, shown: Mapping[str, Any], final: Mapping[str, Any]) -> b
     return _is_same(name, shown, final) and MASK not in compact_json(shown[name])
 
 
-def is_logged() -> bool:
-    """Whether decisions are to be logged."""
-    return _logger.isEnabledFor(logging.INFO)
-
-
 def log(call: CallState, decision: str, reason: str | None, input: Any) -> None:
-    """Log a decision at INFO.
+    """Log a decision at INFO, where that is wanted.
 
     The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
     `effective_input_json` where the call goes on, else `reason`.
     """
+    if not LOGGER.isEnabledFor(logging.INFO):
+        return
     name = visible(call.name)
     extra: dict[str, Any] = {
         "tool_name": name,
@@ -183,4 +180,4 @@ def log(call: CallState, decision: str, reason: str | None, input: Any) -> None:
         extra["effective_input_json"] = visible_json(call.spec.shown_json(input))
     else:
         extra["reason"] = None if reason is None else visible(reason)
-    _logger.info("%s: %s (call %r)", decision, name, call.id, extra=extra)
+    LOGGER.info("%s: %s (call %r)", decision, name, call.id, extra=extra)

@@ -190,11 +190,16 @@ def moment(at: float | None) -> str | None:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
 
 
-def newer_than(last: Step) -> float:
-    """Give the time for the next step: a clock that was put back counts as the last step's."""
+def newer_than(last: Step, at: float | None = None) -> float:
+    """Give the time for the next step: a clock that was put back counts as the last step's.
+
+    Args:
+        last: The last step.
+        at: What the clock said; by default what it says now.
+    """
     # Time servers put clocks back. Without this an `ended` could lie before its `begun`, and rows
     # and events, which are sorted by time, would tell another story than the line.
-    at = time()
+    at = time() if at is None else at
     before = last.at
     return at if before is None or at >= before else before
 
@@ -348,8 +353,10 @@ def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
 
 def settled_by(steps: tuple[Step, ...]) -> Step:
     """Give the step by which a call came to wait, or ended, last."""
-    found: Step = next(step for step in reversed(steps) if step.kind in ("suspended", "ended"))
-    return found
+    at = -1
+    while steps[at].kind not in ("suspended", "ended"):
+        at -= 1
+    return steps[at]
 
 
 def wait_of(steps: tuple[Step, ...]) -> Step | None:

@@ -14,7 +14,7 @@ from .._text.escaping import visible, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import InvalidArgumentsError, MisuseError, ToolInputError
-from .line import NOT_KEPT, Kept, proposed_at
+from .line import NOT_KEPT, Kept
 from .member_options import PLAIN, UNSAID, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
 
@@ -201,7 +201,7 @@ class AnySelector(Immutable):
         call.mended = mended
         call._cache = value
         call._text = None
-        call._raw = line or proposed_at(time())
+        call._raw = line or (time(),)
         call._branch = None
         call._kept = kept
         return call

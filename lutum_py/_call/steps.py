@@ -45,18 +45,21 @@ async def drive(steps: Steps[R], first: Waits | None = None) -> R:
         return result
 
 
-def drive_sync(steps: Steps[R], twin: str = "the async twin of this method") -> R:
+def drive_sync(
+    steps: Steps[R], twin: str = "the async twin of this method", first: Waits | None = None
+) -> R:
     """Run steps to their end where nothing has to be awaited.
 
     Args:
         steps: The steps.
         twin: What to use where something has, for the message.
+        first: What they have handed out already, where they were begun.
 
     Raises:
         MisuseError: A hook is async; the text names it.
     """
     try:
-        name, awaitable = next(steps)
+        name, awaitable = first or next(steps)
     except StopIteration as end:
         result: R = end.value
         return result

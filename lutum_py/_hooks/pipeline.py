@@ -11,6 +11,7 @@ The steps are a generator that hands out whatever is to be awaited; `_call.steps
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from logging import INFO
 from time import time
 from typing import Any, Final, NamedTuple
 
@@ -34,7 +35,7 @@ from .._call.deciding import (
     settle,
     taken,
 )
-from .._call.decision_log import is_logged, log
+from .._call.decision_log import LOGGER, log
 from .._call.decisions import Complete, RunNormally
 from .._call.line import Step, new_step, newer_than
 from .._call.selector import AnySelector, Selector
@@ -98,7 +99,7 @@ def decide_each(
     given: Any = hooks
     places: HookPlaces[Any] | None = given if isinstance(hooks, HookPlaces) else None
     notes = asking.notes
-    logs = is_logged()
+    logs = LOGGER.isEnabledFor(INFO)
     # What is asked about a tool is looked up once for calls of one tool in a row.
     selector: AnySelector | None = None
     execution = gates = before = _NO_HOOKS
@@ -128,6 +129,7 @@ def decide_each(
             is_fixed = own.spec.arguments.is_fixed
         is_approved = len(steps) > 2 and not is_open and bool(call._answers)
         metadata = call.metadata
+        said: list[Step] | None = None
         for hook in execution if not is_approved else ():
             try:  # what `ask` does, spelled out where every call of a round passes
                 shown = call._cache
@@ -147,8 +149,14 @@ def decide_each(
                     asking.note(call, hook.name, "hook", "run_normally")
                     continue
                 # And this is what `note` does.
-                said = ("asked", stage, time(), hook.name, "hook", _RUN, None, None, asking)
-                notes.append((call, steps, new_step(said)))
+                if said is None:
+                    at, said = time(), []
+                    notes.append((call, steps, said))
+                else:
+                    at = newer_than(said[-1])
+                said.append(
+                    new_step(("asked", stage, at, hook.name, "hook", _RUN, None, None, asking))
+                )
                 if logs:
                     log(call, "run_normally", None, shown)
                 continue

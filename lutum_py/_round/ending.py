@@ -458,7 +458,7 @@ def _not_asked(
 ) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
     """Find after-hooks, by key, that were not asked about these calls, nor those answered."""
     answered = {c.id: c for c in calls._every if state_in(c._line) in ("finished", "handled")}
-    for hooks in dict.fromkeys((*calls._hook_sets, *calls._state._hook_sets)):
+    for hooks in calls._state._hook_sets:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
                 if not was_asked_after(call, key):
@@ -544,7 +544,8 @@ def show_results(
                 each.write()
                 calls._move(each.call.id)
     if calls._owes_after:  # the hooks of the plan that was saved: from here on they are known
-        calls.change(_owes_after=False, _hook_sets=(*calls._hook_sets, hook_set))
+        calls.note_hooks(hook_set)
+        calls.change(_owes_after=False)
     return [*shown, *suspended]
 
 

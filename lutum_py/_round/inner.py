@@ -33,7 +33,7 @@ from .._context.inner import HasConversation, Inner, ToolAsks
 from .._declare.offer import not_on_offer
 from .._hooks.pipeline import AfterSaid, after, decide, was_asked_after
 from .._hooks.places import HookPlaces
-from .._hooks.registered_hook import RegisteredHook, keyed
+from .._hooks.registered_hook import keyed
 from .._text.json import compact_json, is_sequence, json_data, shorten
 from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn, ToolCallItem
@@ -437,8 +437,6 @@ def decide_asked(
                 decided.add(call.id)
         calls.note_hooks(hooks)
         calls.change(_askings=(*calls._askings, asking), _is_decided=True)
-        if RegisteredHook.any_after:
-            calls._state._hook_sets = calls._hook_sets
     if on_event is not None:
         tell_decided(calls, on_event, decided)
 
@@ -474,7 +472,8 @@ def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = N
     hook_set: Any = hooks
     is_set = isinstance(hooks, HookPlaces)
     if calls._owes_after and is_set:  # it is that of the plan that was saved
-        calls.change(_owes_after=False, _hook_sets=(*calls._hook_sets, hook_set))
+        calls.note_hooks(hook_set)
+        calls.change(_owes_after=False)
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)
     for inner in calls._state._inner.values():

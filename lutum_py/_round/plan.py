@@ -26,7 +26,6 @@ from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
 from .._hooks.pipeline import decide_each
 from .._hooks.places import check_related
-from .._hooks.registered_hook import RegisteredHook
 from .._text.immutable import Immutable
 from .._text.json import shorten
 from .._transcript.committed import CommittedRound
@@ -105,7 +104,9 @@ class OpenCalls(Generic[T_co]):
             TypeError: A hook is async; the text names it.
         """
         calls = self._to_decide()
-        drive_sync(decided(calls, hooks, on_event))
+        steps = decided(calls, hooks, on_event)
+        for first in steps:
+            drive_sync(steps, first=first)
         return closed(calls)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -655,8 +656,8 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     if on_event is not None:
         ids.update(call.id for call in asked if call._stage.may_begin)
     asking = Asking()
-    calls.note_hooks(hooks)
     yield from decide_each(asked, hooks, asking)
+    calls.note_hooks(hooks)
     take_in(calls, asking)
     if on_event is not None:
         from .events import tell_decided
@@ -677,8 +678,6 @@ def take_in(calls: SortedCalls, asking: Asking) -> None:
         for branch in asking.branches:
             branch._branch.family.moved = calls._state._moved  # type: ignore[union-attr]
     asking.write()
-    if RegisteredHook.any_after:
-        calls._state._hook_sets = calls._hook_sets
     calls._askings = (*calls._askings, asking)
     calls._is_decided = True
 

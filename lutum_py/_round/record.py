@@ -171,7 +171,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
             _askings=(*calls._askings, *(a for a in other._askings if a not in calls._askings)),
             _owes_after=calls._owes_after or other._owes_after,
         )
-        for hooks in other._hook_sets:
+        for hooks in other._state._hook_sets:
             calls.note_hooks(hooks)
         other._state._close("merged")
 

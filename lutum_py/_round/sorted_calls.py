@@ -153,10 +153,10 @@ class RoundState:
     """
 
     # Of the private ones: the ids of calls whose edits are with hooks right now; the hook sets that
-    # decided about it, where any has after-hooks; what it shares with its calls; the ids of calls
-    # that moved from list to list, in order; within a `with` of the round, the plans made from it;
-    # how the store calls it that it came from; the lines of calls that are of no tool. Most rounds
-    # share the empty ones.
+    # decided about it, whose after-hooks are asked before the end; what it shares with its calls;
+    # the ids of calls that moved from list to list, in order; within a `with` of the round, the
+    # plans made from it; how the store calls it that it came from; the lines of calls that are of
+    # no tool. Most rounds share the empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
@@ -398,16 +398,15 @@ class SortedCalls:
     """Keep the calls of a round by what is to be done about them; `ToolRoundPlan` tells of each."""
 
     # Of the private ones: the calls that could be read, in the order of the turn, each as the
-    # branch of it that this plan holds, and by id; the times that its hooks were asked; the hook
-    # sets that decided; where each call stands, once one has moved, and how many moves of the round
-    # that knows; the lists; whether any hooks decided; whether the plan was saved while some
-    # after-hook had still to be asked.
+    # branch of it that this plan holds, and by id; the times that its hooks were asked; where
+    # each call stands, once one has moved, and how many moves of the round that knows; the lists;
+    # whether any hooks decided; whether the plan was saved while some after-hook had still to be
+    # asked.
     __slots__ = (
         "_askings",
         "_by_id",
         "_calls",
         "_filed",
-        "_hook_sets",
         "_is_decided",
         "_lists",
         "_owes_after",
@@ -434,7 +433,6 @@ class SortedCalls:
         # Nearly always nothing has happened to any of them.
         self._lists: Lists | None = None if state._moved or state._unread else Lists(calls)
         self._askings: tuple[Asking, ...] = ()
-        self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._is_decided = False
         self._owes_after = False
 
@@ -603,7 +601,7 @@ class SortedCalls:
         """Return a record of its own, open to assignment, with the same calls."""
         issues = self.recoverable_tool_call_issues
         made = SortedCalls(self._state, self.toolset, self._calls, issues)
-        made._lists, made._askings, made._hook_sets = self._sorted, self._askings, self._hook_sets
+        made._lists, made._askings = self._sorted, self._askings
         made._is_decided, made._owes_after = self._is_decided, self._owes_after
         return made
 
@@ -614,8 +612,9 @@ class SortedCalls:
 
     def note_hooks(self, hooks: object) -> None:
         """Remember a hook set that decided: its after-hooks are to be asked before the end."""
-        if isinstance(hooks, HookPlaces) and hooks not in self._hook_sets:
-            _set_hook_sets(self, (*self._hook_sets, hooks))
+        known = self._state._hook_sets
+        if isinstance(hooks, HookPlaces) and hooks not in known:
+            self._state._hook_sets = (*known, hooks)
 
     @property
     def is_settled(self) -> bool:
@@ -636,8 +635,6 @@ def outer_of(calls: SortedCalls, call_id: str) -> tuple[AnyToolCall, ...]:
     return tuple(found)
 
 
-# The slot itself: a plan, which is such a record, refuses the plain way.
-_set_hook_sets: Any = vars(SortedCalls)["_hook_sets"].__set__
 _STATES = get_args(CallRowState)
 _AT = itemgetter(1)
 _AS_CALLS: tuple[CallRowState, ...] = ("pending", "in_doubt", "asking", "asked")

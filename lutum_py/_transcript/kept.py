@@ -77,9 +77,8 @@ class Growing:
 
     __slots__ = ("__weakref__", "_items", "_kept")
 
-    def __init__(self) -> None:
-        self._items: list[TranscriptItem] = []
-        self._kept: Kept | None = None
+    _items: list[TranscriptItem]
+    _kept: Kept | None
 
     @property
     def kept(self) -> Kept:

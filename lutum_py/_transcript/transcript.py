@@ -34,7 +34,8 @@ class Transcript(Growing, Sequence[TranscriptItem]):
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        super().__init__()
+        self._items = []
+        self._kept = None
         self._last: CommittedRound | None = None
 
     def push(self, message: Message) -> None:
@@ -78,7 +79,7 @@ class Transcript(Growing, Sequence[TranscriptItem]):
                 "does that. What it returns is for other uses."
             )
         # One call of `extend` with a ready tuple: all of it is there, or nothing.
-        self._items.extend(committed.items)
+        self._items.extend((committed.turn, *committed.results))
         self._last = committed
 
     def usage(self) -> Usage | None:
