@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     from . import window as window
     from ._call.call import AnyToolCall as AnyToolCall
     from ._call.call import ToolCall as ToolCall
+    from ._call.decisions import Block as Block
     from ._call.decisions import Complete as Complete
     from ._call.decisions import Reject as Reject
     from ._call.decisions import RunNormally as RunNormally
+    from ._call.decisions import Suspend as Suspend
     from ._call.decisions import ToolDecision as ToolDecision
     from ._call.lifecycle import CallStatus as CallStatus
     from ._call.outcomes import HandledCall as HandledCall
@@ -59,8 +61,6 @@ if TYPE_CHECKING:
     from ._declare.tool_fn import tool_fn as tool_fn
     from ._declare.tool_input import ToolInput as ToolInput
     from ._declare.tool_input import tool_input as tool_input
-    from ._hooks.gate_decisions import Block as Block
-    from ._hooks.gate_decisions import Suspend as Suspend
     from ._hooks.hook_set import HookSet as HookSet
     from ._round.plan import ToolRoundPlan as ToolRoundPlan
     from ._round.read_turn import Finished as Finished

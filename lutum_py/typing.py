@@ -24,6 +24,7 @@ from ._call.decision_log import DecisionRecord as DecisionRecord
 from ._call.decision_log import EditRecord as EditRecord
 from ._call.decisions import ArgsDecision as ArgsDecision
 from ._call.decisions import ArgsRuleAnswer as ArgsRuleAnswer
+from ._call.decisions import GateDecision as GateDecision
 from ._call.decisions import InputRuleAnswer as InputRuleAnswer
 from ._call.lifecycle import StepKind as StepKind
 from ._call.line import CallStep as CallStep
@@ -69,8 +70,7 @@ from ._hooks.decorator_types import Registers as Registers
 from ._hooks.decorator_types import RegistersArgs as RegistersArgs
 from ._hooks.decorator_types import RegistersGate as RegistersGate
 from ._hooks.decorator_types import RegistersTwo as RegistersTwo
-from ._hooks.gate_decisions import CallGate as CallGate
-from ._hooks.gate_decisions import GateDecision as GateDecision
+from ._hooks.registered_hook import CallGate as CallGate
 from ._round.ending import ResultLike as ResultLike
 from ._round.events import CallEventKind as CallEventKind
 from ._round.events import OnEvent as OnEvent

@@ -40,10 +40,7 @@ SLOW: Final = {
 """What is not ours and slow to import, or not installed everywhere: why a program may spare it."""
 
 OURS: Final = {
-    "_call.approval_gate": "for tools that ask for an approval in words of their own",
-    "_call.attached": "for outputs with files in them",
     "_call.call": "what declares tools makes no calls",
-    "_call.deadline": "loads asyncio",
     "_call.decision_log": "loads logging",
     "_call.decisions": "for hooks",
     "_call.outcomes": "what declares tools makes no calls",

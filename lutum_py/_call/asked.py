@@ -1,8 +1,9 @@
-"""What can be decided about a call that waits, wherever it is shown."""
+"""What is asked about a call that waits, and what can be decided, wherever it is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from .._text.escaping import visible, visible_json
@@ -11,13 +12,32 @@ from ..errors import InvalidValueError, MisuseError
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, DecisionAction
+    from .call_state import CallState
 
 _LONGEST = 2000
+_LONGEST_WORD = 200
 
 
 def question_of(tool: str, arguments: Any) -> str:
     """Ask about a call for which nobody wrote a question: by its arguments, as they are shown."""
     return f"{visible(tool)} {cut(visible_json(compact_json(arguments)), _LONGEST)}?"
+
+
+def question_about(call: CallState) -> str:
+    """Say what a person is asked about a call: its arguments as they are shown, secrets masked."""
+    template = call.selector.options.approval_message
+    shown = call.spec.shown(call._input)
+    if template is None:
+        return question_of(call.name, shown)
+    arguments: dict[str, Any] = shown or {}
+    return "".join(
+        text + ("" if name is None else _word(arguments.get(name)))
+        for text, name, _, _ in Formatter().parse(template)
+    )
+
+
+def _word(value: Any) -> str:
+    return cut(visible(value if isinstance(value, str) else compact_json(value)), _LONGEST_WORD)
 
 
 class Asked:

@@ -17,7 +17,7 @@ from .._text.on_demand import ONCE
 from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, unknown_outcome
-from ..errors import LifecycleError, MisuseError, ToolOutputError
+from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
 from .call_state import CallState
 from .deciding import Asking, ask_whole
 from .lifecycle import CallStatus
@@ -301,13 +301,32 @@ class AnyToolCall(CallState):
         return await self._run(invocation, skipped)
 
     async def _run(self, invocation: Invocation, skipped: dict[str, Any]) -> Any:
-        """Run the function of a call that was begun, within the deadline of its tool."""
-        seconds = self.selector.timeout
-        if seconds is None:
-            return await invocation.run(self, self._give_away(), skipped)
-        from .deadline import in_time  # with asyncio, which few need as early as this
+        """Run what does a call that was begun, and cut it off where its tool's deadline passes.
 
-        return await in_time(self, invocation, self._give_away(), skipped, seconds)
+        Raises:
+            TimedOut: It was cut off. What the function raises comes out unchanged, also a
+                `TimeoutError` of its own.
+        """
+        import asyncio  # which few need as early as this
+
+        # `asyncio.timeout` raises the same `TimeoutError` that the function may raise by itself.
+        # Which of the two came out is told by identity: only its own passed the inner `except`.
+        seconds, own = self.selector.timeout, None
+        try:
+            async with asyncio.timeout(seconds):
+                try:
+                    return await invocation.run(self, self._give_away(), skipped)
+                except TimeoutError as error:
+                    own = error
+                    raise
+        except TimeoutError as error:
+            if error is own:
+                raise
+            raise TimedOut(
+                f"did not finish within {seconds:g} seconds and was cut off.", is_in_doubt=True
+            ) from None
+        finally:
+            del own  # its traceback holds this frame
 
     def invoke_sync(self, /, **skipped: Any) -> Any:
         """Run a sync function right here, without a deadline, and give its raw output."""
@@ -436,11 +455,11 @@ def _shown(
     output: Any, text: str, attached: tuple[Attachment, ...], message: str | None
 ) -> tuple[tuple[Attachment, ...], str | None]:
     """Let the model see the files that are in an output, in the place of their data."""
-    from .attached import attachments_in, shown
+    from .._transcript.attachment import attachments_in, shown_with
 
     found = tuple(dict.fromkeys(attachments_in(output)))
     if found and message is None:
-        message = shown(text, found)
+        message = shown_with(text, found)
     return tuple(dict.fromkeys((*attached, *found))), message
 
 

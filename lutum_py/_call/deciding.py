@@ -16,7 +16,7 @@ from .._text.json import shorten
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
 from ..errors import HookError
-from .approval_gate import question_about
+from .asked import question_about
 from .call_line import Branch, Family
 from .call_state import CallState
 from .decisions import Complete, Reject, RunNormally

@@ -1,4 +1,4 @@
-"""What execution hooks decide about a call."""
+"""What hooks and gates decide about a call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 
 from .._text.immutable import Immutable, dataclass
+from .._text.json import shorten
+from ..errors import MisuseError
 from .reply import Reply
+
+if TYPE_CHECKING:
+    from .._context.suspension import SuspendTicket
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -92,3 +97,34 @@ InputRuleAnswer: TypeAlias = (
     In | Complete[Out] | Reject | Awaitable[In | Complete[Out] | Reject | None] | None
 )
 """What the rule of a tool of an input model returns; see `tool`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Refuse the call at the gate, and say that the run should end: see `plan.blocked`."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """Let the call wait for a decision.
+
+    Raises:
+        MisuseError: The ticket is not a `SuspendTicket`.
+    """
+
+    ticket: SuspendTicket
+
+    def __post_init__(self) -> None:
+        from .._context.suspension import SuspendTicket  # needed by few, at the first question
+
+        if not isinstance(self.ticket, SuspendTicket):
+            raise MisuseError(
+                f"Suspend takes a SuspendTicket, not {shorten(self.ticket)}. Write "
+                "`Suspend(SuspendTicket(message=...))`."
+            )
+
+
+GateDecision: TypeAlias = Block | Suspend | Complete[Out]
+"""What a gate returns, apart from a `ToolResult` and None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from string import Formatter
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, cast, overload
 
@@ -12,7 +13,9 @@ from typing_extensions import ParamSpec, TypeVar
 from .._call.member_options import UNSAID, Condition, MemberOptions
 from .._call.spec import HasSpec, ToolSpec, spec_of
 from .._schema.definition import ToolDef
+from .._schema.schema_reader import names_in
 from .._text.json import shorten
+from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
 from .tool_fn import DecoratedFn, HidingFn, ToolFn
 from .toolset_body import GroupMember, ToolMember, rules_of
@@ -145,9 +148,7 @@ def tool(
             "`deferred=` out."
         )
     if approval_message is not None:
-        from .._call.approval_gate import check_message
-
-        check_message(approval_message, spec.definition)
+        _check_message(approval_message, spec.definition)
     options = MemberOptions(
         off=off,
         deferred=deferred,
@@ -165,6 +166,36 @@ def _rule_of(spec: ToolSpec[Any, Any], rule: Any) -> Rule:
     from .._call.rules import ArgsRule
 
     return ArgsRule(spec, rule)
+
+
+def _check_message(message: str, definition: ToolDef) -> None:
+    """Refuse a message that names what the tool does not take.
+
+    Raises:
+        ToolDefinitionError: It does, or it is no text of plain names in braces.
+    """
+    place = f"Tool `{definition.name}`: `approval_message={shorten(message)}`"
+    if not isinstance(message, str):
+        raise ToolDefinitionError(f"{place} is no text. Write `'Pay {{amount}}?'`, for example.")
+    known = names_in(definition.input_schema)
+    try:
+        parts = list(Formatter().parse(message))
+    except ValueError as error:
+        raise ToolDefinitionError(
+            f"{place} has a brace without its other half ({error}). Write `{{{{` for a brace."
+        ) from None
+    for _, name, form, conversion in parts:
+        if name is None:
+            continue
+        if form or conversion:
+            raise ToolDefinitionError(
+                f"{place} formats `{name}`. Name the argument alone, as in `{{{name}}}`."
+            )
+        if name not in known:
+            raise ToolDefinitionError(
+                f"{place} names {shorten(name)}, which is no argument of the tool. It has "
+                f"{names_for_message(known)}."
+            )
 
 
 def _check_deferred(what: str, off: bool, deferred: bool) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from .._call.call import AnyToolCall
-from .._call.decisions import Complete
+from .._call.decisions import Block, Complete, Suspend
 from .._context.context import RunIdentity
 from .._context.suspension import Decision, SuspendTicket
 from .._schema.capabilities import DryRun, RiskLevel, ToolCapabilities, ToolEffect, risk_of
@@ -19,7 +19,7 @@ from .._text.json import canonical_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import HookError, InvalidArgumentsError
-from .gate_decisions import Block, CallGate, Suspend
+from .registered_hook import CallGate
 
 GateAction: TypeAlias = Literal["allow", "suspend", "block"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
-from .._call.decisions import Complete
+from .._call.decisions import Block, Complete, Suspend
 from .._transcript.result import ToolResult
-from .gate_decisions import Block, CallGate, Suspend
+from .registered_hook import CallGate
 
 Asked = ParamSpec("Asked")
 Asked2 = ParamSpec("Asked2")

@@ -36,7 +36,7 @@ from .._call.deciding import (
     taken,
 )
 from .._call.decision_log import LOGGER, log
-from .._call.decisions import Complete, RunNormally
+from .._call.decisions import Block, Complete, RunNormally, Suspend
 from .._call.line import Step, new_step, newer_than
 from .._call.selector import AnySelector, Selector
 from .._call.steps import Steps
@@ -46,9 +46,8 @@ from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult, with_labels
 from .._transcript.transcript import Transcript
 from ..errors import HookError
-from .gate_decisions import Block, CallGate, Suspend
 from .places import HookPlaces
-from .registered_hook import PhaseHooks, RegisteredHook, keyed
+from .registered_hook import CallGate, PhaseHooks, RegisteredHook, keyed
 
 _kind_of: Callable[[object], Any] = type
 

@@ -11,13 +11,20 @@ import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from operator import attrgetter
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from .._declare.hook_names import VERBS, Phase
 from .._declare.toolset_meta import ToolsetMeta
 from .._schema.signature import function_name, signature_of
 from .._text.json import shorten
 from ..errors import HookError
+
+if TYPE_CHECKING:
+    from .._call.call import AnyToolCall
+    from .._call.decisions import Block, Complete, Suspend
+    from .._context.suspension import Decision
+    from .._transcript.result import ToolResult
+    from .._transcript.transcript import Transcript
 
 _order = itertools.count()
 _order_of = attrgetter("order")
@@ -129,6 +136,23 @@ def _takes_decision(signature: inspect.Signature) -> bool:
         return any(p.kind is p.VAR_POSITIONAL for p in parameters)
     third = positional[2]
     return third.default is third.empty or third.name == "decision"
+
+
+class CallGate:
+    """Base of stock gates: asked with the call and the decision by which it goes on, if any.
+
+    Attributes:
+        transcript: The conversation that the gate goes by, where it goes by one: it is asked about
+            no call of another.
+    """
+
+    transcript: Transcript | None = None
+
+    def __call__(
+        self, call: AnyToolCall, decision: Decision | None, /
+    ) -> Block | Suspend | Complete[Any] | ToolResult | None:
+        """Decide about a call; None lets it pass."""
+        raise NotImplementedError
 
 
 class PhaseHooks:

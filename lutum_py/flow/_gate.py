@@ -9,8 +9,9 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
+from .._call.decisions import Block, Suspend
 from .._context.suspension import Decision, SuspendTicket
-from .._hooks.gate_decisions import Block, CallGate, Suspend
+from .._hooks.registered_hook import CallGate
 from .._round.inner import results_within
 from .._schema.secrets import MASK
 from .._text.escaping import visible
