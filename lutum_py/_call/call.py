@@ -360,7 +360,7 @@ class AnyToolCall(CallState):
         # What that does, spelled out where nobody else has the call.
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
-        if self._text is not None and self._stage.may_begin:
+        if self._text is not None and self._changed_text() is not None and self._stage.may_begin:
             self._take_changes()
         with ONCE:
             raw = self._raw

@@ -180,7 +180,9 @@ class CallState(CallLine):
 
     def _lend(self) -> Any:
         """Give the input to somebody who may change it: as it is now stands in the text."""
-        input = self._input
+        input = self._cache
+        if input is MADE_LATER or self._branch is not None:
+            input = self._input
         arguments = self.spec.arguments
         if self._text is None and not arguments.is_fixed:
             self._text = arguments.to_text(input)

@@ -133,7 +133,7 @@ def decide_each(
             try:  # what `ask` does, spelled out where every call of a round passes
                 shown = call._cache
                 if not is_fixed or shown is MADE_LATER:
-                    shown = call._told._lend()
+                    shown = (call if call._branch is None else call._told)._lend()
                 decision = hook.function(metadata, shown)
                 kind = _kind_of(decision)
                 if kind is not RunNormally and hasattr(decision, "__await__"):
