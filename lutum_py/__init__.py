@@ -86,7 +86,7 @@ __version__ = "0.1.0"
 
 _HOME: Final = {
     "_call.call": ("AnyToolCall", "ToolCall"),
-    "_call.decisions": ("Complete", "Reject", "RunNormally", "ToolDecision"),
+    "_call.decisions": ("Block", "Complete", "Reject", "RunNormally", "Suspend", "ToolDecision"),
     "_call.lifecycle": ("CallStatus",),
     "_call.outcomes": ("HandledCall", "RecoverableToolCallIssue", "RejectedCall", "SuspendedCall"),
     "_call.reply": ("Reply",),
@@ -99,7 +99,6 @@ _HOME: Final = {
     "_declare.offer": ("ToolAvailability", "ToolRequirement"),
     "_declare.tool_fn": ("tool_fn",),
     "_declare.tool_input": ("ToolInput", "tool_input"),
-    "_hooks.gate_decisions": ("Block", "Suspend"),
     "_hooks.hook_set": ("HookSet",),
     "_round.plan": ("ToolRoundPlan",),
     "_round.read_turn": ("Finished", "NeedsTools", "NoAnswer"),
