@@ -91,6 +91,9 @@ class Dialect(Generic[C]):
     offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     joined: Collection[str] = ()
 
+    # By its name, as in ("openai_chat",): pickle refuses the lambdas in it, and what comes back
+    # from another process has to be the very record of this one, since records are compared by
+    # identity.
     def __reduce__(self) -> tuple[Callable[[str], Dialect[Any]], tuple[str]]:
         return dialect_of, (self.facts.name,)
 
@@ -345,6 +348,10 @@ class Dialect(Generic[C]):
         """
         draft = Draft(self, request, strict, model, native_search)
         body = self.body(draft)
+        # An extra wins, since it is the only word for what this library does not know. But two
+        # fields hold lists of things that both sides may add to: {"tools": [ours]} and {"tools":
+        # [web_search]} go out as one list, where a plain update would take all tools of the program
+        # away.
         for key, value in request.extra.items():
             if key == "tools" and is_sequence(value):
                 body[key] = [*body.get(key, ()), *value]

@@ -97,6 +97,8 @@ class Facts:
 
     def made_id(self, given: str, number: int = 0) -> str:
         """Make an id that the provider takes, of one that it refuses, or that others have."""
+        # Of the refused id alone, as in "call_3f2a…": the call and its result meet by it, and each
+        # is rendered without the other. A number comes in only where two ids would become one.
         digest = digest_of([given, number] if number else given).removeprefix("sha256:")
         return f"{self.made_ids}{digest[:_DIGITS]}"
 
@@ -126,6 +128,9 @@ class Facts:
         if not calls:
             return "answer"
         is_missing = self.empty_is_missing and calls[-1] == "{}"
+        # "arguments" is a call that must not run, as in {"path": "/etc" that was to be "/etc/app"};
+        # an "answer" that is cut may still be read. The text of the call alone tells: some hosts
+        # give the same finish reason for both.
         return "arguments" if is_missing or not is_whole_json(calls[-1]) else "answer"
 
 

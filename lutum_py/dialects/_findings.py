@@ -85,6 +85,9 @@ class Loss:
         return f"{self.where}: {self.text}"
 
 
+# A dict, and not a pair of body and losses: it goes to an SDK as it is, `client.create(**body)`,
+# and who does not care for the losses need not know of them. They are no key of it, which the
+# provider would refuse.
 class EncodedRequest(dict[str, Any]):
     """A request body, to be sent as it is, that remembers what it could not carry.
 

@@ -83,6 +83,8 @@ def parts_of(
         losses: Gets a loss for each attachment that has no part.
     """
     parts: list[dict[str, Any]] = [{"type": text_type, "text": text}] if text else []
+    # A caption goes out as a text of its own before its file, since no part has a field for it;
+    # what reads a history back takes a text right before a second file for a caption again.
     for index, attachment in enumerate(attachments):
         part = part_of(attachment)
         if part is None:
@@ -189,6 +191,8 @@ def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iter
     history.rest(_without_auto(fields), known, where)
 
 
+# `detail` is written as "auto" by this library too, and says what leaving it out says. Were it a
+# loss, each picture of our own that comes back would be reported as damaged.
 def _without_auto(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out the detail of a picture where it says what goes without saying."""
     return {key: value for key, value in fields.items() if (key, value) != ("detail", "auto")}
@@ -214,6 +218,8 @@ def openai_body(
     if tools:
         body["tools"] = tools
         body["tool_choice"] = draft.choice()
+    # None is "not asked", and leaves the field out: a null would be refused by some hosts of these
+    # formats, and zero, as of the temperature, has to stay.
     asked = {
         "parallel_tool_calls": request.parallel_tool_calls if tools else None,
         "temperature": request.temperature,

@@ -58,6 +58,8 @@ def read_messages(
             spoken.append((position, content))
             continue
         turns()
+        # Results are taken out first and the rest after: [result, "and now?"] answers the call, and
+        # then the user speaks. That they stand at the head was checked before.
         blocks = content if is_sequence(content) else ()
         results = [at for at, block in enumerate(blocks) if form.result_in(block) is not None]
         for at in results:

@@ -39,6 +39,8 @@ class BlockRendering(FrontRendering):
 
     def _result(self, result: ToolResult, position: str) -> None:
         answers = self._answers.get(result.id)
+        # A result of no turn in this request: its call was cut by a view, or the list begins with
+        # it. It goes out with the id that such a call would have had.
         if answers is None:
             answers = {self.form.answers: self.ids.of(result.id)}
         self._results.append(self._result_block(result, answers, position))

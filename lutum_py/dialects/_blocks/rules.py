@@ -177,6 +177,9 @@ def _write(
     mending: Mending,
 ) -> None:
     """Write the messages; results of a turn with a breach go to the head of the turn after it."""
+    # `touched` is {1} where the answers of turn 1 are to be written anew; `moved` has them wherever
+    # they stand, so that going through the messages drops each at its old place, and `waiting` puts
+    # it at the new one.
     moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
     # Results of a mended turn wait here until its last message is written. They then stand at the
     # head of the user's next message, or make one where the user says nothing.
@@ -253,6 +256,8 @@ def _following(spoken: list[Spoken[Block]]) -> list[Spoken[Block] | None]:
     """Give what follows each message, instructions aside."""
     following: list[Spoken[Block] | None] = []
     after: Spoken[Block] | None = None
+    # From the end, so that one pass does: what follows a message is what was met last. Instructions
+    # are passed over, for they stand in no turn.
     for said in reversed(spoken):
         following.append(after)
         if said.role != "system":

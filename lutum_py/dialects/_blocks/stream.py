@@ -139,6 +139,8 @@ class BlockStream(StreamReader):
         return block
 
     def _close(self, state: BlockState) -> Iterator[StreamEvent]:
+        # Hosts that stop a block twice, or not at all: the first stop completes the call, and for
+        # the others the end of the stream does.
         was_open, state.is_open = state.is_open, False
         if state.call is not None and was_open:
             index, call_id, name = state.call
@@ -153,6 +155,8 @@ class BlockStream(StreamReader):
             raise BrokenStream("the stream ends before a message began")
         if not self._stopped:
             raise BrokenStream("the stream breaks off before the message stopped")
+        # Some hosts send the first blocks whole, within the message that begins; those that come in
+        # pieces stand behind them.
         before = self._message.get("content")
         blocks = [state.whole() for _, state in sorted(self._blocks.items())]
         content = [*(before if is_sequence(before) else ()), *blocks]

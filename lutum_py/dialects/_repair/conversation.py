@@ -103,6 +103,9 @@ class Form:
         what = "left the request as it is, because there is no conversation that can be read"
         mending.note("request", rule, problem, remedy, what, is_mended=False)
 
+    # The list is mended first and the body around it last, because a repair may leave the list as
+    # it was: then what goes back is a plain copy, equal to what came, and nobody has to wonder what
+    # was changed.
     def _of(self, request: Any, mending: Mending) -> Any:
         body = request if is_mapping(request) else None
         listed, is_needed = self._listed(request)
@@ -192,6 +195,8 @@ def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, st
 
 
 def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, str | int, str]]:
+    # A way is followed as it was written, without knowing what stands there: what is broken on it,
+    # as a list in the place of an object, gives nothing and is noted by whoever mends that part.
     for key, inner, where in _next(steps[0], value, position):
         if len(steps) == 1:
             yield value, key, where

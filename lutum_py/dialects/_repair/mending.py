@@ -88,6 +88,8 @@ class Mending:
             f"removed the {word}",
         )
 
+    # The first look reads what the caller holds, and may not copy it: that is what it saves. As it
+    # ends with the first breach, before anything is mended, it needs no copy either.
     def own(self, item: Any) -> Any:
         """Give an item as a breach in it may be mended: a copy, but for the first look."""
         return item if self._is_look else copy_json(item)

@@ -114,6 +114,8 @@ def pair(calls: Iterable[Standing], results: Iterable[Standing]) -> Pairing:
     return made
 
 
+# Counts go on per id: a thousand calls "a" get a_2, a_3, ..., each in one step. To begin from 2
+# each time would try every number again, and a broken request could make that slow on purpose.
 class FreshIds:
     """Make ids for calls whose own another call has.
 

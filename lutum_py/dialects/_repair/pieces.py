@@ -87,6 +87,9 @@ class Spoken(Generic[P]):
 
 def number_turns(spoken: Iterable[Spoken[Any]]) -> None:
     """Number the turns: messages of one role that follow each other, instructions aside."""
+    # Two messages of the user in a row are one turn, as the provider joins them: user, user,
+    # assistant has the groups 0, 0, 1. So a result in the second of them is still at the right
+    # place.
     group = -1
     role = None
     is_behind = False
@@ -122,6 +125,8 @@ def note_places(
     Returns:
         Whether there was any.
     """
+    # `near` has the results that stand in the right turn, in the order of their calls: [3, 1, 2] by
+    # place. What should be there is the same sorted, [1, 2, 3].
     noted = False
     near: list[Piece] = []
     for call, result in answered:

@@ -94,6 +94,9 @@ class CallReports:
         """Give each call the number under which it was reported: by its id, else by its place."""
         if self._started == {place: call.id for place, call in enumerate(calls)}:  # nearly always
             return enumerate(calls)
+        # Ids may repeat, so that each id has a list of numbers; the sort is backward, because `pop`
+        # takes the last, and so the smallest comes first. {0: "a", 1: "b", 2: "a"} gives {"a": [2,
+        # 0], "b": [1]}.
         by_id: dict[str, list[int]] = {}
         for index, call_id in sorted(self._started.items(), reverse=True):
             by_id.setdefault(call_id, []).append(index)

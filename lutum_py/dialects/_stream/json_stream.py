@@ -46,6 +46,10 @@ class ObjectSplitter:
         Raises:
             ValueError: Something else than objects stands there.
         """
+        # No parser is run until an object is whole: a chunk may end anywhere, as in `[{"a": "}`,
+        # and to parse again from the beginning for each chunk is quadratic. Four things are kept
+        # from one chunk to the next: the depth, whether a text is open, whether a backslash was
+        # last, and the pieces so far.
         begin = 0 if self._inside else None
         at = 0
         while at < len(chunk):

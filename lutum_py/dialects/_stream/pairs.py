@@ -35,10 +35,13 @@ class Pairs:
     __slots__ = ("waiting",)
 
     def __init__(self) -> None:
+        # By kind and call: {(ArgumentsDelta, 1): ...}. Two calls may be written in turns, and the
+        # half of one must not be joined to the text of the other.
         self.waiting: dict[tuple[type, int], _Delta] = {}
 
     def of(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """Give events with whole characters only."""
+        # Nearly every event: the same list goes back, and nothing is made.
         if not self.waiting and all(map(_is_whole, events)):
             return events
         given: list[StreamEvent] = []

@@ -70,6 +70,8 @@ class StreamReader(ABC):
             DialectError: The event is broken, or is an error event; `where` says which event it
                 was, and `turn` holds what had been read, without calls that were not complete.
         """
+        # A stream that broke raises the same again and is never read on: what comes after a broken
+        # event may belong to a call whose beginning is lost.
         if self._error is not None:
             raise self._error
         if self._turn is not None:
@@ -166,6 +168,8 @@ class StreamReader(ABC):
 
     def _failed(self, error: DialectError) -> DialectError:
         """Keep the error that ends the stream, with what had been read before it."""
+        # Whoever catches the error may want to show what came; that it cannot be read either must
+        # not hide the first error, which says why.
         with suppress(DialectError, RecursionError):
             error.turn = self._so_far()
         self._error = error

@@ -81,6 +81,9 @@ class FrontRendering(Rendering):
 
     def finish(self) -> None:
         """Write down what was collected since the last turn."""
+        # While a program of the provider runs, its results go back alone: [result, "and hurry"]
+        # would be refused. So what the user said waits for one more turn: [result], turn, ["and
+        # hurry"].
         waiting: list[dict[str, Any]] = []
         if self.stand_alone and self._results:
             waiting, self._of_user = self._of_user, []
@@ -88,6 +91,8 @@ class FrontRendering(Rendering):
         self._results = []
         self._of_user = waiting
 
+    # A marker of the cache has to stand before what only this request has, else the provider keeps
+    # a beginning that no later request shares. So the place of the first such message is noted.
     def take_ephemeral(self, message: Message, position: str) -> None:
         """Render a message that no later request has, and note what stands before the first."""
         if message.role != "user":

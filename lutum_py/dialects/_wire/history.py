@@ -36,6 +36,8 @@ NOTHING_SAID: Final = "empty_conversation"
 _NO_PLACE: Final = "a transcript has no place for it"
 
 
+# A round and not its turn alone: a transcript takes a turn with calls only with all of its results,
+# and these are read later. So both are collected here, and put in together in the end.
 @dataclass(slots=True)
 class _Round:
     """A turn of the model, and the results that were found for it."""
@@ -276,6 +278,9 @@ def _grouped(parts: Iterable[Part]) -> list[tuple[str, list[Attachment]]]:
         >>> _grouped(["Look:", "and", "tell"])
         [('Look:', []), ('and', []), ('tell', [])]
     """
+    # ["Look:", a.png, "the second", b.png, "and tell"] becomes [("Look:", [a.png, b.png,
+    # captioned]), ("and tell", [])]: a text begins a group where a text stood before it, and is a
+    # caption where a file follows. One text is held back until that is known.
     groups: list[tuple[str, list[Attachment]]] = []
     text = ""
     for part in parts:

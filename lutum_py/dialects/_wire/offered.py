@@ -122,6 +122,8 @@ def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> It
         elif strict and not facts.calls_strictly:
             yield Loss(where, f"{facts.name} lets no program call a tool that is in strict mode")
             strict = False
+    # A compiled schema is shared, and says the path within it only, as in `properties.age`: which
+    # tool of which request it is for is said here.
     for loss in compiled(definition, facts, strict).losses:
         path = f".{loss.path}" if loss.path else ""
         yield Loss(f"tools.{definition.name}{path}", loss.text)
@@ -185,12 +187,16 @@ class NativeSearch:
         """Give the deferred tools that a result loads, each once; none where it is no search's."""
         if own_name(result.name, self.searches) not in self.searches:
             return []
+        # What a search named may have been said under a stand-in, and twice; `fromkeys` keeps the
+        # order of the first.
         named = dict.fromkeys(own_name(each, self.names) for each in names_loaded_by(result))
         return [name for name in named if name in self.names]
 
 
 def always_offered(request: TurnRequest) -> tuple[ToolDef, ...]:
     """Give the tools of a request that were not loaded: every request of it all begins so."""
+    # Loaded tools stand behind all others in a request, newest last: [add, search | weather, news].
+    # So the front of the list is the same in each request of a conversation, as the cache wants it.
     loaded = len(request.deferred.loaded) if request.deferred else 0
     return request.tools[: len(request.tools) - loaded]
 

@@ -249,6 +249,9 @@ def saved_place(
 def _is_plain(value: Any) -> bool:
     """Tell at a glance, as every response is read, that there is nothing odd in it."""
     try:
+        # One pass of pydantic in Rust and three searches in bytes, in the place of a walk through
+        # each value in Python. It may say no for a text that only speaks of NaN, and then the slow
+        # way decides.
         text = to_json(value, inf_nan_mode="constants")
         if _may_be_deep(text):
             from_json(text, allow_inf_nan=False)
@@ -265,6 +268,8 @@ def _may_be_deep(text: bytes) -> bool:
 
 def fault(place: Place) -> DialectError:
     """Find what of a value cannot be kept: what is no JSON, or nested too deeply."""
+    # A list that grows while it is gone through: breadth first and without recursion, which is what
+    # may have failed. It is slow, and runs only for a payload that cannot be kept.
     waiting = [(place, 1)]
     for each, depth in waiting:
         value = each.value
@@ -300,6 +305,8 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
         try:
             place.value = read_json(event)
         except ValueError as error:
+            # A line of an event stream that was fed whole, as `data: {"a": 1}`, is the likely
+            # mistake, so the hint names what splits it.
             problem = f"the event is not JSON ({error}): {shorten(event)}"
             text = event if isinstance(event, str) else event.decode("latin-1")
             hint = f". {_SPLIT}" if text.lstrip().startswith(_FIELDS) else ""

@@ -48,6 +48,8 @@ def rendered_items(
         yield f"items[{index}]", item
 
 
+# What is passed by mistake is mostly a step too early: a round or a plan that was not resolved.
+# Those classes import this package, so they are told by what they have and not by their type.
 def _refusal(items: Any) -> str | None:
     """Say what to pass instead; a class far above is told by what it has."""
     name = type(items).__name__
@@ -77,6 +79,8 @@ def data_of(attachment: Attachment) -> str | None:
     """
     if not attachment.url.startswith("data:"):
         return None
+    # `data:text/plain,a%20b` and `data:text/plain;base64,YSBi` are the same file; wires take base64
+    # only.
     head, _, body = attachment.url.partition(",")
     if head.endswith(";base64"):
         return body
@@ -115,6 +119,8 @@ def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
     """
     value: Any
     try:
+        # Blank text is no arguments, and not broken ones: some models send nothing for a tool that
+        # takes nothing. Only a text that says something goes out under `UNREADABLE`.
         value = carried(arguments) if arguments.strip() else None
     except ValueError:
         value = arguments

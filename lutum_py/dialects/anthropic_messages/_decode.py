@@ -38,6 +38,8 @@ UNTIDY: Final = (b"null", b'"parsed_output"', b'"_request_id"')
 def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
     """Copy a response without null fields and without what only the SDK puts there."""
     payload: dict[str, Any] = without_nulls(response, _FREE)
+    # Were they kept, they would go back with the next request, and the API refuses a field that it
+    # does not know.
     for fields in (payload, *objects_in(payload.get("content"))):
         for key in _OF_THE_SDK:
             fields.pop(key, None)

@@ -84,6 +84,9 @@ class Rendering(BlockRendering):
         self, result: ToolResult, answers: dict[str, Any], position: str
     ) -> dict[str, Any]:
         block: dict[str, Any] = {"type": "tool_result", **answers}
+        # What a search found goes out as names only, and the API puts the definitions there, each
+        # at the place where it was found. So the beginning of the request stays the same, and in
+        # the cache.
         found = [] if self.found is None else self.found.found_by(result)
         if found:
             self.loaded.update(found)
@@ -105,6 +108,9 @@ class Rendering(BlockRendering):
 
 
 def _source(attachment: Attachment) -> dict[str, Any] | None:
+    # By address go images and PDF files; as data these and plain text, which the API wants as a
+    # text and not in base64. None is a file without a block, which the model is told of by its
+    # name.
     data, mime_type = data_of(attachment), attachment.mime_type
     is_image = attachment.media_type == "image"
     is_pdf = attachment.media_type == "file" and mime_type == "application/pdf"
@@ -126,6 +132,9 @@ def is_manual(extra: Mapping[str, Any]) -> bool:
 
 def called_from(offer: list[dict[str, Any]], extra: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Let the tools on offer be called from the version of code execution that a request has."""
+    # A tool that programs may call names the version of what runs them. Which one the request has
+    # stands in the extras, {"tools": [{"type": "code_execution_20260120", ...}]}, and only the user
+    # knows it.
     kinds = [str(tool.get("type")) for tool in objects_in(extra.get("tools"))]
     version = next((kind for kind in kinds if kind.startswith("code_execution_")), PROGRAM)
     for tool in offer:

@@ -57,6 +57,8 @@ FACTS: Final = Facts(
 
 
 def _read(block: Any) -> Read | None:
+    # A block of an unknown type is `NOTHING`, which stays as it is; one without a type is None,
+    # which is a breach.
     kind = block.get("type")
     if kind == "text":
         return block.get("text") or "", None, None

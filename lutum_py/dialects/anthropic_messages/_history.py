@@ -18,6 +18,8 @@ from ._facts import BLOCKS
 
 def read_history(history: History) -> None:
     """Read a conversation; the `system` of a body becomes the first messages."""
+    # It waits for the results of the last turn with programs, so it is put into each response that
+    # is read: `Rendering` sends only that of the last turn.
     box = history.body.get("container")
     # A name alone, or an object with what is in it.
     kept = {} if box is None else {"container": box if is_mapping(box) else {"id": box}}

@@ -107,6 +107,8 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
 def _check_covers(items: Sequence[TranscriptItem], covers: int) -> None:
     if covers > len(items):
         raise InvalidValueError(f"Cache: covers={covers}, but the request has {len(items)} items.")
+    # [user, call | result] cannot be cut there: the result would go out first, and the API refuses
+    # one whose call it does not see in the same request.
     if covers < len(items) and isinstance(items[covers], ToolResult):
         raise InvalidValueError(
             f"Cache: covers={covers} ends inside of a round: items[{covers}] is a result, and the "

@@ -41,6 +41,9 @@ _GROUNDING: Final = ("groundingMetadata", "urlContextMetadata")
 
 def tidy(value: Any) -> Any:
     """Copy a payload in the form of the wire: camelCase, without nulls, bytes as base64."""
+    # One look at all keys: a name without `_` is camelCase already, and plain leaves are shared and
+    # not copied. A payload from the wire itself has nothing else; the long way below is for what an
+    # SDK dumped.
     if value.__class__ is dict and "_" not in "".join(value):  # nearly all objects
         tidied: dict[str, Any] = value.copy()
         for key, item in value.items():
@@ -165,6 +168,8 @@ def items_of_parts(
     for part in parts:
         fields = part.object()
         if "functionCall" in fields:
+            # The decoder of a stream has read its calls already, and told their ids. An id that is
+            # made must not be made anew here: the same call would have two.
             if index < len(made):
                 yield ToolCallItem(made[index])
             else:
@@ -177,6 +182,8 @@ def items_of_parts(
             if text:
                 yield ReasoningItem(text) if fields.get("thought") else TextItem(text)
         else:
+            # A part is told by the key that holds an object: {"executableCode": {...}} beside
+            # {"thoughtSignature": "..."}. So a kind that is new is kept under its own name.
             kind = next((key for key in fields if is_mapping(fields[key])), None)
             if kind is not None:
                 yield ServerToolItem(kind, fields)

@@ -132,6 +132,8 @@ class AfterCached(Rendering):
 
 
 def _output(result: ToolResult) -> Any:
+    # What the tool says to the model, where it said something else than its output; else its output
+    # as data, since the wire takes an object and the model reads that better than JSON in a text.
     if result.message is not None:
         return result.message
     try:

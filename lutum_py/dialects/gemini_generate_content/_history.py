@@ -58,6 +58,9 @@ def _turn(parts: list[Any], position: str, history: History) -> None:
 
 
 def _answer(response: Mapping[str, Any], position: str, history: History) -> None:
+    # {"output": 3} and {"error": "..."} are what this library writes. Other programs write any
+    # object, as {"sum": 3}: that one is the output as a whole, and the loss says that it comes back
+    # one level deeper.
     given = response["response"]
     where = f"{position}.response"
     files = tuple(_files(response.get("parts") or (), f"{position}.parts", history))

@@ -85,6 +85,8 @@ def usage_of(response: Place) -> Usage | None:
             return None
     fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
     asked, said = fields.get("prompt_tokens_details"), fields.get("completion_tokens_details")
+    # OpenAI, Mistral and DeepSeek each have a place of their own for what the cache gave; zero is
+    # an answer, so it is None that asks on.
     cached = count_at(asked, "cached_tokens")
     if cached is None:
         cached = count_at(fields, "num_cached_tokens")

@@ -111,6 +111,8 @@ def _tidy(message: dict[str, Any]) -> None:
     if not message.get("tool_calls"):
         message.pop("tool_calls", None)
     for call in message.get("tool_calls", ()):
+        # Some hosts send a call without its type, others one with the empty shell of the other kind
+        # beside it, {"type": "function", "function": {...}, "custom": null}; OpenAI refuses both.
         call.setdefault("type", "function")
         is_custom = call["type"] == "custom"
         call.pop("function" if is_custom else "custom", None)
@@ -158,6 +160,9 @@ def _neutral(turn: AssistantTurn) -> dict[str, Any]:
     return message
 
 
+# A result knows its call by our id, and is written after its turn: what it needs of the wire is put
+# aside with the turn, as {"c1": {"role": "tool", "tool_call_id": "call_7"}, "c2": {"role":
+# "function", "name": "add"}}.
 def _answers(turn: AssistantTurn, message: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Give the form of each call's answer, by our id of the call: with the host's id, if any."""
     wire = message.get("tool_calls", ())

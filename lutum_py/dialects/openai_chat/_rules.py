@@ -128,6 +128,9 @@ def _mend(messages: list[Any], mending: Mending) -> None:
 
 def _rounds(kept: list[Any]) -> list[int]:
     """Say for each message where its round begins: one round may be split over several messages."""
+    # Hosts split one turn of three calls into three messages, with the results behind the last: [0,
+    # 1, 1, 1, 4, 5] says that messages 1 to 3 are one round, so that ids that come again in it are
+    # doubles.
     begins: list[int] = []
     for index, message in enumerate(kept):
         is_turn = message is not None and message["role"] == "assistant"
@@ -243,6 +246,7 @@ def _twice(
     mending: Mending,
 ) -> None:
     """Give the second of two calls of one turn that share an id, and its result, a new id."""
+    # Only within a turn: over turns hosts repeat ids, "call_0" in each, and take them back so.
     turns: dict[int, list[_Call]] = {}
     for call in calls:
         if call.number is not None:

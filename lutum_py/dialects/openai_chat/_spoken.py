@@ -29,6 +29,8 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
         remedy = f"Give it one of {', '.join(sorted(_ROLES))}"
         mending.drop_unknown(f"messages[{index}]", "message", message, remedy)
         return None
+    # Whatever is changed below is changed in `owned`: a copy, or on the first look the caller's own
+    # message, of which `note` then lets nothing be changed.
     owned: dict[str, Any] = mending.own(message)
     if role == "assistant":
         _assistant(index, owned, mending)
@@ -118,6 +120,8 @@ def _tool_calls(index: int, message: dict[str, Any], given: Any, mending: Mendin
             "Leave `tool_calls` out",
             "removed the empty list",
         )
+    # Put into the message only if something changed: on the first look the list is the caller's,
+    # and has to stay the very object that it was.
     calls = [call for number, call in enumerate(listed) if _call(call, index, number, mending)]
     if not calls:
         del message["tool_calls"]

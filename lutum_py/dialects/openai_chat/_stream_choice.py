@@ -117,6 +117,9 @@ class ChoiceState:
         Args:
             fields: The choice.
         """
+        # Nine of ten chunks hold one piece of text, or of the arguments of one call. They are told
+        # by exact classes and counts of keys, in the order that is most likely, and whatever is odd
+        # goes the long way: this may say no too often, and never yes too often.
         delta: Any = fields.get("delta")
         if delta.__class__ is not dict:
             return None
@@ -164,6 +167,8 @@ class ChoiceState:
 
     def choice(self) -> dict[str, Any]:
         """Give the choice as a whole response has it."""
+        # Later keys win, and what came in pieces is later than what came whole: `_message` has what
+        # was sent once, such as the role, and the rest is joined of its pieces.
         message: dict[str, Any] = {"role": "assistant", **self._message}
         for key, pieces in self._texts.items():
             # Empty reasoning counts: DeepSeek wants it back beside calls.
@@ -280,6 +285,8 @@ class ChoiceState:
             yield TextDelta(plain_text(said))
 
     def _whole_content(self) -> str | list[Any]:
+        # Text pieces only, ["Hel", "lo"], are a text; with one part of another kind among them all
+        # become parts, and neighbours of one kind are joined to one.
         if all(isinstance(part, str) for part in self._content):
             return "".join(self._content)
         parts: list[dict[str, Any]] = []

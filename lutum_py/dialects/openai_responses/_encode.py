@@ -144,6 +144,9 @@ def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
 
     What may have no id goes without; a message does so in the form that a program writes.
     """
+    # ["reasoning", "message", "function_call", "web_search_call"] of another model become
+    # ["message", "function_call"]: its words and its calls, which results answer, and nothing that
+    # leads back to it.
     kept: list[dict[str, Any]] = []
     lost: dict[str, None] = {}
     for item in output:
@@ -326,6 +329,8 @@ def offer_of(
 
 def described(tool: dict[str, Any], is_deferred: bool, found: FoundTools | None) -> dict[str, Any]:
     """Describe a tool of a request, the search for others among them."""
+    # On this wire the search is a kind of tool and has no name: {"type": "tool_search",
+    # "execution": "client", "parameters": {...}} stands for our function tool of that name.
     if found is not None and tool["name"] == SEARCH:
         about: dict[str, Any] = {
             key: tool[key] for key in ("description", "parameters") if key in tool

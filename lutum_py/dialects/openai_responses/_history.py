@@ -27,6 +27,8 @@ def read_history(history: History) -> None:
     if isinstance(instructions, str):
         history.say("system", [instructions], "instructions")
     items = [(position, _item(given)) for position, given in history.listed()]
+    # All calls are looked up before the first result: where the provider keeps the beginning, a
+    # result may stand in front of everything, and answers a call that is nowhere in this list.
     asked = {item.key for _, item in items if item.is_call}
     output: list[dict[str, Any]] = []
     begun = ""

@@ -77,6 +77,8 @@ def _mend(given: list[Any], mending: Mending) -> None:
 
 
 def _once(items: list[Item], mending: Mending) -> list[Item]:
+    # An id that comes twice is mostly one response that was put in twice, so the second item goes.
+    # A call or a result stays, without the id, for the other half of its pair counts on it.
     seen: set[str] = set()
     kept: list[Item] = []
     for item in items:
@@ -144,6 +146,7 @@ def _answered(items: list[Item], goes_on: bool, mending: Mending) -> list[Item]:
     if goes_on:  # of those that answer a call elsewhere, the first is kept
         elsewhere = list(pairing.orphans)
         pairing.orphans.clear()
+        # Backward, so that of two results of one key the first is what stays in the dict.
         first = {results[number].key: number for number in reversed(elsewhere)}
         pairing.duplicates += (n for n in elsewhere if first[results[n].key] != n)
     remedy = "Send exactly one output for each call, with its call id"

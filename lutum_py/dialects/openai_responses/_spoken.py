@@ -56,6 +56,8 @@ class Item:
             refers = fields.get("id") and not fields.keys() & {"role", "content"}
             kind = "item_reference" if refers else "message"
         self.kind: str = kind
+        # Worked out once, and again by `become`: whether an item is a call or its answer is asked
+        # many times on the way through a repair, and only here is it decided.
         is_own = kind in _SEARCHES and is_run_by_provider(fields)
         self.is_call = kind in ANSWERS and not is_own
         self.is_result = kind in OUTPUTS and not is_own

@@ -110,6 +110,8 @@ class StreamDecoder(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
+        # `_begun` is the response as it stood at the start, for its id and model; `_final` is the
+        # whole one, and is None until the last event.
         self._begun: dict[str, Any] = {}
         self._final: dict[str, Any] | None = None
         # By `output_index`: `_items` that are done, `_calls` that have begun, `_open` the pieces of
@@ -175,6 +177,7 @@ class StreamDecoder(StreamReader):
 
     def _index(self, event: Place) -> int:
         """Give the number of the item that an event is about; a host may leave it out."""
+        # A host without numbers means the item that was spoken of last: it writes one at a time.
         found = count_at(event.value, "output_index")
         self._last = self._last if found is None else found
         return self._last
@@ -218,6 +221,8 @@ class StreamDecoder(StreamReader):
         self._final = dict(response.object())
         if not self._final.get("output"):
             # Some hosts do not say again at the end what they said item by item.
+            # {0: done, 1: a call that nobody ended, 2: text without an end} is the output in the
+            # order of the numbers; of each number the most complete that is known counts.
             numbers = sorted({*self._items, *self._calls, *self._open})
             self._final["output"] = [item for number in numbers for item in self._item(number)]
         self._over = True
@@ -248,6 +253,8 @@ class StreamDecoder(StreamReader):
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []
+        # Not `_calls`: of a stream that broke, only a call that is done may look like one that can
+        # run, and that one is in `_items`.
         for index in sorted({*self._items, *self._open}):
             if index in self._items:
                 items.extend(items_of_output([self._items[index]], self._response_id))
