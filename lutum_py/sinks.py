@@ -201,6 +201,9 @@ class ThrottledSink:
     def _passes(self, call_id: str, content: Mapping[str, Any]) -> bool:
         now = self._clock()
         with self._lock:
+            # Out, and in again at the end unless the call is over: a dict keeps its order, so the
+            # first of it is the call that was silent longest, and is what goes where there are too
+            # many.
             before = self._passed.pop(call_id, None)
             if content.get("status") in _FINAL:
                 return True
@@ -326,6 +329,8 @@ class AsyncSink(_Closing, Generic[E]):
                         "Another consumer waits for the events of this sink already. Use one "
                         "consumer, or one sink for each."
                     )
+                # Made under the lock: were it made after, an event could come in between, find
+                # nobody to wake, and be seen with the next one only.
                 woken: Future[None] = get_running_loop().create_future()
                 self._waiter = woken
             try:
@@ -398,6 +403,8 @@ class RichProgressSink(_Closing):
         self._lock = Lock()
         self._bars: dict[str, TaskID] = {}
         self._over: deque[TaskID] = deque()
+        # {"c1": "running", "c2": "waiting"}, and how many there are of each: the line is written
+        # anew with every event, and to count thousands of calls each time would hold the tools up.
         self._states = dict.fromkeys((call.id for call in calls), "waiting")
         self._counts = Counter(self._states.values())
         self._summary: TaskID | None = None

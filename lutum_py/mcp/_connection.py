@@ -32,6 +32,9 @@ def shape_of(tool: Tool) -> str:
         if key in data:
             data[key] = without_remarks(data[key])
     # Titles stand at two places: of the tool, and among its hints.
+    # A server may reword its descriptions every day, and the pinned tool is still the same; a new
+    # field, or a hint such as `readOnlyHint`, is another tool. The model reads the words, so they
+    # count for `digest` and not here.
     hints = data.pop("annotations", {})
     for key in ("title", "description", "icons"):
         data.pop(key, None)
@@ -129,6 +132,8 @@ class Connection:
             ProviderError: What it sent is no listing, or has no end.
         """
         cursor: str | None = None
+        # A `for` and not a `while`: a broken or hostile server may give a cursor for ever, and each
+        # page costs memory here.
         for _ in range(_MOST_PAGES):
             session = self.session
             try:

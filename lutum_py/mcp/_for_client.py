@@ -162,6 +162,9 @@ _MOST_WAITING: Final = 256
 """So many reports wait for a slow client; of more the oldest are dropped."""
 
 
+# Tools report in any thread and as fast as they like; the client is told in the one loop of the
+# server, and as fast as it reads. Between the two stands a deque that drops the oldest, since the
+# newest figure says all that those before it said.
 class ProgressOut:
     """Be the sink of a call: take reports in any thread, and send them in order.
 

@@ -96,6 +96,8 @@ class RemoteTools:
             MCPError: The server refused, or is gone.
             ProviderError: It lists too many tools, or what it sent is no listing.
         """
+        # The same object for the same listing: hooks and saved plans belong to its toolset, and
+        # would have to be made anew for another one.
         tools = await _listed(self._connection, self._rules, fresh=True)
         if self._fingerprint is not None and self._fingerprint == _fingerprint(tools):
             return self  # checking thousands of schemas takes longer than listing them
@@ -217,6 +219,8 @@ class _Sorting:
         # and a name may be what stands for another.
         wire_names = {tool.name: self._wire_name(tool.name) for tool in named}
         made = (wire_names[tool.name] for tool in named)
+        # Counter({"a_b": 2, ...}) is two tools that nobody could tell apart: both are refused, for
+        # to take the first would give a server a way to put its tool in the place of another.
         count = Counter(each for wire in made for each in (wire, stand_in(wire)))
         for tool in named:
             self._take(tool, wire_names[tool.name], count)

@@ -175,6 +175,8 @@ class RemoteTool:
 
     def _in_doubt(self, code: str, why: str, is_sent: bool) -> Reply[Any]:
         """Tell of a call that has no answer: it may have been done, if it was sent."""
+        # Three answers by what is known: not sent, so nothing happened; sent and only reading, so a
+        # second call does no harm; sent, so nobody knows.
         if not is_sent:
             return failed(code, f"Not called: {why}.")
         if self.only_reads:
@@ -193,6 +195,9 @@ class RemoteTool:
 @asynccontextmanager
 async def _stopped_by(context: ToolContext) -> AsyncGenerator[anyio.CancelScope]:
     """Stop what happens inside where the call is asked to stop; the SDK tells the server."""
+    # The SDK tells the server of a call that it gives up when the scope around it is cancelled, so
+    # a token is turned into that. `cancelled_caught` then says that it was our doing, where a task
+    # that is cancelled from outside goes on being cancelled.
     with anyio.CancelScope() as scope:
 
         async def watch() -> None:
@@ -208,6 +213,8 @@ async def _stopped_by(context: ToolContext) -> AsyncGenerator[anyio.CancelScope]
 
 def _in_range(progress: float, total: float | None) -> tuple[float | None, int | None, int | None]:
     """Bring a server's figures into the form of a report: a fraction, units done, units in all."""
+    # A server may send any float, as (-1.0, nan) or (7, 5). What is no figure is left out, and more
+    # than all is all.
     done = progress if isfinite(progress) and progress >= 0 else None
     whole = total if total is not None and isfinite(total) and total > 0 else None
     fraction = None if done is None or whole is None else min(done / whole, 1.0)

@@ -115,6 +115,9 @@ class _Read:
     def __init__(self, content: list[ContentBlock], structure: Any, written: str) -> None:
         self.attachments: list[Attachment] = []
         self.lines: list[str] = []
+        # Servers send a structure and the same again as text, for older clients: {"sum": 3} and
+        # "{\n  \"sum\": 3\n}". The model would read it twice, so such a block stands for the
+        # output, and alone needs no line at all.
         is_said = False
         for block in content:
             if isinstance(block, TextContent) and _repeats(block.text, structure):

@@ -33,6 +33,8 @@ def capabilities_of(hints: ToolAnnotations | None, trusted: bool) -> ToolCapabil
     No hint says to what a tool does it, so it may be anything.
     """
     hints = hints or _NO_HINTS
+    # A hint is what the server says of itself: that it does harm is believed of anybody, and that
+    # it does none only of a server that the user trusts.
     if trusted and hints.read_only_hint:
         is_closed = hints.open_world_hint is False
         effect = ToolEffect("introspect_runtime" if is_closed else "network_request", area="*")
@@ -59,6 +61,8 @@ def hints_of(capabilities: ToolCapabilities, is_idempotent: bool) -> ToolAnnotat
     if not effects:
         return ToolAnnotations(idempotent_hint=True) if is_idempotent else None
     mutating = [each for each in effects if each.mutating]
+    # Three answers: True, what it does cannot be taken back; False, it only adds; None, the author
+    # did not say, and the client assumes the worst.
     destructive: bool | None = None
     if any(each.reversibility is Reversibility.IRREVERSIBLE for each in mutating):
         destructive = True

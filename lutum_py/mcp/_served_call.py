@@ -141,6 +141,8 @@ class Serving:
         except PlanError as error:
             LOGGER.warning("the state of a call of %s is refused: %s", params.name, error)
             _refuse_state()
+        # The state is sealed and says what waits; the answer comes from the client and says
+        # anything. So only the answer is looked at closely.
         answer = (params.input_responses or {}).get(_DECISION)
         if not isinstance(answer, ElicitResult):
             plan.discard()
@@ -183,6 +185,9 @@ class _Answering:
         self._hooks: Hooks = _let_pass if serving.hooks is None else serving.hooks
 
     async def answer(self) -> CallToolResult | InputRequiredResult:
+        # A plan is brought on by three steps, over and over: decide what was asked for within, run
+        # what is pending, ask about what waits. Each may make work for the others, and the first
+        # that can do nothing more ends it.
         while True:
             plan = self._plan
             await drive(settle_within(plan, self._hooks))

@@ -119,6 +119,8 @@ def _joins(before: str, char: str, after: str) -> bool:
 
     One that could be left out, or a run of them, may spell what nobody reads.
     """
+    # "\u2764\ufe0f" is a red heart, and a run of selectors behind it is a hidden text: each may
+    # follow a symbol once, and something seen has to come next.
     if char in _SELECTORS:
         return unicodedata.category(before) == "So" and _is_seen(after)
     return char in _JOINERS and _is_joined(before) and _is_joined(after)

@@ -102,6 +102,8 @@ def place_of(
     traces = call._kept.traces
     if context is not None or not traces:
         return context, links
+    # A call that goes on is found by its own id, and what a call asked for by the id of that call:
+    # `traces` is {"c1": "00-4bf9...-01"}, one entry for each call that asked, whatever the depth.
     trace = traces.get(call.id) or traces.get(call._line[0].by or "")
     if trace is None:
         return context, links
@@ -122,6 +124,8 @@ def trace_of(span: Span, asking: AskingCall) -> None:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     carrier: dict[str, str] = {}
+    # As the text of the W3C, "00-<trace>-<span>-01", and not as an object: it stands in the saved
+    # plan, and another process goes on from it.
     TraceContextTextMapPropagator().inject(carrier, set_span_in_context(span))
     if _FIELD in carrier:  # else no SDK is configured
         asking._traced(carrier[_FIELD])

@@ -106,6 +106,8 @@ def _write(
     mending: Mending,
 ) -> None:
     """Write the contents; responses to a turn with a breach go to the head of the turn after it."""
+    # As on the wires of blocks: what is moved is passed over where it stands, and written down
+    # behind the last content of its turn.
     moved = dropped | {result for group in touched for _, result in answers[group]}
     run = _Run()
     for index, said in enumerate(spoken):
@@ -120,6 +122,9 @@ def _write(
             run = _Run()
 
 
+# The API wants a call right behind the user. So [says, says, calls] of the model becomes one
+# content once the call comes; until then nobody knows, and the first that says something is
+# remembered as the place where the joined one begins.
 class _Run:
     """Contents of the model without another between them, of which the first may hold calls."""
 

@@ -34,6 +34,8 @@ class Part(Piece):
 
     def __init__(self, index: int, place: int | None, number: int, value: dict[str, Any]) -> None:
         super().__init__(index, place, number, value)
+        # The inner object itself and no copy, whichever way its key is written: what is mended in
+        # `call` is mended in `value`, and that goes out.
         self.call = _inner(value, *_CALL)
         self.response = _inner(value, *_RESPONSE)
 

@@ -188,6 +188,7 @@ class StreamDecoder(StreamReader):
                 events.append(said(text))
 
     def _settle(self) -> None:
+        # Before anything but plain text is added, or the parts would change their order.
         if self._text and self._first is not None:
             _join(self._first["content"]["parts"], {"text": "".join(self._text)})
             self._text.clear()
@@ -243,6 +244,8 @@ def _is_usual(part: Any) -> bool:
 
 
 def _join(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
+    # {"text": "Hel"} and {"text": "lo"} become one part; a signature, or anything else beside a
+    # text, ends it: it signs exactly the part that it came with.
     last = parts[-1] if parts else {}
     same = bool(last.get("thought")) == bool(part.get("thought"))
     if same and "text" in last and "text" in part and not (last.keys() | part.keys()) - _JOINED:

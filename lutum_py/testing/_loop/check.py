@@ -178,6 +178,8 @@ def _search(
     chosen: Settings,
 ) -> _Failed | None:
     """Look for a script that makes the loop fail, and make it as simple as it can be."""
+    # A list of one, which the function below replaces. Hypothesis gives back the shortest script,
+    # but not what went wrong with it, and to run it again might go another way.
     found: list[_Failed] = []
 
     def fails(script: tuple[AssistantTurn, ...]) -> bool:

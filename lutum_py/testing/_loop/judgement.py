@@ -91,6 +91,8 @@ def _found(said: Sequence[Said], left: Sequence[Said], cursor: int) -> list[int]
     """Find where a turn stands: its parts one after another, from a place on."""
     places: list[int] = []
     for one in said:
+        # Parts of other turns and of the user's own may stand between them, so what does not match
+        # is passed over; the order has to hold.
         while cursor < len(left) and not _is_same(one, left[cursor]):
             cursor += 1
         if cursor == len(left):
@@ -111,6 +113,8 @@ def _is_same(sent: Said, kept: Said) -> bool:
 def _unlike(number: int, said: Sequence[Said], left: Sequence[Said]) -> LoopFault:
     missing = [one for one in said if not any(_is_same(one, other) for other in left)]
     lost = [one for one in missing if one.name is not None]
+    # An id that is there with other words is a call that was changed, and says more than that one
+    # is lost and another was made up.
     changed = [
         (one, other)
         for one in lost

@@ -159,6 +159,8 @@ def _single(error: Exception) -> Iterator[Exception]:
 def _place_of(error: Exception) -> str:
     """Say where in the user's code an exception came from."""
     frames = traceback.extract_tb(error.__traceback__)
+    # The last frame of the user's: an exception mostly comes out of a library that the loop called
+    # wrongly, and the line to mend is the one that called it.
     own = [
         frame
         for frame in frames
