@@ -181,17 +181,7 @@ class Toolset(metaclass=ToolsetMeta):
         turn: AssistantTurn,
         available: Available = None,
         *,
-        answer: Answer[A1],
-        redact: bool = False,
-    ) -> NeedsTools[Self, A1] | Finished[A1] | NoAnswer: ...
-    @classmethod
-    @overload
-    def read_turn(
-        cls,
-        turn: AssistantTurn,
-        available: Available = None,
-        *,
-        answer: TypeForm[A1],
+        answer: Answer[A1] | TypeForm[A1],
         redact: bool = False,
     ) -> NeedsTools[Self, A1] | Finished[A1] | NoAnswer: ...
     @classmethod

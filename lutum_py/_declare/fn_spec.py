@@ -11,7 +11,6 @@ from .._call.reply import Reply
 from .._call.selector import finish_spec
 from .._call.spec import FnSpec, ToolSpec
 from .._schema.arguments import Arguments, PlainArguments
-from .._schema.docstring import Docstring
 from .._schema.invocation import Invocation
 from .._schema.options import ToolOptions
 from .._schema.output import Output
@@ -24,29 +23,21 @@ if TYPE_CHECKING:
     from .._schema.input_model import FnInput
 
 
-def fn_spec(
-    tool: Any,
-    options: ToolOptions,
-    docstring: Docstring,
-    frame: FrameType | None,
-    input_type: Any,
-) -> ToolSpec[Any, Any]:
+def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
     """Make the specification of a decorated function.
 
     Args:
-        tool: What the decorator made; it wraps the function.
-        options: What the decorator was told.
-        docstring: The docstring of the function.
+        tool: What the decorator made: it wraps the function, and knows what it was told.
         frame: Where it was decorated, for annotations that name what is local there.
-        input_type: The type of the one parameter that is the whole input; None where none is.
 
     Raises:
         ToolDefinitionError: The function cannot become a tool.
         NameError: An annotation names what is not defined yet.
     """
-    function = tool.__wrapped__
+    function, input_type = tool.__wrapped__, tool._input_type
+    options: ToolOptions = tool._options
     names = _local_names(tool, frame)
-    signature = read_signature(function, docstring, skip=options.skip, namespace=names)
+    signature = read_signature(function, tool._docstring, skip=options.skip, namespace=names)
     qualname = qualname_of(tool)
     place = f"Tool function `{qualname}`"
     if input_type is not None:

@@ -107,7 +107,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
         frame = self._frame  # read first, since it goes when there is a specification
         # Annotations are evaluated without the lock, for that may import modules, which takes locks
         # of its own. Two threads may do it at once; the one that is first keeps its result.
-        spec = self._spec or fn_spec(self, self._options, self._docstring, frame, self._input_type)
+        spec = self._spec or fn_spec(self, frame)
         with ONCE:
             self._spec = self._spec or spec
         self._frame = None

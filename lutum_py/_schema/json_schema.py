@@ -16,8 +16,8 @@ from .._text.json import is_object
 from .attribute_docstrings import attribute_docstrings
 from .closed_schema import infinity_in
 from .plain_types import SURELY_JSON
-from .schema_reader import JsonSchema, follow, subschemas
-from .secrets import NAMES, Masking
+from .schema_reader import NAMES, JsonSchema, follow, subschemas
+from .secrets import Masking
 
 
 class _ToolSchema(GenerateJsonSchema):

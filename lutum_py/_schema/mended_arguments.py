@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from .._text.escaping import visible
 from .._text.json import cut, is_array, is_object, read_json
-from .schema_reader import JsonSchema, branches, localized, types_in
+from .schema_reader import JsonSchema, below, branches, localized, types_in
 
 _WANTS_CONTAINER = frozenset(
     {
@@ -88,14 +88,7 @@ def _may_be_left_out(root: JsonSchema, steps: Sequence[int | str]) -> bool:
     root = localized(root)
     schemas = branches(root, [root])
     for step in steps[:-1]:
-        inner: list[Any] = []
-        for schema in schemas:
-            if isinstance(step, int):
-                inner += [schema.get("items"), *schema.get("prefixItems", ())[step : step + 1]]
-            else:
-                inner.append(schema.get("properties", {}).get(step))
-                inner.append(schema.get("additionalProperties"))
-        schemas = branches(root, inner)
+        schemas = branches(root, [part for schema in schemas for part in below(schema, step)])
     last = steps[-1]
     optional = [
         schema["properties"][last]

@@ -92,18 +92,20 @@ def _bounded(kind: Any) -> Any:
     return bounded
 
 
-def _unique_items(_: Any, is_wanted: Any, value: Any, __: Any) -> Iterator[Any]:
-    """Compare items by their keys: the package holds each against each."""
+def _error(said: str, **options: Any) -> Any:
     from jsonschema.exceptions import ValidationError
 
+    return ValidationError(said, **options)
+
+
+def _unique_items(_: Any, is_wanted: Any, value: Any, __: Any) -> Iterator[Any]:
+    """Compare items by their keys: the package holds each against each."""
     if is_wanted and is_array(value) and len(set(map(_key_of, value))) < len(value):
-        yield ValidationError(f"{shorten(value)} has non-unique elements")
+        yield _error(f"{shorten(value)} has non-unique elements")
 
 
 def _enum(_: Any, wanted: Any, value: Any, __: Any) -> Iterator[Any]:
     """Look a value up among others by its key: the package holds it against each."""
-    from jsonschema.exceptions import ValidationError
-
     steps = _steps.get()
     keys_of = {} if steps is None else steps.keys_of
     # The schema is kept with its checker, so that the identity of a part of it is a name for it.
@@ -111,14 +113,12 @@ def _enum(_: Any, wanted: Any, value: Any, __: Any) -> Iterator[Any]:
     if known is None:
         known = keys_of[id(wanted)] = {json_key(each) for each in wanted}
     if _key_of(value) not in known:
-        yield ValidationError(f"{value!r} is not one of {wanted!r}")
+        yield _error(f"{value!r} is not one of {wanted!r}")
 
 
 def _const(_: Any, wanted: Any, value: Any, __: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
-
     if _key_of(value) != _key_of(wanted):
-        yield ValidationError(f"{wanted!r} was expected")
+        yield _error(f"{wanted!r} was expected")
 
 
 # The package compares `uniqueItems` pair by pair: 10,000 items are 50 million comparisons. By keys
@@ -258,21 +258,19 @@ class SchemaChecker:
 
     def iter_errors(self, value: Any) -> Iterator[Any]:
         """Give each fault of a value, as the package `jsonschema` tells it."""
-        from jsonschema.exceptions import ValidationError
-
         left = _AT_LEAST + _FOR_EACH_PART * _parts_in(value)
         _steps.set(_Steps(left, self._keys_of))
         try:
             yield from self._validator.iter_errors(value)
         except _GivenUp:
             said = "there are too many ways to read it, so the check was given up"
-            yield ValidationError(said, instance={})
+            yield _error(said, instance={})
         except BaseException as error:
             # What is in Rust below tells the end of the stack by an error of its own kind.
             if not isinstance(error, RecursionError) and type(error).__name__ != "PanicException":
                 raise
             said = "it is nested too deeply to be checked, so the check was given up"
-            yield ValidationError(said, instance={})
+            yield _error(said, instance={})
         finally:
             _steps.set(None)
 

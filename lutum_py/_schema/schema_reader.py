@@ -49,6 +49,10 @@ _ANY_NUMBER: Final = frozenset(
         "unevaluatedProperties",
     }
 )
+ANY_KEY: Final = ("additionalProperties", "unevaluatedProperties", "patternProperties")
+_ANY_ITEM: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
+NAMES: Final = "lutum:names"
+"""A keyword of ours: the properties that may be meant by a name that no property has."""
 UNIONS: Final = ("anyOf", "oneOf")
 NEVER: Final[Part] = {"enum": []}
 """A part that no value fits."""
@@ -159,6 +163,28 @@ def branches(root: Any, schemas: Iterable[Any]) -> list[JsonSchema]:
         waiting += [schema.get(key) for key in ("if", "then", "else")]
         waiting.append(follow(schema.get("$ref"), root))
     return opened
+
+
+def below(schema: JsonSchema, step: str | int) -> list[Any]:
+    """List the schemas that may hold for a property, or for an item; references are not opened.
+
+    >>> below({"properties": {"a": {"type": "integer"}}, "additionalProperties": True}, "a")
+    [{'type': 'integer'}]
+    """
+    if isinstance(step, int):
+        listed = [schema.get(keyword) for keyword in ("prefixItems", "items")]
+        found = [part for held in listed if is_array(held) for part in held[step : step + 1]]
+        others = [schema.get(keyword) for keyword in _ANY_ITEM]
+        return found or [each for each in others if is_object(each) or each is True]
+    properties, names = schema.get("properties"), schema.get(NAMES)
+    known = properties if is_object(properties) else {}
+    meant = [step, *(names.get(step, ()) if is_object(names) else ())]
+    if found := [known[each] for each in meant if each in known]:
+        return found
+    patterns = schema.get("patternProperties")
+    others = [*(patterns.values() if is_object(patterns) else ())]
+    others += [schema[key] for key in ANY_KEY[:2] if key in schema]
+    return [each for each in others if each is not False]
 
 
 def parts_of(schema: Any, root: Any) -> list[Part]:

@@ -12,18 +12,22 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from .._text.json import copy_json, is_array, is_object
-from .schema_reader import JsonSchema, branches, follow, localized, subschemas
+from .schema_reader import (
+    ANY_KEY,
+    NAMES,
+    UNIONS,
+    JsonSchema,
+    below,
+    branches,
+    follow,
+    localized,
+    subschemas,
+)
 
 MASK: Final = "**********"
 """Stands for a secret, whatever its length, as pydantic has it."""
 
-NAMES: Final = "lutum:names"
-"""A keyword of ours: the properties that may be meant by a name that no property has."""
-
-_ANY_KEY: Final = ("additionalProperties", "unevaluatedProperties", "patternProperties")
-_OTHERS: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
 _DYNAMIC: Final = ("$dynamicRef", "$recursiveRef")
-_UNION: Final = ("anyOf", "oneOf")
 
 
 class Masking:
@@ -73,7 +77,7 @@ class Masking:
             meant = self._meant(places)
             places = inner
             is_name = isinstance(step, int) or any(_named(each, step) for each in meant)
-            is_key = not is_name and any(each.get(key) for each in meant for key in _ANY_KEY)
+            is_key = not is_name and any(each.get(key) for each in meant for key in ANY_KEY)
             is_secret = self._has_secret_keys(meant) and step != "[key]"
             is_inside = not isinstance(step, int) and any(map(_is_secret, meant))
             hidden = is_secret or is_inside or (all_keys and is_key)
@@ -91,9 +95,8 @@ class Masking:
             found: list[Any] = []
             stayed: list[Any] = []
             for schema in self._meant(places):
-                inner = _item(schema, step) if isinstance(step, int) else _field(schema, step)
-                found += inner
-                stayed += [schema] * any(key in schema for key in _UNION)
+                found += below(schema, step)
+                stayed += [schema] * any(key in schema for key in UNIONS)
             # After `filter` in ("filter", "Range", "password"), where `Range` names a branch of a
             # union, the schema of `filter` itself stays in, for `Range` is no step of the value.
             if found:
@@ -116,8 +119,7 @@ class Masking:
         return value if is_open or value is None or isinstance(value, bool) else MASK
 
     def _part(self, value: Any, meant: list[JsonSchema], step: str | int, is_open: bool) -> Any:
-        step_in: Any = _item if isinstance(step, int) else _field
-        inner = [part for schema in meant for part in step_in(schema, step)]
+        inner = [part for schema in meant for part in below(schema, step)]
         if inner or is_open or not self._is_closed:
             return self._masked(value, inner)
         return MASK
@@ -190,27 +192,3 @@ def _named(schema: JsonSchema, step: Any) -> bool:
     return any(
         is_object(held) and step in held for held in (schema.get("properties"), schema.get(NAMES))
     )
-
-
-def _field(schema: JsonSchema, name: str) -> list[Any]:
-    """List the schemas that may hold for a property."""
-    properties, names = schema.get("properties"), schema.get(NAMES)
-    known = properties if is_object(properties) else {}
-    meant = [name, *(names.get(name, ()) if is_object(names) else ())]
-    found = [known[each] for each in meant if each in known]
-    if found:
-        return found
-    patterns = schema.get("patternProperties")
-    others = [*(patterns.values() if is_object(patterns) else ())]
-    others += [schema[key] for key in _ANY_KEY[:2] if key in schema]
-    return [each for each in others if each is not False]
-
-
-def _item(schema: JsonSchema, at: int) -> list[Any]:
-    """List the schemas that may hold for an item."""
-    found: list[Any] = []
-    for keyword in ("prefixItems", "items"):
-        listed = schema.get(keyword)
-        found += listed[at : at + 1] if is_array(listed) else ()
-    others = [schema.get(keyword) for keyword in _OTHERS]
-    return found or [each for each in others if is_object(each) or each is True]
