@@ -19,6 +19,7 @@ SLOW: Final = {
     "datetime": "for the time of a decision",
     "difflib": "for near misses",
     "google.genai": "an SDK",
+    "graphlib": "for schemas with references",
     "hashlib": "for digests",
     "inspect": "loads ast and dis",
     "json": "pydantic reads without it; for what is written",

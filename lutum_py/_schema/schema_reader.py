@@ -517,39 +517,30 @@ def _endless(document: _Document) -> SchemaFault | None:
 
     A place that is met again below itself would be checked for ever without going on in the value.
     """
-    # By hand with a stack: a chain of references may be deeper than Python's own stack. `way` holds
-    # the places that are being counted, each with those it waits for.
+    from graphlib import CycleError, TopologicalSorter
+
+    beside = {steps: [*document.beside(place)] for steps, place in document.places.items()}
+    try:
+        order = [*TopologicalSorter(beside).static_order()]
+    except CycleError as error:
+        return SchemaFault(
+            _path_of_steps(error.args[1][0]),
+            "it leads back to itself without going into the value, so that checking it would not "
+            "end",
+            "Let each circle of references go through a property or an item.",
+        )
+    # For `{"anyOf": [A, B]}` with plain A and B these two come first, at (1, 1) each; it is (3, 2).
     costs: dict[Steps, tuple[int, int]] = {}
-    for start in document.places:
-        way: dict[Steps, list[Steps]] = {}
-        waiting = [start]
-        while waiting:
-            steps = waiting[-1]
-            if steps in costs:
-                waiting.pop()
-                continue
-            place = document.places.get(steps)
-            if steps not in way:
-                way[steps] = [] if place is None else list(document.beside(place))
-                ahead = [each for each in way[steps] if each not in costs]
-                if any(each in way for each in ahead):
-                    return SchemaFault(
-                        _path_of_steps(steps),
-                        "it leads back to itself without going into the value, so that checking "
-                        "it would not end",
-                        "Let each circle of references go through a property or an item.",
-                    )
-                waiting += ahead
-                continue
-            inner = [costs[each] for each in way.pop(steps)]
-            many = 1 + sum(count for count, _ in inner)
-            deep = 1 + max((depth for _, depth in inner), default=0)
-            costs[steps] = (many, deep)
-            if many > _MOST or deep > _DEEPEST:
-                return SchemaFault(
-                    _path_of_steps(steps),
-                    f"more than {_MOST:,} schemas, or a chain of more than {_DEEPEST} of them, "
-                    "would be held against a single value",
-                    "Name each alternative once.",
-                )
+    for steps in order:
+        inner = [costs[each] for each in beside.get(steps, ())]
+        many = 1 + sum(count for count, _ in inner)
+        deep = 1 + max((depth for _, depth in inner), default=0)
+        costs[steps] = (many, deep)
+        if many > _MOST or deep > _DEEPEST:
+            return SchemaFault(
+                _path_of_steps(steps),
+                f"more than {_MOST:,} schemas, or a chain of more than {_DEEPEST} of them, "
+                "would be held against a single value",
+                "Name each alternative once.",
+            )
     return None
