@@ -6,7 +6,6 @@ may be shared by several threads. A `ThrottledSink` in front keeps a chatty tool
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -232,21 +231,7 @@ class ThrottledSink:
         )
 
 
-class _Closing(ABC):
-    """Make a sink with `close` usable in a `with` statement."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Take no more events."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-
-class AsyncSink(_Closing, Generic[E]):
+class AsyncSink(Generic[E]):
     """Hand events from tools in any thread to one asynchronous consumer, in order.
 
     Events wait in a queue of at most `limit`. A tool is never held up: when the queue is full, the
@@ -305,6 +290,12 @@ class AsyncSink(_Closing, Generic[E]):
             self._closed = True
             self._wake()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def __aiter__(self) -> AsyncSink[E]:
         """Consume the events, in whichever event loop this runs."""
         return self
@@ -346,7 +337,7 @@ class AsyncSink(_Closing, Generic[E]):
             finish_from_afar(woken)
 
 
-class RichProgressSink(_Closing):
+class RichProgressSink:
     """Show one progress bar a call in the terminal, while used in a `with` statement.
 
     Needs the extra `rich`. It takes what tools report, and the `CallEvent`s of a plan: pass it as
@@ -514,6 +505,9 @@ class RichProgressSink(_Closing):
         """Start to show the bars."""
         self._progress.start()
         return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Stop showing; the bars stay as they are, unless the display is transient."""

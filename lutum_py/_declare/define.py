@@ -87,16 +87,12 @@ def _without_schema(input_type: Any, error: PydanticUserError) -> str:
         try:
             TypeAdapter(field.annotation).json_schema()
         except PydanticUserError as found:
-            what = f"`{shown}` of type `{type_name(field.annotation)}`"
-            if is_ours:
-                return (
-                    f"parameter {what} has no JSON schema ({reason_of(found)}). Use a type that "
-                    "JSON can carry, or hide the parameter from the model with "
-                    f"`skip=({shown!r},)` or `Annotated[..., Skip()]`."
-                )
+            skip = f"`skip=({shown!r},)` or `Annotated[..., Skip()]`"
+            hide = f", or hide the parameter from the model with {skip}" if is_ours else ""
             return (
-                f"field {what} has no JSON schema ({reason_of(found)}). Use a type that JSON can "
-                "carry."
+                f"{'parameter' if is_ours else 'field'} `{shown}` of type "
+                f"`{type_name(field.annotation)}` has no JSON schema ({reason_of(found)}). Use a "
+                f"type that JSON can carry{hide}."
             )
     return f"its arguments have no JSON schema ({reason_of(error)}). Use types that JSON can carry."
 

@@ -16,9 +16,8 @@ from .._call.decision_log import changed_names
 from .._call.line import Step, end_of, wait_of
 from .._call.outcomes import SOURCES
 from .._context.suspension import SuspendTicket
-from .._text.entries import Entry, Part, brief_table
 from .._text.escaping import LINES, visible
-from .._text.html import as_styles, cut_text, figure, note
+from .._text.html import Entry, Part, as_styles, brief_table, cut_text, figure, note
 from .._text.json import compact_json, indented_json, is_object, parse_json
 from .._transcript.assistant import AssistantTurn, callers_of
 from .._transcript.metadata import ToolMetadata

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Self
 
 from .._text.suggestion import names_for_message
 from ..errors import MisuseError
-from .signature import Hidden, Parameter, Signature, read_others, signature_of
+from .signature import REQUIRED, Parameter, Signature, read_others, signature_of
 
 
 class Invocation:
@@ -44,12 +44,12 @@ class Invocation:
         self._is_handler = False
         self.is_async: bool = signature.is_async
         self.context: str | None = signature.context
-        self.hidden: Mapping[str, Hidden] = signature.hidden
+        self.hidden: Mapping[str, Any] = signature.hidden
         self.positional: tuple[str, ...] = signature.positional
         self.whole: str | None = signature.parameters[0].name if fields is None else None
         self._arguments = tuple((fields or {}).items())
         self.required: frozenset[str] = frozenset(
-            n for n, h in signature.hidden.items() if h.required
+            n for n, default in signature.hidden.items() if default is REQUIRED
         )
         # Nothing renamed, hidden or positional: the fields are the keyword arguments.
         self.is_as_is: bool = (
@@ -140,7 +140,7 @@ class Invocation:
         # For `def move(x, y, /, *, db)` the call has `{"x": 1, "y": 2}`, and Python takes x and y
         # by place alone.
         positional = [
-            keywords.pop(name) if name in keywords else self.hidden[name].default
+            keywords.pop(name) if name in keywords else self.hidden[name]
             for name in self.positional
         ]
         return positional, keywords

@@ -91,27 +91,12 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
-    """One parameter that the program fills in where it runs the call."""
-
-    name: str
-    default: Any
-
-    @property
-    def required(self) -> bool:
-        """Whether it has no default."""
-        return self.default is REQUIRED
-
-
-# For `async def pay(ctx: ToolContext, cents: int, *, db: Annotated[Bank, Skip()])`: the model fills
-# in `cents`, the program passes `db`, and `ctx` comes from the run.
-@dataclass(frozen=True, slots=True)
 class Signature:
     """Say how a function is called and what the model is told of it.
 
     Attributes:
         parameters: What the model fills in, in order.
-        hidden: What the program fills in, by name.
+        hidden: The default of each parameter that the program fills in; `REQUIRED` for none.
         context: The name of the `ToolContext` parameter, if there is one.
         positional: The names that have to be passed by position, in order.
         output: The annotated return type, or `REQUIRED` where there is none.
@@ -119,7 +104,7 @@ class Signature:
     """
 
     parameters: tuple[Parameter, ...]
-    hidden: Mapping[str, Hidden]
+    hidden: Mapping[str, Any]
     context: str | None
     positional: tuple[str, ...]
     output: Any
@@ -169,7 +154,7 @@ def read_signature(
     wanted = {name for name in shown if name not in marked}
     hints = _resolve(place, function, wanted, namespace)
     visible: list[Parameter] = []
-    hidden: dict[str, Hidden] = {}
+    hidden: dict[str, Any] = {}
     context: str | None = None
     for index, (name, parameter) in enumerate(known.items()):
         if stars := VARIADIC.get(parameter.kind):
@@ -179,7 +164,7 @@ def read_signature(
             )
         bare = parameter.annotation is REQUIRED
         if name in skip or name in marked or (index == 0 and bare and name in ("self", "cls")):
-            hidden[name] = Hidden(name, parameter.default)
+            hidden[name] = parameter.default
             continue
         if bare:
             raise ToolDefinitionError(
@@ -194,7 +179,7 @@ def read_signature(
                 )
             context = name
         elif _is_skipped(annotation):
-            hidden[name] = Hidden(name, parameter.default)
+            hidden[name] = parameter.default
         else:
             about = docstring.parameters.get(name)
             visible.append(Parameter(name, annotation, parameter.default, about))
@@ -214,7 +199,7 @@ def read_signature(
 
 def read_others(
     function: Callable[..., Any], taken: Collection[str]
-) -> tuple[dict[str, Hidden], str | None, bool]:
+) -> tuple[dict[str, Any], str | None, bool]:
     """Read what a function takes that runs a tool instead of the tool's own function.
 
     Args:
@@ -222,11 +207,11 @@ def read_others(
         taken: The parameters by which it gets what the model filled in.
 
     Returns:
-        The other parameters, which the program fills in; the name of the `ToolContext` parameter,
-        if there is one; and whether calling the function gives an awaitable.
+        The other parameters, which the program fills in, with their defaults; the name of the
+        `ToolContext` parameter, if there is one; and whether calling gives an awaitable.
     """
     plain = _plain(function)
-    hidden: dict[str, Hidden] = {}
+    hidden: dict[str, Any] = {}
     context: str | None = None
     for name, parameter in signature_of(function).parameters.items():
         if name in taken or parameter.kind in VARIADIC:
@@ -237,7 +222,7 @@ def read_others(
         if context is None and is_context(hints.get(name)):
             context = name
         else:
-            hidden[name] = Hidden(name, parameter.default)
+            hidden[name] = parameter.default
     return hidden, context, inspect.iscoroutinefunction(plain)
 
 

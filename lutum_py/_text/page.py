@@ -13,9 +13,8 @@ from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 
-from .entries import Entry, whole_table
 from .escaping import visible
-from .html import Element, as_classes, group
+from .html import Element, Entry, as_classes, group, whole_table
 
 
 class Remark(NamedTuple):

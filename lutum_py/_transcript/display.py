@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from .._text.entries import Entry, Part, brief_table
 from .._text.escaping import LINES, visible
-from .._text.html import as_styles, cut_text, figure
+from .._text.html import Entry, Part, as_styles, brief_table, cut_text, figure
 from .._text.json import compact_json, indented_json, size_of
 from .assistant import AssistantTurn, ReasoningItem, RefusalItem, ServerToolItem, TextItem, Usage
 from .attachment import Attachment

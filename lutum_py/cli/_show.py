@@ -21,9 +21,8 @@ from .._round.display import read_plan
 from .._round.plan_json import VERSION, open_plan
 from .._session.saved_session import FORMAT as SESSION
 from .._session.saved_session import open_session
-from .._text.entries import Entry, Part, preview_of
 from .._text.escaping import LINES, visible
-from .._text.html import left_out
+from .._text.html import Entry, Part, left_out, preview_of
 from .._text.json import is_array, is_object, read_json
 from .._text.page import Remark, Section, page
 from .._transcript.assistant import AssistantTurn, Usage

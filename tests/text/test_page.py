@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import visible
-from lutum_py._text.entries import Entry, Part
+from lutum_py._text.html import Entry, Part
 from lutum_py._text.json import indented_json
 from lutum_py._text.page import Remark, Section, page
 
