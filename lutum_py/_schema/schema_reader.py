@@ -58,8 +58,10 @@ NEVER: Final[Part] = {"enum": []}
 """A part that no value fits."""
 REMARKS: Final = frozenset({"title", "description", "examples", "$comment", "deprecated"})
 """Keywords that are for people: no program is to care for a change of them."""
-_SAME_VALUE: Final = frozenset({*UNIONS, "allOf", "not", "if", "then", "else", "dependentSchemas"})
-"""Keywords whose schemas are held against the very value that the schema with the keyword is."""
+_OF_VALUE: Final = frozenset(
+    {*UNIONS, "allOf", "if", "then", "else", "dependentSchemas", "dependencies"}
+)
+"""Keywords whose schemas may say something of the value that the schema with the keyword is of."""
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _MARKS: Final = {"$dynamicRef": "$dynamicAnchor", "$recursiveRef": "$recursiveAnchor"}
 """Keywords of references that mean another place, by the way there, and what marks the places."""
@@ -159,8 +161,7 @@ def branches(root: Any, schemas: Iterable[Any]) -> list[JsonSchema]:
             continue
         seen.add(id(schema))
         opened.append(schema)
-        waiting += [*alternatives(schema), *schema.get("allOf", ())]
-        waiting += [schema.get(key) for key in ("if", "then", "else")]
+        waiting += [part for keyword, _, part in subschemas(schema) if keyword in _OF_VALUE]
         waiting.append(follow(schema.get("$ref"), root))
     return opened
 
@@ -417,7 +418,7 @@ class _Document:
         """Give the places whose schemas are held against the same value."""
         yield from (each for _, meant in self.targets(place) for each in meant)
         for keyword, step, _ in subschemas(place.schema):
-            if keyword in _SAME_VALUE:
+            if keyword in _OF_VALUE or keyword == "not":
                 yield (*place.steps, keyword, *([] if step is None else [step]))
 
 

@@ -56,13 +56,10 @@ class Masking:
 
     def hides(self, loc: Iterable[str | int]) -> bool:
         """Whether a value at a place, as pydantic names it, may be a secret or hold one."""
-        steps, places = [*loc], [self._root]
-        for _, inner in self._along(steps):
-            meant = self._meant(places)
-            if self._has_secret_keys(meant) or any(map(_is_secret, meant)):
-                return True  # what is in something secret is secret
-            places = inner
-        return self._may_hide(self._meant(places))
+        *way, (_, here) = self._along(loc)
+        # What is in something secret is secret.
+        is_inside = any(self._has_secret_keys(m) or any(map(_is_secret, m)) for _, m in way)
+        return is_inside or self._may_hide(here)
 
     def without_keys(self, loc: Iterable[str | int], *, all_keys: bool) -> tuple[str | int, ...]:
         """Give a place with a mark for each key of a dictionary in it.
@@ -72,40 +69,39 @@ class Masking:
             all_keys: Whether to hide every key; else those that are secret themselves.
         """
         made: list[str | int] = []
-        places: list[Any] = [self._root]
-        for step, inner in self._along(loc):
-            meant = self._meant(places)
-            places = inner
-            is_name = isinstance(step, int) or any(_named(each, step) for each in meant)
+        for step, meant in self._along(loc):
+            is_name = not isinstance(step, str) or any(_named(each, step) for each in meant)
             is_key = not is_name and any(each.get(key) for each in meant for key in ANY_KEY)
             is_secret = self._has_secret_keys(meant) and step != "[key]"
-            is_inside = not isinstance(step, int) and any(map(_is_secret, meant))
+            is_inside = isinstance(step, str) and any(map(_is_secret, meant))
             hidden = is_secret or is_inside or (all_keys and is_key)
-            made.append("…" if hidden else step)
+            made += [] if step is None else ["…" if hidden else step]
         return tuple(made)
 
-    def _along(self, loc: Iterable[str | int]) -> Iterator[tuple[str | int, list[Any]]]:
-        """Go to a place, step by step: each step, and the schemas behind it.
+    def _along(
+        self, loc: Iterable[str | int]
+    ) -> Iterator[tuple[str | int | None, list[JsonSchema]]]:
+        """Go to a place: give each step with the schemas in front of it, at last those there.
 
         pydantic also names the member of a union that it tried, which is no step into the value.
         """
         places: list[Any] = [self._root]
         steps = list(loc)
         for number, step in enumerate(steps):
-            found: list[Any] = []
-            stayed: list[Any] = []
-            for schema in self._meant(places):
-                found += below(schema, step)
-                stayed += [schema] * any(key in schema for key in UNIONS)
+            meant = branches(self._root, places)
+            yield step, meant
             # After `filter` in ("filter", "Range", "password"), where `Range` names a branch of a
             # union, the schema of `filter` itself stays in, for `Range` is no step of the value.
-            if found:
+            if found := [part for schema in meant for part in below(schema, step)]:
+                stayed = [schema for schema in meant if any(key in schema for key in UNIONS)]
                 places = found + stayed * (number + 1 < len(steps))
-            yield step, places
+        yield None, branches(self._root, places)
 
     def _masked(self, value: Any, schemas: list[Any]) -> Any:
-        meant = self._meant(schemas)
-        if value is not None and any(_is_secret(each) or self._is_unclear(each) for each in meant):
+        meant = branches(self._root, schemas)
+        # Of a dynamic reference nobody can tell, without the whole value, what it means.
+        is_unclear = any(keyword in each for each in meant for keyword in _DYNAMIC)
+        if value is not None and (is_unclear or any(map(_is_secret, meant))):
             return MASK
         # Nothing secret below here: what follows is copied as it is, whatever its shape.
         is_open = not self._may_hide(meant)
@@ -127,25 +123,8 @@ class Masking:
     def _has_secret_keys(self, schemas: Iterable[JsonSchema]) -> bool:
         return self._may_hide(each.get("propertyNames") for each in schemas)
 
-    def _is_unclear(self, schema: JsonSchema) -> bool:
-        """Whether nobody can tell, without the whole value, which schemas it is held against."""
-        return any(keyword in schema for keyword in _DYNAMIC)
-
     def _may_hide(self, schemas: Iterable[Any]) -> bool:
         return any(id(schema) in self._holding for schema in schemas)
-
-    def _meant(self, schemas: list[Any]) -> list[JsonSchema]:
-        """List all schemas that may say something of one value."""
-        meant = branches(self._root, schemas)
-        for schema in meant:  # which grows
-            beside: list[Any] = []
-            for keyword in ("dependentSchemas", "dependencies"):
-                held = schema.get(keyword)
-                beside += held.values() if is_object(held) else ()
-            if beside:
-                known = {id(each) for each in meant}
-                meant += [e for e in branches(self._root, beside) if id(e) not in known]
-        return meant
 
 
 def _holders(root: Any) -> set[int]:
