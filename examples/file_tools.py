@@ -117,7 +117,7 @@ class OutsideRootError(Exception):
 
 
 def shown(path: str) -> str:
-    r"""Write a path so that any file name is plain text: `\xNN` for what is none.
+    r"""Write a path so that any file name is plain text: `\xNN` for a byte that is not text.
 
     >>> shown("caf\udce9\n.txt")
     'caf\\xe9\\x0a.txt'

@@ -128,7 +128,7 @@ class Toolset(metaclass=ToolsetMeta):
                 once, however often you ask.
 
         Raises:
-            MisuseError: It is none of these.
+            MisuseError: It is of another kind.
         """
         from ._declare.loaded import loaded_from
 

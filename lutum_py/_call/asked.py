@@ -99,7 +99,7 @@ class Asked:
         """Make the decision to let the call go on with other arguments; see `plan.amend`.
 
         Args:
-            changes: The arguments that are to be others, whole, by the names that `arguments` has.
+            changes: The arguments that are to change, each whole, by their names in `arguments`.
                 What stays masked as it is shown there stays what it is.
             by: Who decides.
             result: An answer for the tool, where the ticket asks for one.

@@ -501,7 +501,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
         for the hidden parameters. The call is begun, as by `invoke`; answer it with `complete`.
 
         Args:
-            function: The function; an async one gives an awaitable, as ever.
+            function: The function; an async one gives an awaitable, as elsewhere.
             skipped: The parameters that are hidden from the model, by name.
 
         Raises:

@@ -248,7 +248,7 @@ class CallState(CallLine):
         text = arguments.to_text(value)
         before = None
         if told._steps[0].detail is None and not told._is_rewritten:
-            # An input without a JSON form has no text, but is another from here on all the same.
+            # An input without a JSON form has no text, but counts as changed all the same.
             before = told._text or arguments.to_text(told._input) or b""
         with ONCE:
             told._append("changed", by=by, phase=phase, detail=text)

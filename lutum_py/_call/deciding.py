@@ -79,7 +79,7 @@ class Asking:
             phase: In which part of deciding.
             said: What it decided; None where it let the call pass.
             reason: Why.
-            input: The input that the call goes on with, where that is another.
+            input: The input that the call goes on with, where the hook gave another.
         """
         # Calls are asked about one after the other, so a branch that was made for this call is the
         # last one; its line is nobody else's, and is written to at once.
@@ -468,8 +468,8 @@ def taken(
     if kind is RunNormally:
         value = decision.input
         is_left = value is shown
-        # The same input may have been changed in place, and another object may be equal: only what
-        # is another input in the end makes a new branch of the call.
+        # The same input may have been changed in place, and another object may be equal: a new
+        # branch of the call is made only where the values differ.
         if call._changed_text() is not None if is_left else call._differs(value):
             return rewrite(hook, call, value, asking, "hook", "left" if is_left else "returned")
         if not is_left:

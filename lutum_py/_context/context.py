@@ -427,7 +427,7 @@ class ToolContext(Immutable, _ContextFields):
 
         Raises:
             ToolAsks: Always, but for no calls.
-            MisuseError: There are no calls, or it is none of these.
+            MisuseError: There are no calls, or one is of another kind.
 
         >>> from lutum_py.context import ToolAsks
         >>> try:

@@ -102,7 +102,7 @@ def _check_input(place: str, signature: Signature, input_type: Any) -> None:
     """Make sure that the one visible parameter is what `input=` says.
 
     Raises:
-        ToolDefinitionError: It is another one, or there are more.
+        ToolDefinitionError: Its type is another, or there are more parameters.
     """
     said = f"{place}: `input={type_name(input_type)}`"
     if not signature.parameters:

@@ -1,7 +1,7 @@
 """Send calls through hooks, in an order that is written down here and nowhere else.
 
 For each call: execution hooks in the order of registration, each with the input that the one before
-gave, validated again where it is another → the rules that the tool is declared with, in the same
+gave, validated again where it was changed → the rules that the tool is declared with, in the same
 way → gates, all of them, on the final input, and last of them the approval that the tool is
 declared with → before-hooks, where the call is still to be run.
 

@@ -353,7 +353,7 @@ def _listed(field: str, of: str, given: Iterable[T]) -> tuple[T, ...]:
 
 
 def _check(turn: Any) -> None:
-    """Name the field of a turn that has a wrong type; a subclass of the right one is none."""
+    """Name the field of a turn that has a wrong type; a subclass of the right one will do."""
     for index, item in enumerate(turn.items):
         if not isinstance(item, AssistantItem):
             raise MisuseError.of_field(
@@ -386,7 +386,7 @@ def _check(turn: Any) -> None:
 def with_calls(
     turn: AssistantTurn, change: Callable[[ToolMetadata], ToolMetadata]
 ) -> AssistantTurn:
-    """Give a turn with other calls, and the payload as it came; itself where none is another.
+    """Give a turn with other calls, and the payload as it came; itself where none changed.
 
     Args:
         turn: The turn.

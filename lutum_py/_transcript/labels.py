@@ -96,8 +96,8 @@ class Labels(Frozen, _LabelFields):
             named: Any = words["confidentiality"]
             names = cast("list[object]", named) if isinstance(named, list) else [None]
             readers = [name for name in names if isinstance(name, str)]
-            # One name that cannot be read makes the list one of nobody: to leave it out would let
-            # others read what it was meant for.
+            # One name that cannot be read makes the list one that nobody may read: to leave it out
+            # would let others read what it was meant for.
             readers = readers if len(readers) == len(names) else ()
         return None if trusted is None and readers is None else cls(trusted, readers)
 

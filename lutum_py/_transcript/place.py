@@ -67,7 +67,7 @@ class Place:
 def digest_of_item(item: TranscriptItem) -> str:
     """Give what tells an item from another: the same after it was saved and loaded."""
     if isinstance(item, Message):
-        # Without payload and usage: these are others after some stores, and the place is the same.
+        # Without payload and usage: some stores change these, and the place stays the same.
         return digest_of([item.role, item.text])
     if isinstance(item, ToolResult):
         answered = (item.id, item.name, item.arguments)

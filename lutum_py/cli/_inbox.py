@@ -43,7 +43,7 @@ class Wish:
         which: The conversation and the call, with a slash between them.
         digest: At least the first 8 digits of the digest that was shown.
         ticket: The id of the ticket that was shown, or how it begins.
-        changes: The arguments that are to be others.
+        changes: The arguments that are to change, with their new values.
         result: What the ticket asks for; None where nothing was given.
         reason: Why.
         by: Who says so.
@@ -315,6 +315,8 @@ def _check_digest(waiting: Waiting, wish: Wish) -> None:
 
 def _check_ticket(waiting: Waiting, wish: Wish) -> None:
     """Make sure that somebody answers the question that they were shown."""
+    # Who names no ticket answers whatever is asked: the digest alone says what would run. With one,
+    # an answer to a question that was asked before cannot be taken for this one.
     given, own = wish.ticket, waiting.ticket.id
     if given is None or given == own or (len(given) >= _FEWEST_DIGITS and own.startswith(given)):
         return
@@ -328,6 +330,8 @@ def _find(waiting: Sequence[Waiting], wish: Wish) -> Waiting:
     """Find the one call that is meant: ids may hold slashes, and what is shown escaped."""
     which = wish.which
     found = [each for each in waiting if which in (_name(each), visible(_name(each)))]
+    # "a/b/c" may be call "c" of conversation "a/b", or "b/c" of "a": ids may hold slashes. Then the
+    # digest decides, which the person was shown as well.
     matches = found
     if len(found) > 1:
         given = _given_digits(wish)

@@ -1,7 +1,7 @@
 """`lutum lock`: write the tools that there are into a lock file, or say what became of them.
 
 What there is is compared with what is locked, tool by tool; for each that changed it is asked
-whether a call of before would still decode.
+whether a call that fitted the locked schema would still decode.
 """
 
 from __future__ import annotations
@@ -141,6 +141,8 @@ def _within(area: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fie
 
 def _tried(toolset: type[Toolset], name: str, verdict: Verdict) -> Verdict:
     """Put the example to the tool's own decoder, which may be more lenient than its schema."""
+    # Schemas can only say that an example does not fit; the decoder mends some of those, as "1" for
+    # 1. Where it takes the example, the answer is "maybe" and not "yes": it is one of many.
     if verdict.answer != "no":
         return verdict
     metadata = ToolMetadata(id="lock", name=name, arguments=compact_json(verdict.example))

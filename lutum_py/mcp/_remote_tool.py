@@ -113,7 +113,7 @@ class RemoteTool:
         return reply_of(answered, self.output, self.limits, trusted=self.trusted)
 
     async def _change(self) -> str | None:
-        """Say what is not any more as it was when the model was told of the tool."""
+        """Say what has changed since the model was told of the tool."""
         now = await self.connection.find(self.name)
         what = "is not there any more"
         if now is not None:

@@ -603,8 +603,8 @@ class Records:
         clock = now(rows)
         self._unfit = {row: until for row, until in self._unfit.items() if until > clock}
         left_out = busy.union(self._unfit)
-        # One more than are left out: of so many at least one is none of these, if there is one at
-        # all.
+        # One more than are left out, so that at least one of them is not left out, if any call is
+        # free.
         found = SavedCall.claimable(rows, id, len(left_out) + 1)
         return next((row for row in found if row not in left_out), None)
 

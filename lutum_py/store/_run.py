@@ -288,8 +288,8 @@ class Worker:
     async def _renew(self, claim: Claim, run: Run, asked: float) -> None:
         """Renew a lease until the tool has ended; where it is lost, stop the tool.
 
-        Only the clock of this loop is asked: the lease holds from when it was last asked for, and
-        whoever does not hear of it by then is like one that was refused.
+        Only the clock of this loop is asked: a lease holds from the moment at which it was asked
+        for, and one that is not confirmed before it ends counts as refused.
         """
         loop = asyncio.get_running_loop()
         end = asked + claim.lease

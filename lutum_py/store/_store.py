@@ -49,7 +49,7 @@ class Store(Records):
     ) -> Hold[T]:
         """Take a conversation for one loop, while its block runs: nobody else goes on with it.
 
-        Whoever comes later waits. `decide`, `claim`, `begin`, `finish` and `load` go on as ever;
+        Whoever comes later waits. `decide`, `claim`, `begin`, `finish` and `load` go on as before;
         `save` by anybody else is a `StaleError`. An id that is not there is a new conversation.
 
         Args:

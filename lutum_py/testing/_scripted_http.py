@@ -76,6 +76,8 @@ def http_client(dialect: str, form: WireForm, answer: Answers, *, is_async: bool
 
     def respond(request: Any) -> Any:
         path = request.url.path
+        # By its end: what stands before it, as `/v1beta/models/gemini-2.5-flash` or a prefix of
+        # Azure, is the user's to choose.
         wanted = next((end for end in form.paths if path.endswith(end)), None)
         if wanted is None:
             return failed(404, f"A scripted client has no {path}.")

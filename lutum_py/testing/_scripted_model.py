@@ -181,6 +181,8 @@ class ScriptedModel:
                 where="items",
             )
         if isinstance(items, TranscriptView):
+            # A weak link, so that a model which outlives many conversations keeps none of them; the
+            # callback takes the entry out before its id can be given to another object.
             key, known = id(items.transcript), self._taken
             link = ref(items.transcript, lambda _: known.pop(key, None))
             known[key] = (link, items.front, items.base_count)
@@ -195,6 +197,8 @@ class ScriptedModel:
 
 def _is_whole(items: Iterable[Any]) -> bool:
     """Whether each call has its result behind it: nearly all have, so no more is asked at first."""
+    # The results of a turn stand behind it in the order of its calls, so the calls that wait are a
+    # queue: ["c1", "c2"], of which each result has to answer the first.
     waiting: list[ToolMetadata] = []
     for item in items:
         if isinstance(item, ToolResult):

@@ -101,7 +101,7 @@ def calls(
         kinds: What kinds of calls; all that the toolset can be sent by default.
         available: Which tools are on offer; those that are on by default.
         arguments: Strategies of your own for the arguments of some tools.
-        odd_names: Whether some unknown names are such as providers refuse to take back.
+        odd_names: Whether some unknown tools have names that providers refuse to take back.
 
     Returns:
         A strategy of calls; each kind comes about as often as the others.
@@ -133,7 +133,7 @@ def turns(
         arguments: Strategies of your own for the arguments of some tools.
         max_calls: How many calls a turn has at most.
         odd_ids: Whether some ids are empty, or come twice in a turn.
-        odd_names: Whether some unknown names are such as providers refuse to take back.
+        odd_names: Whether some unknown tools have names that providers refuse to take back.
 
     Raises:
         InvalidValueError: The toolset cannot be sent a call of this kind, there is no such kind, or

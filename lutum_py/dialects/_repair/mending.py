@@ -72,7 +72,7 @@ class Mending:
         self._changes.append(Change(position, rule, what, is_mended))
 
     def drop_unknown(self, position: str, word: str, item: Any, remedy: str) -> None:
-        """Note a message of nobody that is known.
+        """Note a message whose role is unknown.
 
         Args:
             position: Where it stands.

@@ -202,7 +202,7 @@ def always_offered(request: TurnRequest) -> tuple[ToolDef, ...]:
 
 
 def native_search_of(request: TurnRequest, wanted: bool) -> NativeSearch | None:
-    """Give what the results of a request may name; None where its tools go out as ever."""
+    """Give what the results of a request may name; None where its tools go out as usual."""
     deferred = request.deferred
     if not wanted or deferred is None:
         return None
