@@ -216,8 +216,10 @@ class Toolset(metaclass=ToolsetMeta):
         asked = None
         if answer is not None:
             from ._declare.answer import answer_of
+            from ._round.read_turn import check_answer
 
             asked = answer_of(answer)
+            check_answer(cls, asked)
         return _reader()(cls, turn, offered, redact, asked)
 
     @classmethod

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .._schema.invocation import Invocation
     from .._schema.touch import Touch
     from .._transcript.attachment import Attachment
+    from .._transcript.labels import Labels
+    from .reply import ReplyStatus
     from .selector import Selector
 
 P = ParamSpec("P")
@@ -124,20 +126,31 @@ class AnyToolCall(CallState):
                 )
             output, message = reply.output, message or reply.model_message
             attachments = attachments or reply.attachments
+        if message is not None:
+            _check_text(self, "message", message)
         labels = None if reply is None else reply.labels
+        return self._answer(output, "success", message, attachments, None, labels)
+
+    def _answer(
+        self,
+        output: Any,
+        status: ReplyStatus,
+        message: str | None,
+        attachments: Iterable[Attachment],
+        code: str | None,
+        labels: Labels | None,
+    ) -> ToolResult:
+        """Answer the call with an output, and with what is said beside it."""
         metadata = self.metadata
         if metadata.name != self.selector.name:
             raise self._of_another_tool()
-        if message is not None:
-            _check_text(self, "message", message)
         attached = _checked(self, attachments) if attachments else ()
-        text = self.spec.output.encode(metadata.name, output)
+        text = (self.spec.output if status == "success" else _ANYTHING).encode(self.name, output)
         # A test of the text first, since nearly no output holds a file: to look through each output
         # for an `Attachment` would take longer than to encode it.
         if '"mime_type":' in text:
             attached, message = _shown(output, text, attached, message)
-        result = make_result(metadata, text, "success", message, attached, None, labels)
-        return self._ended(result)
+        return self._ended(make_result(metadata, text, status, message, attached, code, labels))
 
     def _ended(self, result: ToolResult) -> ToolResult:
         """Give a result once it is on the line that the call has it."""
@@ -160,8 +173,12 @@ class AnyToolCall(CallState):
     def finish(self, output: Any) -> ToolResult:
         """Answer the call with what its function gave: the output, or a `Reply` of any status."""
         if isinstance(output, REPLY):
-            return self._finish_reply(output)
-        # Every run comes here: what `complete` does, where nothing is said beside the output.
+            reply: Reply[Any] = output
+            if reply.status == "success":
+                return self.complete(reply)
+            said = (reply.status, reply.model_message, reply.attachments, reply.code, reply.labels)
+            return self._answer(reply.output, *said)
+        # Every run comes here: what `_answer` does, where nothing is said beside the output.
         metadata = self.metadata
         if metadata.name != self.selector.name:
             raise self._of_another_tool()
@@ -170,18 +187,6 @@ class AnyToolCall(CallState):
             attached, message = _shown(output, text, (), None)
             return self._ended(make_result(metadata, text, "success", message, attached))
         return self._ended(make_result(metadata, text, "success"))
-
-    def _finish_reply(self, reply: Reply[Any]) -> ToolResult:
-        if reply.status == "success":
-            return self.complete(reply)
-        attached = _checked(self, reply.attachments) if reply.attachments else ()
-        text = _ANYTHING.encode(self.name, reply.output)
-        message = reply.model_message
-        if '"mime_type":' in text:
-            attached, message = _shown(reply.output, text, attached, message)
-        ended = (reply.status, message, attached, reply.code, reply.labels)
-        result = make_result(self.metadata, text, *ended)
-        return self._ended(result)
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
         """Answer the call with an error that the model reads.

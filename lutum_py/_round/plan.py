@@ -32,7 +32,14 @@ from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
 from .._transcript.transcript import transcript_of
 from ..errors import MisuseError
-from .ending import ResultLike, as_results, end_round, ended_within, unfinished
+from .ending import (
+    ResultLike,
+    as_results,
+    end_round,
+    ended_within,
+    show_results,
+    unfinished,
+)
 from .rows import CallRow, Outer, Within, row_of_call, rows_of
 from .sorted_calls import SortedCalls, was_begun
 
@@ -305,7 +312,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             HookError: A hook raised, or gave the result of another call.
         """
         self._state._check_open()
-        return await drive(self._after(hooks, results))
+        return await drive(show_results(self, hooks, results))
 
     @overload
     def apply_after_hooks_sync(
@@ -320,14 +327,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     ) -> Any:
         """Do the same where every after-hook is sync."""
         self._state._check_open()
-        return drive_sync(self._after(hooks, results))
-
-    def _after(
-        self, hooks: Hooks, results: Iterable[ResultLike | NotEnded]
-    ) -> Steps[list[ToolResult | NotEnded]]:
-        from .ending import show_results
-
-        return show_results(self, hooks, results)
+        return drive_sync(show_results(self, hooks, results))
 
     # Recording, suspending and resuming.
 

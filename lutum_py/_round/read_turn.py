@@ -169,24 +169,6 @@ def check_answer(toolset: Any, answer: Answer[Any]) -> None:
             )
 
 
-def read_turn(
-    toolset: type[T],
-    turn: AssistantTurn,
-    offered: OfferedTools,
-    redact: bool,
-    answer: Answer[Any] | None = None,
-) -> Any:
-    """Check what was passed, and read the turn; see `Toolset.read_turn`."""
-    if not isinstance(turn, AssistantTurn):
-        raise MisuseError(
-            f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
-            "response first, as in `openai_chat.decode(response.to_dict(mode='json'))`."
-        )
-    if answer is not None:
-        check_answer(toolset, answer)
-    return open_turn(toolset, turn, offered, redact, answer)
-
-
 def read_finished(transcript: Transcript, answer: Answer[Any] | None) -> Finished[Any] | None:
     """Read the last turn as when it came; see `Session.finished`."""
     # From the end back over results to the turn that they answer. Its results tell whether it was
@@ -209,21 +191,27 @@ def read_finished(transcript: Transcript, answer: Answer[Any] | None) -> Finishe
     return Finished(TextResult(turn, found.value, joined(turn, results)))
 
 
-def open_turn(
+def read_turn(
     toolset: Any,
     turn: AssistantTurn,
     offered: OfferedTools,
     redact: bool,
     answer: Answer[Any] | None = None,
 ) -> Any:
-    """Decode the calls of a turn, in one pass.
+    """Decode the calls of a turn, in one pass; see `Toolset.read_turn`.
 
     Whether the turn needs tools goes by its calls alone: hosts end such turns with any finish
     reason, and a call that is left unanswered makes a transcript that no provider takes.
 
     Raises:
         DuplicateToolCallIdError: Two calls share an id.
+        MisuseError: It is no turn.
     """
+    if not isinstance(turn, AssistantTurn):
+        raise MisuseError(
+            f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
+            "response first, as in `openai_chat.decode(response.to_dict(mode='json'))`."
+        )
     metadatas = turn.tool_calls
     if not metadatas:
         if answer is None:
@@ -250,7 +238,7 @@ def open_turn(
         if selector is None:
             named = by_own_names(turn, names_known(toolset._by_name, answer))
             if named is not turn:  # read anew, which few turns are
-                return open_turn(toolset, named, offered, redact, answer)
+                return read_turn(toolset, named, offered, redact, answer)
             names = names_known(offered.by_name, answer)
             issues.append(not_on_offer(toolset, metadata, offered, names, turn.dialect))
             continue

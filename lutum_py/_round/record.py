@@ -70,10 +70,10 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
 def _faults(calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> list[CommitFault]:
     """Say why a result cannot be taken in."""
     id, name = result.id, result.name
-    asked = call or issue_in(calls._state._unread.get(id, ()))
+    line = calls._state._unread.get(id, ()) if call is None else call._line
+    asked = call or issue_in(line)
     where = None
-    if call is not None or id in calls._state._unread:
-        line = calls._line_of(id)
+    if line:
         where = "suspended" if line[-1].stage.name == "suspended" else state_in(line)
     if where == "asking" and call is not None:
         return [asking_fault(call)]

@@ -477,7 +477,8 @@ class SortedCalls:
 
     def _stand(self, id: str) -> Filed:
         """Say where a call stands by now."""
-        call, line = self._call(id), self._line_of(id)
+        call = self._call(id)
+        line = self._line_of(id) if call is None else call._line
         state = state_in(line)
         if state == "finished" or call is None:
             return Filed(state, 0.0, result_in(line) or issue_in(line))
@@ -614,7 +615,7 @@ class SortedCalls:
         """Remember a hook set that decided: its after-hooks are to be asked before the end."""
         known = self._state._hook_sets
         if isinstance(hooks, HookPlaces) and hooks not in known:
-            self._state._hook_sets = (*known, hooks)
+            _set_hook_sets(self._state, (*known, hooks))
 
     @property
     def is_settled(self) -> bool:
@@ -636,5 +637,7 @@ def outer_of(calls: SortedCalls, call_id: str) -> tuple[AnyToolCall, ...]:
 
 
 _STATES = get_args(CallRowState)
+# The slot itself: a round refuses the plain way, or takes it more slowly.
+_set_hook_sets: Any = vars(RoundState)["_hook_sets"].__set__
 _AT = itemgetter(1)
 _AS_CALLS: tuple[CallRowState, ...] = ("pending", "in_doubt", "asking", "asked")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools
-from .._round.read_turn import NeedsTools, open_turn
+from .._round.read_turn import NeedsTools, read_turn
 from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn
 from .._transcript.committed import CommittedRound
@@ -63,7 +63,7 @@ class Prepared:
                 f"The model answered with {shorten(turn)}. A model's `respond` gives an "
                 "AssistantTurn; a dialect's `decode(response)` makes one."
             )
-        outcome: Any = open_turn(self.toolset, turn, self.offered, self.redact, self.answer)
+        outcome: Any = read_turn(self.toolset, turn, self.offered, self.redact, self.answer)
         session = self.session
         items: Any = self.request.items
         # A round is not in the transcript before its commit, so a request that is made meanwhile
