@@ -38,7 +38,7 @@ from .._transcript.metadata import ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved, dump_saved, open_saved
-from .._transcript.seal import check_belongs, check_key, check_seal, seal, seal_of
+from .._transcript.seal import check_key, check_saved, seal, seal_of
 from ..errors import InvalidArgumentsError, PlanError, ToolInputError, UnknownToolError
 from .ending import owes_after_hooks
 from .inner import Ask, Left, adopted
@@ -404,10 +404,8 @@ def load_plan(
             bound to something else, or made for tools that are not there any more or have another
             schema.
     """
-    check_key(key, binding)
     saved = open_plan(text)
-    check_seal(saved, key)
-    check_belongs(saved, binding)
+    check_saved(saved, key, binding)
     at = saved.inner_or_none("place")
     place = None if at is None else Place(at.get("items", int), digest=at.get("digest", str))
     kept = Kept(saved.get("key_begins", str, ""), place)

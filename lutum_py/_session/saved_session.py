@@ -13,7 +13,7 @@ from .._round.plan import ToolRoundPlan, closed
 from .._round.plan_json import dump_plan, load_plan
 from .._text.json import shorten
 from .._transcript.saved import Saved, dump_saved, open_saved
-from .._transcript.seal import check_belongs, check_key, check_seal, seal
+from .._transcript.seal import check_key, check_saved, seal
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, PlanError
 
@@ -87,10 +87,8 @@ def load_session(
     toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
 ) -> tuple[str | None, Transcript, ToolRoundPlan[Any] | None]:
     """Read id, transcript and plan of what `dump_session` gave; see `Toolset.load_session`."""
-    check_key(key, binding)
     saved = open_session(text)
-    check_seal(saved, key, "session")
-    check_belongs(saved, binding, "session")
+    check_saved(saved, key, binding, "session")
     id = saved.get("id", str, None)
     transcript = Transcript.load_json(json.dumps(saved.get("transcript", dict)))
     inner = saved.inner_or_none("plan")

@@ -64,12 +64,32 @@ def _fits(saved: Saved, value: str, key: bytes | None) -> bool:
     return hmac.compare_digest(seal_of(saved.data, key).encode(), value.encode("utf-8", "replace"))
 
 
-def check_seal(saved: Saved, key: bytes | None, what: str = "plan") -> None:
-    """Make sure that the text is what was saved, before anything of it is used.
+def check_saved(saved: Saved, key: bytes | None, binding: str | None, what: str = "plan") -> None:
+    """Make sure that a text is what was saved, and belongs to what it is loaded for.
 
     Raises:
-        PlanError: It is not; the text names the calls that were edited.
+        PlanError: It does not. Of a text that was edited, it names the calls in which it was.
+        MisuseError: The key is not of bytes.
+        InvalidValueError: It is empty, or the binding is no text, or an empty one.
     """
+    check_key(key, binding)
+    _check_seal(saved, key, what)
+    bound: Any = saved.get("binding", str, None)
+    if bound == binding:
+        return
+    if bound is None:
+        raise PlanError(
+            f"This {what} was saved without a binding, so it cannot be told to be of "
+            f"{shorten(binding)}. Load it without `binding=` if you know where it belongs."
+        )
+    given = "no `binding=` was passed" if binding is None else f"not of {shorten(binding)}"
+    raise PlanError(
+        f"This {what} is of {shorten(bound)}, and {given}. Load the one that belongs to this "
+        "conversation and turn, with the `binding=` that it was dumped with."
+    )
+
+
+def _check_seal(saved: Saved, key: bytes | None, what: str) -> None:
     written = saved.inner("seal")
     kind = written.get("kind", str)
     if kind == kind_of(b"") and key is None:
@@ -100,27 +120,6 @@ def check_seal(saved: Saved, key: bytes | None, what: str = "plan") -> None:
     )
 
 
-def check_belongs(saved: Saved, given: str | None, what: str = "plan") -> None:
-    """Make sure that what was saved belongs to what it is loaded for.
-
-    Raises:
-        PlanError: It belongs to something else.
-    """
-    bound: Any = saved.get("binding", str, None)
-    if bound == given:
-        return
-    if bound is None:
-        raise PlanError(
-            f"This {what} was saved without a binding, so it cannot be told to be of "
-            f"{shorten(given)}. Load it without `binding=` if you know where it belongs."
-        )
-    given_text = "no `binding=` was passed" if given is None else f"not of {shorten(given)}"
-    raise PlanError(
-        f"This {what} is of {shorten(bound)}, and {given_text}. Load the one that belongs to this "
-        "conversation and turn, with the `binding=` that it was dumped with."
-    )
-
-
 def seal_in_words(saved: Saved, what: str) -> str:
     """Say what the seal is worth without a key.
 
@@ -133,7 +132,7 @@ def seal_in_words(saved: Saved, what: str) -> str:
             f"This {what} is sealed with a key, which is not here: nothing says that the text was "
             "not edited."
         )
-    check_seal(saved, None, what)
+    _check_seal(saved, None, what)
     return (
         f"The text fits the digest that this {what} was saved with. Anybody who edits it can make "
         "a new one; only a key protects it."

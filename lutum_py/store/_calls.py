@@ -45,21 +45,26 @@ def rows_of(
     """
     before = {row.place: row for row in old}
     places = places_of(plan)
+    waiting = {each.call.id: each for each in plan.suspended}
     found: list[SavedCall] = []
-    for call, waiting in _open_calls(plan):
-        body = _body(plan, places, call, waiting, turns)
-        place = places[call.id]
-        found.append(_row(id, number, place, _state_of(call), body, before.get(place), now))
+    for call in _open_calls(plan):
+        place, state = places[call.id], _state_of(call)
+        body = _body(plan, places, call, waiting.get(call.id), turns)
+        row = before.get(place)
+        # The old row stays, and with it the token: whoever has claimed this call goes on, while
+        # somebody saves the plan because of another one.
+        if row is None or row.state != state or _says(row.said.data) != _says(json.loads(body)):
+            token = 0 if row is None else row.token + 1  # whoever has it by now, has another call
+            begun = token + 1 if state == "begun" else 0
+            until = None if state in _HELD else now
+            row = SavedCall(id, place, number, state, begun or token, begun, None, until, body)
+        found.append(row)
     return found
 
 
-def _open_calls(plan: ToolRoundPlan[Any]) -> list[tuple[AnyToolCall, SuspendedCall | None]]:
-    open_calls: list[tuple[AnyToolCall, SuspendedCall | None]] = []
-    open_calls += [
-        (call, None) for call in (*plan.pending, *plan.in_doubt, *plan.asking, *plan.asked)
-    ]
-    open_calls += [(waiting.call, waiting) for waiting in plan.suspended]
-    return open_calls
+def _open_calls(plan: ToolRoundPlan[Any]) -> list[AnyToolCall]:
+    waiting = (each.call for each in plan.suspended)
+    return [*plan.pending, *plan.in_doubt, *plan.asking, *plan.asked, *waiting]
 
 
 def places_of(plan: ToolRoundPlan[Any]) -> dict[str, int]:
@@ -80,27 +85,6 @@ _STATES: Final[Mapping[str, State]] = {
 }
 _HELD: Final = ("waiting", "asking", "asked")
 """The states in which nobody may claim a call."""
-
-
-def _row(
-    id: str,
-    number: int,
-    place: int,
-    state: State,
-    body: str,
-    old: SavedCall | None,
-    now: int,
-) -> SavedCall:
-    # The old row stays, and with it the token: whoever has claimed this call goes on, while
-    # somebody saves the plan because of another one.
-    if old is not None and old.state == state and _says(old.said.data) == _says(json.loads(body)):
-        return old
-    token = 0 if old is None else old.token + 1  # whoever has it by now, has another call
-    until = None if state in _HELD else now
-    begun = 0
-    if state == "begun":
-        token = begun = token + 1
-    return SavedCall(id, place, number, state, token, begun, None, until, body)
 
 
 def _says(said: dict[str, Any]) -> dict[str, Any]:
@@ -239,30 +223,26 @@ def bring_up(plan: P, rows: list[SavedCall]) -> P:
         PlanError: The rows are not those of the plan.
     """
     try:
-        _bring_up(plan, rows)
+        calls = calls_at(plan)
+        # Each seal holds for one row, so a row that was taken out, or put back from yesterday, has
+        # a good one. Only against the plan does that show.
+        if calls.keys() != {row.place for row in rows}:
+            raise PlanError(
+                f"The rows of the calls {sorted(row.place for row in rows)} are not those of the "
+                f"plan's open calls {sorted(calls)}: somebody else added or removed some. Put the "
+                "database back as it was, or give the round up."
+            )
+        take_in(plan, calls, rows)
     except BaseException:
         plan.discard()
         raise
     return plan
 
 
-def _bring_up(plan: ToolRoundPlan[Any], rows: list[SavedCall]) -> None:
-    calls = calls_at(plan)
-    # Each seal holds for one row, so a row that was taken out, or put back from yesterday, has a
-    # good one. Only against the plan does that show.
-    if calls.keys() != {row.place for row in rows}:
-        raise PlanError(
-            f"The rows of the calls {sorted(row.place for row in rows)} are not those of the "
-            f"plan's open calls {sorted(calls)}: somebody else added or removed some. Put the "
-            "database back as it was, or give the round up."
-        )
-    take_in(plan, calls, rows)
-
-
 def calls_at(plan: ToolRoundPlan[Any]) -> dict[int, AnyToolCall]:
     """Give the open calls of a plan by their places."""
     places = places_of(plan)
-    return {places[call.id]: call for call, _ in _open_calls(plan)}
+    return {places[call.id]: call for call in _open_calls(plan)}
 
 
 def take_in(

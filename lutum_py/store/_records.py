@@ -356,7 +356,7 @@ class Records:
         if head is None:
             raise self._unknown(id)
         head.check(self._key)
-        return (head, *head.texts(rows))
+        return head, head.note_text(rows), head.plan_text(rows)
 
     def _plan(self, toolset: Any, head: Head, text: str) -> ToolRoundPlan[Any]:
         loaded: ToolRoundPlan[Any] = toolset.load_plan(text, key=self._key, binding=head.id)
@@ -868,12 +868,12 @@ class Records:
             query = "SELECT 1 FROM lutum_call WHERE conversation = ? AND state = 'asked'"
             if not is_due and rows.one(query, id) is None:
                 return None
-        try:
-            return self._change_plan(
+        events: list[CallEvent] | None = None
+        with suppress(ResumeError):  # the round is over by now
+            events = self._change_plan(
                 id, toolset, lambda plan, _, __: decide_within(plan, hooks, drive)
             )
-        except ResumeError:  # the round is over by now
-            return None
+        return events
 
     @contextmanager
     def _claimed(self, claim: Claim) -> Generator[tuple[Rows, Head, SavedCall, int]]:

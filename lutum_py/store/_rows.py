@@ -215,14 +215,6 @@ class Head(NamedTuple):
         """
         _check_seal(self, key, f"Conversation {self.id!r}")
 
-    def texts(self, rows: Rows) -> tuple[str, str | None]:
-        """Read the note and the plan.
-
-        Raises:
-            StoreError: The store did not write them.
-        """
-        return self.note_text(rows), self.plan_text(rows)
-
     def note_text(self, rows: Rows) -> str:
         """Read the note alone."""
         return self._text(rows, "note", self.note_digest) or ""
