@@ -153,7 +153,7 @@ def test_every_type_that_a_signature_names_has_a_public_place() -> None:
         for name in getattr(module, "__all__", ())
     }
     hidden: dict[str, str] = {}
-    named_only = {home_of("lutum_py.typing", name) for name in lutum_py.typing.__all__}
+    named_only = {home_of("lutum_py.typing", name) for name in vars(lutum_py.typing)["__all__"]}
     for module, name in sorted(public - named_only):
         node = source(module).defined.get(name)
         if node is None:

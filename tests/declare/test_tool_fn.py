@@ -85,10 +85,10 @@ def test_a_decorated_function_is_still_the_function() -> None:
     """A tool is called as the function it wraps, and tells of itself what the function tells."""
     assert sleep_well(1) == 1
     assert asyncio.run(web_search("x", max_results=1)) == [Hit(title="x")]
-    assert web_search.__wrapped__.__name__ == "web_search"  # type: ignore[attr-defined]
+    assert web_search.__wrapped__.__name__ == "web_search"
     assert web_search.__module__ == __name__
     assert web_search.__qualname__ == "web_search"  # type: ignore[attr-defined]
-    assert web_search.__doc__ == web_search.__wrapped__.__doc__  # type: ignore[attr-defined]
+    assert web_search.__doc__ == web_search.__wrapped__.__doc__
     assert list(inspect.signature(web_search).parameters) == ["query", "max_results"]
     assert typing.get_type_hints(web_search)["return"] == list[Hit]
     assert repr(web_search) == "<tool_fn web_search: 'web_search'>"

@@ -14,6 +14,7 @@ import pytest
 from lutum_py import errors
 from tests.cases import over
 
+NAMES: list[str] = vars(errors)["__all__"]
 KINDS = [
     (errors.InvalidArguments, "invalid_arguments", "Invalid arguments: why"),
     (errors.ExecutionFailed, "execution_failed", "Execution failed: why"),
@@ -58,7 +59,7 @@ def test_every_exception_is_of_one_branch() -> None:
         errors.SavedDataError,
         errors.ToolError,
     )
-    for name in errors.__all__:
+    for name in NAMES:
         kind = getattr(errors, name)
         if inspect.isclass(kind) and issubclass(kind, Exception) and kind is not errors.LutumError:
             assert issubclass(kind, errors.LutumError)
@@ -86,7 +87,7 @@ def test_every_error_survives_a_process_boundary(error: errors.LutumError) -> No
 
 def documented() -> list[str]:
     """The exceptions that the library raises itself, apart from the mere branches."""
-    kinds = [getattr(errors, name) for name in errors.__all__]
+    kinds = [getattr(errors, name) for name in NAMES]
     return [
         kind.__name__
         for kind in kinds
@@ -129,7 +130,7 @@ def test_each_exception_shows_its_cause_and_its_remedy() -> None:
 def test_the_tree_names_every_exception() -> None:
     """The tree at the head of the module has each exception, under the branch that it is of."""
     tree = (errors.__doc__ or "").partition("```\n")[2].partition("```")[0]
-    for name in errors.__all__:
+    for name in NAMES:
         kind = getattr(errors, name)
         if issubclass(kind, Exception):
             assert name in tree.replace(",", " ").split()
@@ -137,5 +138,5 @@ def test_the_tree_names_every_exception() -> None:
 
 def test_the_faults_of_a_commit_come_when_they_are_asked_for() -> None:
     """Every public name is found, though not all are loaded with the module; no other is."""
-    assert [name for name in errors.__all__ if not hasattr(errors, name)] == []
+    assert [name for name in NAMES if not hasattr(errors, name)] == []
     assert not hasattr(errors, "NoSuchFault")
