@@ -92,7 +92,7 @@ class Index:
             self._messages.add(source, zip(_words_of(item), strict=True))
         elif not isinstance(item, ToolResult):
             return None
-        elif item.status == "rejected":  # it was never run, so it read nothing
+        elif item.status in ("rejected", "cancelled"):  # it was never run, so it read nothing
             return Source("result", position, item.name, item.id)
         else:
             trusted, readers = self._labels_of(item.name, item.labels)

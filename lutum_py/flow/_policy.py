@@ -9,7 +9,7 @@ from typing import Any, Literal
 from .._call.selector import AnySelector
 from .._declare.offer import Named
 from .._declare.toolset_meta import ToolsetMeta
-from .._text.json import shorten
+from .._text.json import is_whole, shorten
 from .._transcript.labels import readers_of
 from .._transcript.transcript import HasTranscript, Transcript, transcript_of
 from ..errors import HookError, MisuseError, UnknownToolError
@@ -91,8 +91,10 @@ class Policy:
             parameters: The places of the prose.
             edges: Where links, host names and mail addresses may come from.
             run: How many words in a row are asked about that an untrusted result has, and neither
-                the user nor a trusted one; 0 for none.
+                the user nor a trusted one, at most 100; 0 for none.
         """
+        if not is_whole(run) or not 0 <= run <= 100:
+            raise MisuseError.of_field("policy.text", "run", "a whole number from 0 to 100", run)
         found = tuple(map(self._found, edges))
         for name, path in self._places(tool, parameters):
             self._change([name], texts={**self._rules[name].texts, path: (found, run)})
@@ -189,6 +191,13 @@ def _place(tool: AnySelector, what: Literal["arguments", "output"], text: object
     """
     path = path_of(text) if isinstance(text, str) else ()
     definition = tool.definition
+    if what == "arguments" and not tool.spec.arguments.keeps_names:
+        raise HookError(
+            f"The input of tool `{tool.name}` has fields that are read by one name and written by "
+            f"another, so no value can be looked up at {shorten(text)}. Give each of them one "
+            "`alias=`.",
+            tool=tool.name,
+        )
     schema = definition.output_schema if what == "output" else definition.input_schema
     is_path = written(path) == text and (path != () or what == "output")
     if not is_path or not may_stand(path, schema):

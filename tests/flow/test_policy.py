@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from pydantic import AliasChoices, BaseModel, Field
 
 from lutum_py import (
     AssistantTurn,
@@ -23,6 +24,7 @@ from lutum_py import (
     Toolset,
     Transcript,
     flow,
+    tool_input,
 )
 from lutum_py.errors import HookError, MisuseError
 from lutum_py.execution import run_sync
@@ -227,6 +229,9 @@ def test_what_is_no_policy() -> None:
         Policy(Desk).private(Desk.passport, readers="ann")
     with pytest.raises(MisuseError):
         Policy(Desk).gate(wrong)
+    for run in (-1, 101, 2.0, True, wrong):
+        with pytest.raises(MisuseError, match="run"):
+            Policy(Desk).text(Desk.send, "body", run=run)
 
 
 def test_unguarded_are_the_tools_of_which_nothing_is_said() -> None:
@@ -317,15 +322,34 @@ def test_clean_tools_are_asked_about_once_anything_untrusted_was_read() -> None:
     assert faults(Policy(Desk), own, "pay", to="x", cents=1) == []
 
 
-def test_a_rejected_call_said_nothing() -> None:
+class Renamed(BaseModel):
+    """An input of which a field is read by one name and written by another."""
+
+    to: str = Field(alias="recipient")
+    cc: str = Field(default="", validation_alias=AliasChoices("cc", "copy"))
+
+
+def test_a_place_that_no_call_would_have_is_refused() -> None:
+    """Where arguments do not keep the names of the wire, nothing could be looked up by them."""
+    toolset = Toolset.of("Renaming", tool_input(output=str, name="write")(Renamed))
+    for say in (Policy.fill, Policy.text, Policy.sink):
+        with pytest.raises(HookError, match="alias"):
+            say(Policy(toolset), "write", "recipient")
+    Policy(toolset).clean("write")
+
+
+def test_a_call_that_never_ran_said_nothing() -> None:
     """What was never run read nothing, so its result is not untrusted."""
     made = Policy(Desk)
     made.clean(Desk.pay)
     session = Session()
-    asked = asked_for(session, "read_mail")
-    asked.commit(session, [asked.expect_one().reject("no")])
+    for status in ("rejected", "cancelled"):
+        asked = asked_for(session, "read_mail")
+        call = asked.expect_one()
+        given = ToolResult(id=call.id, name="read_mail", arguments="{}", result="1", status=status)
+        asked.commit(session, [given])
     assert faults(made, session, "pay", to="x", cents=1) == []
-    assert list(made.gate(session)._index.sources("no")) == []
+    assert list(made.gate(session)._index.sources("1")) == []
 
 
 def test_the_question_shows_where_each_value_was_found() -> None:
