@@ -22,6 +22,7 @@ from .lifecycle import STAGES, WITHIN, Stage, StepKind
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
+    from .._transcript.assistant import AssistantTurn
     from .._transcript.place import Place
     from .._transcript.transcript import Transcript
 
@@ -228,10 +229,11 @@ class Kept:
         transcript: The transcript that it was opened behind, where a session asked for the turn.
         traces: By the id of a call that asked for others, the span that these stand under.
         inner: The calls that its calls asked for, by id, in the order in which they were asked.
+        turn: The turn that they are of, if there is one.
         is_open: Whether hooks may still change a call that was decided on.
     """
 
-    __slots__ = ("closed_by", "inner", "key_begins", "place", "traces", "transcript")
+    __slots__ = ("closed_by", "inner", "key_begins", "place", "traces", "transcript", "turn")
 
     is_open = False
 
@@ -243,6 +245,7 @@ class Kept:
         transcript: Transcript | None = None,
         traces: Mapping[str, str] = _NO_TRACES,
         inner: Mapping[str, Any] = MappingProxyType({}),
+        turn: AssistantTurn | None = None,
     ) -> None:
         self.key_begins: str = key_begins
         self.place: Place | None = place
@@ -250,10 +253,11 @@ class Kept:
         self.transcript: Transcript | None = transcript
         self.traces: Mapping[str, str] = traces
         self.inner: Mapping[str, Any] = inner
+        self.turn: AssistantTurn | None = turn
 
     def closed(self, closed_by: str | None, key_begins: str) -> Kept:
         """Give the same for calls that are closed in another way, or open."""
-        opened = (self.transcript, self.traces, self.inner)
+        opened = (self.transcript, self.traces, self.inner, self.turn)
         return Kept(key_begins, self.place, closed_by, *opened)
 
     def trace(self, call_id: str, trace: str | None) -> None:

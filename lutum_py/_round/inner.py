@@ -36,7 +36,7 @@ from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import keyed
 from .._text.json import compact_json, is_sequence, json_data, shorten
 from .._text.on_demand import ONCE
-from .._transcript.assistant import AssistantTurn, ToolCallItem
+from .._transcript.assistant import AssistantTurn, ToolCallItem, given_by_provider
 from .._transcript.committed import CommittedRound
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, renamed
@@ -236,19 +236,21 @@ class Ask(NamedTuple):
         return session
 
 
-def results_within(call: AnyToolCall) -> tuple[ToolResult, ...]:
-    """Give what calls within the round of a call came to so far.
+def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
+    """Give what was read within the round of a call so far, which will stand in the transcript.
 
-    They say what they were run with, and have the labels of what they were made of, as results in
-    a transcript do.
+    That is its turn, where the provider ran tools for it, and results of calls within. These say
+    what they were run with, and have the labels of what they were made of, as results in a
+    transcript do.
     """
-    inner = call._kept.inner.values()
+    inner, turn = call._kept.inner.values(), call._kept.turn
+    turns = (turn,) if turn is not None and given_by_provider(turn) else ()
     if not inner:
-        return ()
+        return turns
     calls = [each.call for each in inner if each.call is not None]
     results = tuple(each.result for each in inner if each.result is not None)
     rewritten = [each for each in calls if each._is_rewritten]
-    return labelled(with_final_arguments(results, rewritten), calls)
+    return (*turns, *labelled(with_final_arguments(results, rewritten), calls))
 
 
 def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:

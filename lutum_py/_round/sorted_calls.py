@@ -171,6 +171,7 @@ class RoundState:
 
     def __init__(self, turn: AssistantTurn, kept: Kept) -> None:
         self.turn: AssistantTurn = turn
+        kept.turn = turn
         self._kept = kept
         self._amending = _NONE
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()

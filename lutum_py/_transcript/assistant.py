@@ -404,6 +404,16 @@ def with_calls(
     return turn._but(items=items, tool_calls=calls)
 
 
+def given_by_provider(turn: AssistantTurn) -> list[dict[str, Any]]:
+    """List what tools that the provider ran itself may have read: no programs, inputs or tools."""
+    ran = [each for each in turn.items if isinstance(each, ServerToolItem)]
+    return [
+        {"kind": each.kind, **each.payload}
+        for each in ran
+        if not {"code", "input"} & each.payload.keys() and "tool_search" not in each.kind
+    ]
+
+
 def callers_of(turn: AssistantTurn) -> dict[str, str]:
     """Give the callers of the calls that no model made itself, by the ids of the calls."""
     return {

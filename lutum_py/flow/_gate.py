@@ -12,7 +12,7 @@ from .._call.call import AnyToolCall
 from .._call.decisions import Block, Suspend
 from .._context.suspension import Decision, SuspendTicket
 from .._hooks.registered_hook import CallGate
-from .._round.inner import results_within
+from .._round.inner import read_within
 from .._schema.secrets import MASK
 from .._text.escaping import visible
 from .._text.immutable import dataclass
@@ -115,7 +115,7 @@ class FlowGate(CallGate):
 
     def _read(self, call: AnyToolCall) -> Index:
         """Give the index of all that stands in the conversation, results within a round as well."""
-        within = results_within(call)
+        within = read_within(call)
         items = (*self._transcript, *within) if within else self._transcript
         # Most often something came behind what was read; else a round with calls within has ended.
         known = self._index.items

@@ -10,6 +10,7 @@ from typing import Any, Final
 from .._text.escaping import visible
 from .._text.immutable import dataclass
 from .._text.json import parse_json
+from .._transcript.assistant import AssistantTurn, given_by_provider
 from .._transcript.labels import Labels
 from .._transcript.message import Message
 from .._transcript.result import ToolResult
@@ -31,8 +32,8 @@ class Source:
         kind: `user`, `developer` or `system` for a message, `result` for the result of a call.
         position: The place of the item in the transcript; results within an open
             round come behind it.
-        tool: The wire name of the tool, for a result.
-        call_id: The id of the call, for a result.
+        tool: The wire name of the tool, for a result; or the provider's word for one of its own.
+        call_id: The id of the call, for a result; None where the provider ran the tool.
         trusted: Whether what stands there is trusted.
     """
 
@@ -46,7 +47,8 @@ class Source:
         if self.tool is None:
             return f"a message of the {self.kind}"
         trusted = "trusted" if self.trusted else "untrusted"
-        return f"the {trusted} result of `{visible(self.tool)}` ({visible(str(self.call_id))})"
+        id = "the provider's" if self.call_id is None else visible(self.call_id)
+        return f"the {trusted} result of `{visible(self.tool)}` ({id})"
 
 
 class Index:
@@ -90,6 +92,9 @@ class Index:
             source = Source(item.role, position)
             self._values[USER].add((), said(item.text))
             self._messages.add(source, zip(_words_of(item), strict=True))
+        elif isinstance(item, AssistantTurn) and (given := given_by_provider(item)):
+            source = Source("result", position, given[-1]["kind"], trusted=False)
+            self.untrusted.append(source)
         elif not isinstance(item, ToolResult):
             return None
         elif item.status in ("rejected", "cancelled"):  # it was never run, so it read nothing
@@ -177,6 +182,8 @@ def _words_of(item: Any) -> Words:
     """Give the loose words of a message or result."""
     if isinstance(item, ToolResult):
         return loose(" ".join([*texts_in(item.output), item.message or ""]))
+    if isinstance(item, AssistantTurn):
+        return loose(" ".join(texts_in(given_by_provider(item))))
     return loose(item.text)
 
 
