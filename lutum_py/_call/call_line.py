@@ -30,7 +30,6 @@ from .line import (
     Answer,
     AsksStep,
     Kept,
-    Said,
     Step,
     answers_in,
     end_of,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from .._context.inner import Inner
     from .._context.suspension import Decision, SuspendTicket
     from .lifecycle import Stage, StepKind
+    from .line import Said
 
 _SUSPENDED = STAGES["suspended"]
 _RUNNING = STAGES["running"]

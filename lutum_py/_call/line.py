@@ -65,15 +65,17 @@ class Step(NamedTuple):
     detail: Any = None
 
 
-class Said(TypedDict, total=False):
-    """The fields that a step need not have."""
+if TYPE_CHECKING:
 
-    by: str | None
-    phase: StepPhase | None
-    said: str | None
-    reason: str | None
-    digest: str | None
-    detail: Any
+    class Said(TypedDict, total=False):
+        """The fields that a step need not have."""
+
+        by: str | None
+        phase: StepPhase | None
+        said: str | None
+        reason: str | None
+        digest: str | None
+        detail: Any
 
 
 # Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls

@@ -11,10 +11,10 @@ from .._call.call import AnyToolCall
 from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import NO_ARGUMENTS, Arguments
-from .._schema.closed_schema import is_model
 from .._schema.definition import ToolDef
 from .._schema.options import ToolOptions
 from .._schema.output import Output
+from .._schema.plain_types import is_model
 from .._schema.signature import REQUIRED, Parameter, reason_of, type_name
 from .._text.json import is_object, shorten
 from .._transcript.metadata import ToolMetadata

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
@@ -11,10 +11,12 @@ from .._schema.arguments import Arguments
 from .._schema.definition import ToolDef, object_schema
 from .._schema.options import ToolOptions
 from .._schema.output import Output
-from .._schema.schema_reader import JsonSchema, names_in
 from .._schema.signature import reason_of, type_name
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
+
+if TYPE_CHECKING:
+    from .._schema.schema_reader import JsonSchema
 
 
 def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Output) -> ToolDef:
@@ -49,6 +51,8 @@ def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Ou
 
 def _check_targets(place: str, definition: ToolDef) -> None:
     """Make sure that what an effect is said to act on is an argument."""
+    from .._schema.schema_reader import names_in
+
     known = names_in(definition.input_schema)
     for effect in definition.capabilities.effects:
         if effect.target is not None and effect.target not in known:

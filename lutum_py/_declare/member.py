@@ -37,26 +37,25 @@ Output = TypeVar("Output", default=Any)
 Model = TypeVar("Model", bound=BaseModel)
 ToolsetClass = TypeVar("ToolsetClass", bound=ToolsetMeta)
 
+if TYPE_CHECKING:
 
-class _Told(TypedDict, total=False):
-    """What all members may be told; how they are asked and ruled goes by their input."""
+    class _Told(TypedDict, total=False):
+        """What all members may be told; how they are asked and ruled goes by their input."""
 
-    off: bool
-    deferred: bool
-    result_cap: ResultCap | None
-    timeout: float | None
-    approval_message: str | None
-    callers: Sequence[Caller]
+        off: bool
+        deferred: bool
+        result_cap: ResultCap | None
+        timeout: float | None
+        approval_message: str | None
+        callers: Sequence[Caller]
 
+    class _FnTold(_Told, Generic[Output], total=False):
+        needs_approval: bool | Callable[[Any], bool | Awaitable[bool]]
+        rule: Callable[..., ArgsRuleAnswer[Output]] | None
 
-class _FnTold(_Told, Generic[Output], total=False):
-    needs_approval: bool | Callable[[Any], bool | Awaitable[bool]]
-    rule: Callable[..., ArgsRuleAnswer[Output]] | None
-
-
-class _InputTold(_Told, Generic[Input, Output], total=False):
-    needs_approval: bool | Callable[[Input], bool | Awaitable[bool]]
-    rule: Callable[[Input], InputRuleAnswer[Input, Output]] | None
+    class _InputTold(_Told, Generic[Input, Output], total=False):
+        needs_approval: bool | Callable[[Input], bool | Awaitable[bool]]
+        rule: Callable[[Input], InputRuleAnswer[Input, Output]] | None
 
 
 @overload

@@ -26,10 +26,10 @@ from pydantic import BaseModel, ConfigDict
 from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
-from .._schema.closed_schema import is_model
 from .._schema.input_model import check_fields, masked_args
 from .._schema.options import ToolOptions
 from .._schema.output import Output
+from .._schema.plain_types import is_model
 from .._schema.signature import annotations_of, reason_of, type_name
 from .._text.json import shorten
 from .._text.on_demand import ONCE

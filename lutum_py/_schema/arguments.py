@@ -19,14 +19,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
-from .._text.json import compact_json, is_object
+from .._text.json import compact_json, infinity_in, is_object
 from .._text.on_demand import ONCE
-from .closed_schema import close_top, infinity_in, is_model, take_as_is
-from .mended_arguments import container_in, mend_places
-from .plain_types import is_fixed
-from .schema_reader import JsonSchema
+from .plain_types import is_fixed, is_model
 
 if TYPE_CHECKING:
+    from .schema_reader import JsonSchema
     from .secrets import Masking
 
 # Some hosts send a text that is empty, or `null`, for a tool without parameters, and a few the JSON
@@ -62,6 +60,8 @@ class Arguments:
         documented: bool = True,
         is_plain: bool = False,
     ) -> None:
+        from .closed_schema import close_top, take_as_is
+
         plain = input_type
         while get_origin(plain) is Annotated:
             plain = get_args(plain)[0]
@@ -94,6 +94,8 @@ class Arguments:
         Raises:
             ValidationError: The error that is given, where no mending helps.
         """
+        from .mended_arguments import container_in, mend_places
+
         # Only after validation failed, so whatever a type itself takes, such as null, is never
         # mended.
         if text.strip() in NO_ARGUMENTS:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import isfinite
-from typing import Any, Final, TypeGuard, cast
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
@@ -21,7 +20,8 @@ from pydantic_core import PydanticKnownError, SchemaSerializer, SchemaValidator
 from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_validator_function
 
 from .._text.immutable import dataclass
-from .._text.json import is_object
+from .._text.json import infinity_in, is_object
+from .plain_types import is_model
 
 # Of each of these pydantic says in the schema which class it is.
 _OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
@@ -51,11 +51,6 @@ class Closing:
     source: type[BaseModel] | TypeAdapter[Any]
     validator: SchemaValidator
     serializer: SchemaSerializer
-
-
-def is_model(input_type: Any) -> TypeGuard[type[BaseModel]]:
-    """Whether a type is a pydantic model."""
-    return isinstance(input_type, type) and issubclass(input_type, BaseModel)
 
 
 def take_as_is(model: type[BaseModel]) -> Closing:
@@ -339,24 +334,6 @@ def _refuse_infinity(value: Any) -> Any:
     if infinity_in(value) is not None:
         raise PydanticKnownError("finite_number")
     return value
-
-
-def infinity_in(value: Any, loc: tuple[int | str, ...] = ()) -> Any:
-    """Find a number that JSON cannot carry: where it is, and which."""
-    if isinstance(value, float):
-        return None if isfinite(value) else (loc, value)
-    parts: Iterable[tuple[Any, Any]]
-    if is_object(value):
-        parts = value.items()
-    elif isinstance(value, list | tuple | set | frozenset):
-        parts = enumerate(cast("Iterable[Any]", value))
-    else:
-        return None
-    for key, part in parts:
-        found = infinity_in(part, (*loc, key))
-        if found is not None:
-            return found
-    return None
 
 
 def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:

@@ -13,10 +13,10 @@ from .._text.immutable import Immutable
 from .._text.json import compact_json, copy_json, digest_of, is_array, is_object, shorten
 from ..errors import MisuseError, ToolDefinitionError
 from .options import TOLD, Caller, ToolOptions
-from .schema_reader import REMARKS, JsonSchema, alternatives, follow, with_subschemas
 
 if TYPE_CHECKING:
     from .capabilities import ToolCapabilities
+    from .schema_reader import JsonSchema
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
@@ -350,6 +350,10 @@ def object_schema(place: str, schema: JsonSchema) -> JsonSchema:
 
 def _foreign_type(root: JsonSchema) -> str | None:
     """Say what else than an object the arguments of a schema would be."""
+    if root.get("type") == "object":  # nearly always
+        return None
+    from .schema_reader import alternatives, follow
+
     seen: set[str] = set()
     waiting: list[Any] = [root]
     for schema in waiting:  # which grows
@@ -370,6 +374,8 @@ def _foreign_type(root: JsonSchema) -> str | None:
 
 def without_remarks(schema: Any) -> Any:
     """Copy a schema without what is for people."""
+    from .schema_reader import REMARKS, with_subschemas
+
     if not is_object(schema):
         return schema
     kept = {key: part for key, part in schema.items() if key not in REMARKS}

@@ -26,8 +26,7 @@ from typing_extensions import is_typeddict
 
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
-from .closed_schema import is_model
-from .plain_types import can_carry
+from .plain_types import can_carry, is_model
 from .secrets import MASK, Masking
 from .signature import REQUIRED, Parameter, reason_of, type_name
 

@@ -12,9 +12,8 @@ from pydantic import BaseModel, SecretStr, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
 from pydantic_core import PydanticSerializationError
 
-from .._text.json import is_object
+from .._text.json import infinity_in, is_object
 from .attribute_docstrings import attribute_docstrings
-from .closed_schema import infinity_in
 from .plain_types import SURELY_JSON
 from .schema_reader import NAMES, JsonSchema, follow, subschemas
 from .secrets import Masking

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isfinite
 from types import NoneType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -18,11 +18,11 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from .._text.json import MOST_DIGITS, cut, has_long_number, is_array, is_object, parse_json, shorten
 from ..errors import FieldIssue, ToolOutputError
 from .arguments import fields_of
-from .closed_schema import is_model, schema_parts
-from .mended_arguments import path_of
-from .plain_types import is_plain
-from .schema_reader import JsonSchema
+from .plain_types import is_model, is_plain
 from .signature import type_name
+
+if TYPE_CHECKING:
+    from .schema_reader import JsonSchema
 
 _NO_NUMBERS = frozenset({bool, int, str, NoneType})
 _HALF_A_PAIR: Final = (
@@ -193,6 +193,8 @@ def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:
         The trace, and in which mode the serializer shows what there was: one that the author wrote
         for JSON alone has to have its say.
     """
+    from .closed_schema import schema_parts
+
     # `b"null"` for a type with floats, `None` for `list[str]`, and the empty text, which is found
     # in every output, where NaN is written as a word.
     trace: bytes | None = None
@@ -222,6 +224,8 @@ def _lost_number(plain: Any, written: Any, loc: tuple[int | str, ...]) -> FieldI
     if isinstance(plain, float):
         if isfinite(plain) or isinstance(written, str):
             return None
+        from .mended_arguments import path_of
+
         return FieldIssue(path_of(loc), _NOT_FINITE, shorten(plain))
     pairs: Iterable[tuple[int | str, Any]] = ()
     others: Iterable[Any] = ()

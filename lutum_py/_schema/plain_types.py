@@ -11,12 +11,24 @@ from __future__ import annotations
 
 from math import isfinite
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeGuard,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from pydantic import BaseModel
 
-from .schema_reader import JsonSchema
 from .signature import REQUIRED, Parameter
+
+if TYPE_CHECKING:
+    from .schema_reader import JsonSchema
 
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 _UNIONS: Final = (Union, UnionType)
@@ -62,6 +74,11 @@ def is_fixed(annotation: Any) -> bool:
 def can_carry(model: type[Any], name: str) -> bool:
     """Whether a field of a model derived from this one may be called so."""
     return not name.startswith("_") and not hasattr(model, name)
+
+
+def is_model(input_type: Any) -> TypeGuard[type[BaseModel]]:
+    """Whether a type is a pydantic model."""
+    return isinstance(input_type, type) and issubclass(input_type, BaseModel)
 
 
 def plain_schema(parameters: tuple[Parameter, ...]) -> JsonSchema | None:

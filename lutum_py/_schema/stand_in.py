@@ -13,11 +13,11 @@ from typing import Final
 
 from .._text.json import digest_of
 
-_ODD: Final = re.compile(r"[^a-zA-Z0-9]+")
 _STEM, _DIGEST = 48, 12
-_FORM: Final = re.compile(rf"[a-zA-Z]\w*_[0-9a-f]{{{_DIGEST}}}", re.ASCII)
+# Patterns that `re` compiles when they are first asked for, after the import.
+_FORM: Final = rf"[a-zA-Z][a-zA-Z0-9_]*_[0-9a-f]{{{_DIGEST}}}"
 # What every provider takes that takes stand-ins.
-_PLAIN: Final = re.compile(rf"[a-zA-Z]\w{{0,{_STEM + _DIGEST}}}", re.ASCII)
+_PLAIN: Final = rf"[a-zA-Z][a-zA-Z0-9_]{{0,{_STEM + _DIGEST}}}"
 
 
 def stand_in(name: str) -> str:
@@ -34,7 +34,7 @@ def stand_in(name: str) -> str:
 
 
 def _stem(name: str) -> str:
-    stem = _ODD.sub("_", name[:_STEM]).strip("_")
+    stem = re.sub(r"[^a-zA-Z0-9]+", "_", name[:_STEM]).strip("_")
     if not stem[:1].isalpha():
         stem = f"tool_{stem}".rstrip("_")
     return stem[:_STEM]
@@ -42,7 +42,7 @@ def _stem(name: str) -> str:
 
 def is_plain(name: str) -> bool:
     """Tell a name that every provider takes, so that its stand-in is never needed."""
-    return _PLAIN.fullmatch(name) is not None
+    return re.fullmatch(_PLAIN, name) is not None
 
 
 def own_name(name: str, known: Collection[str]) -> str:
@@ -58,7 +58,7 @@ def own_name(name: str, known: Collection[str]) -> str:
         >>> own_name("add", ["math.factorial", "add"]), own_name("sum", ["add"])
         ('add', 'sum')
     """
-    if name in known or _FORM.fullmatch(name) is None:
+    if name in known or re.fullmatch(_FORM, name) is None:
         return name
     stem = name[: -_DIGEST - 1]
     return next((each for each in known if _stem(each) == stem and stand_in(each) == name), name)

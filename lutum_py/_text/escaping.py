@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+# Patterns that `re` compiles when they are first asked for, which takes longer than most imports.
+_UNUSUAL: Final = r"[^ -~]"
 LINES: Final = "\n\t"
 """What `visible` is to keep where text of several lines is expected."""
 
-_UNUSUAL: Final = re.compile(r"[^ -~]")
 _UNSEEN: Final = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
@@ -47,7 +48,7 @@ def visible(text: str, kept: str = "") -> str:
     """
     if _is_seen(text):
         return text
-    return _UNUSUAL.sub(lambda found: _shown(found[0], kept), text)
+    return re.sub(_UNUSUAL, lambda found: _shown(found[0], kept), text)
 
 
 def _is_seen(text: str) -> bool:
@@ -84,7 +85,7 @@ def visible_json(text: str) -> str:
     """
     if _is_seen(text):
         return text
-    return _UNUSUAL.sub(lambda found: _in_json(found[0]), text)
+    return re.sub(_UNUSUAL, lambda found: _in_json(found[0]), text)
 
 
 def _in_json(char: str) -> str:

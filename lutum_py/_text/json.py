@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import inf, isfinite, log10
 from os import urandom
@@ -305,6 +305,24 @@ def _json_data(value: Any, path: str) -> Any:
             made[str.__str__(key)] = _json_data(part, f"{path}.{shorten(key)[1:-1]}")
         return made
     raise ValueError(f"at {path} it holds {shorten(value)}, which JSON does not have")
+
+
+def infinity_in(value: Any, loc: tuple[int | str, ...] = ()) -> Any:
+    """Find a number that JSON cannot carry: where it is, and which."""
+    if isinstance(value, float):
+        return None if isfinite(value) else (loc, value)
+    parts: Iterable[tuple[Any, Any]]
+    if is_object(value):
+        parts = value.items()
+    elif isinstance(value, list | tuple | set | frozenset):
+        parts = enumerate(cast("Iterable[Any]", value))
+    else:
+        return None
+    for key, part in parts:
+        found = infinity_in(part, (*loc, key))
+        if found is not None:
+            return found
+    return None
 
 
 def shorten(value: object, limit: int = 80) -> str:

@@ -22,7 +22,8 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn, tool_input
-from lutum_py._schema.closed_schema import close_top, infinity_in
+from lutum_py._schema.closed_schema import close_top
+from lutum_py._text.json import infinity_in
 from lutum_py.errors import ToolDefinitionError, ToolInputError, ToolOutputError
 from tests.cases import over
 from tests.declared import call_of, refusal, schema_of, spec_of
