@@ -79,34 +79,19 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
         PydanticUserError: The type has no schema.
     """
     try:
-        if is_model(input_type):
-            return _close_model(input_type, strict)
+        if is_model(input_type) and not input_type.__pydantic_complete__:
+            input_type.model_rebuild(raise_errors=False)
+            # Where something is missing all the same, this raises, and says in its text what.
+            input_type.__pydantic_validator__.title  # noqa: B018
         adapter: TypeAdapter[Any] = TypeAdapter(input_type)
-        return _close(adapter, adapter.core_schema, adapter.validator, adapter.serializer, strict)
+        core_schema: Any = adapter.core_schema
+        closer, bounds = _Closer(core_schema, strict), _Bounds()
+        changed = bounds.bound(closer.close(core_schema))
     except PydanticUserError as error:
         if error.code == "class-not-fully-defined":
             raise NameError(str(error), name=_name_in(str(error))) from error
         raise
-
-
-def _close_model(model: type[BaseModel], strict: bool) -> Closing:
-    if not model.__pydantic_complete__:
-        model.model_rebuild(raise_errors=False)
-    if not model.__pydantic_complete__:
-        # Says in its text what is missing.
-        model.__pydantic_validator__.title  # noqa: B018
-    return _close(
-        model,
-        model.__pydantic_core_schema__,
-        model.__pydantic_validator__,
-        model.__pydantic_serializer__,
-        strict,
-    )
-
-
-def _close(source: Any, core_schema: Any, validator: Any, serializer: Any, strict: bool) -> Closing:
-    closer, bounds = _Closer(core_schema, strict), _Bounds()
-    changed = bounds.bound(closer.close(core_schema))
+    validator: Any = adapter.validator
     if changed is not core_schema:
         validator = _built(changed, closer.classes | bounds.classes)
     parts = list(schema_parts(core_schema))
@@ -116,9 +101,9 @@ def _close(source: Any, core_schema: Any, validator: Any, serializer: Any, stric
         renames=any(map(_is_renamed, parts)),
         is_exact=all(map(_is_exact, parts)),
         reads_same=all(map(_reads_same, parts)),
-        source=source,
+        source=input_type if is_model(input_type) else adapter,
         validator=validator,
-        serializer=serializer,
+        serializer=adapter.serializer,
     )
 
 

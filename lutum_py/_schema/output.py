@@ -58,16 +58,11 @@ class Output:
         self._mode = "python"
 
     def _build(self) -> Any:
-        output_type = self.type
-        if is_model(output_type):
-            self._serialize = output_type.__pydantic_serializer__.to_json
-            validate = output_type.__pydantic_validator__.validate_python
-        else:
-            adapter = self.adapter
-            self._serialize = adapter.serializer.to_json
-            validate = adapter.validator.validate_python
+        adapter = self.adapter
+        self._serialize = adapter.serializer.to_json
+        validate = adapter.validator.validate_python
         # Worked out once for each type: an output of `list[str]` has no number that could be lost.
-        self._trace, self._mode = _trace_of(self.adapter.core_schema)
+        self._trace, self._mode = _trace_of(adapter.core_schema)
         self._validate = validate  # last: whoever finds it takes all for made
         return validate
 
@@ -82,9 +77,9 @@ class Output:
 
     @property
     def adapter(self) -> TypeAdapter[Any]:
-        """Pydantic's adapter of the type, made on first use."""
+        """Pydantic's adapter of the type, or of any, made on first use."""
         if self._adapter is None:
-            self._adapter = TypeAdapter(self.type)
+            self._adapter = TypeAdapter(Any if self.type is None else self.type)
         return self._adapter
 
     def encode(self, tool: str, value: Any) -> str:
@@ -99,8 +94,8 @@ class Output:
                 # pydantic writes `null` for NaN. Most outputs have no null in their text, so
                 # nothing can be lost there, and the value need not be gone through.
                 if value.__class__ not in _NO_NUMBERS and b"null" in loose:
-                    anything: TypeAdapter[Any] = TypeAdapter(Any)
-                    self._refuse_lost(tool, anything.dump_python(value, warnings=False), loose)
+                    plain = self.adapter.dump_python(value, warnings=False)
+                    self._refuse_lost(tool, plain, loose)
                 return self._readable(tool, loose)
             validate = self._validate
             if validate is None:
@@ -165,9 +160,6 @@ class Output:
 
     def validate_json(self, text: str) -> Any:
         """Read an output that came as JSON text, such as a decision that stands for a result."""
-        if self.type is None:
-            anything: TypeAdapter[Any] = TypeAdapter(Any)
-            return anything.validate_json(text)
         return self.adapter.validate_json(text)
 
     def json_schema(self) -> JsonSchema | None:
