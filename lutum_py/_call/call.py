@@ -420,6 +420,7 @@ class AnyToolCall(CallState):
 
         Raises:
             HookError: A hook raised, or gave something that is no decision.
+            LifecycleError: The call runs, waits, or has ended.
         """
         return await drive(_steps(self, hooks))
 
@@ -430,6 +431,8 @@ class AnyToolCall(CallState):
 
 def _steps(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
     """Let a hook set decide by its own steps, and ask anything else as a function."""
+    if not call._stage.may_ask:
+        raise call._refused("asked")
     steps: Any = None if isinstance(hooks, type) else getattr(hooks, "_decision_steps", None)
     decided: Steps[HookOutcome] = _asked(call, hooks) if steps is None else steps(call)
     return decided

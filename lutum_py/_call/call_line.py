@@ -280,10 +280,14 @@ class CallLine:
             )
         if target is None:
             doing = {"asked": "asked about", "changed": "changed"}.get(kind, kind)
+            then = (
+                "`call.again()` makes a new call of the same metadata and input, in status 'new'."
+            )
+            if self._stage is _SUSPENDED:
+                then = "Take the decision in with `plan.resume(decision)`."
             return LifecycleError(
                 f"Call {self.id!r} of tool {self.name!r} is {present}, so it cannot be {doing} any "
-                "more. `call.again()` makes a new call of the same metadata and input, in status "
-                "'new'."
+                f"more. {then}"
             )
         return refused(present, target, call_id=self.id, tool=self.name)
 

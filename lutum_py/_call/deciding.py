@@ -85,8 +85,8 @@ class Asking:
         # last one; its line is nobody else's, and is written to at once.
         if self.branches and self.branches[-1] is call:
             call._append("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
-        else:
-            steps = call._steps
+        # While hooks were awaited somebody may have ended the call: then this comes too late.
+        elif (steps := call._steps)[-1].stage.may_ask:
             earlier = self.notes[-1] if self.notes else None
             if earlier is None or earlier[0] is not call or earlier[1] is not steps:
                 earlier = (call, steps, list[Step]())

@@ -135,16 +135,18 @@ class Stage:
         status: How the stage is called to users.
         leads: The stage that each kind of step leads to, but for `ended`.
         is_end: Whether the call has its answer.
+        may_ask: Whether hooks may be asked about the call.
         may_begin: Whether the call neither was begun nor answered, nor waits.
         may_end: Whether it may get its answer.
     """
 
-    __slots__ = ("is_end", "leads", "may_begin", "may_end", "name", "status")
+    __slots__ = ("is_end", "leads", "may_ask", "may_begin", "may_end", "name", "status")
 
     def __init__(self, name: StageName) -> None:
         self.name = name
         self.status = _STATUS_OF.get(name) or CallStatus(name)
         self.is_end = self.status in _ENDS
+        self.may_ask = "asked" in TABLE[name] and not self.is_end
         self.may_begin = "begun" in TABLE[name]
         self.may_end = "ended" in TABLE[name]
         self.leads: dict[str, Stage] = {}

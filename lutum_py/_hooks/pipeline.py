@@ -233,13 +233,15 @@ def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None
     with ONCE:
         # One before-hook is asked once about a call, though plans may ask about several branches of
         # it. The claim is written under the lock before the hook runs, so two threads cannot both
-        # ask.
+        # ask. Where somebody ran or answered the call while others were asked, it comes too late.
+        last = call._steps[-1]
+        if not last.stage.may_ask:
+            return None
         family = () if of._branch is None else of._branch.family.members
         for each in (call, of, *family):
             for step in each._steps:
                 if step.phase == "before" and step.detail == key:
                     return None
-        last = call._steps[-1]
         at, name = newer_than(last), key.partition("#")[0]
         made: Step = new_step(("asked", last.stage, at, name, "before", None, None, None, key))
         call._steps = (*call._steps, made)

@@ -419,8 +419,8 @@ def decide_asked(
     asking = Asking()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
     for call in calls.asked:
-        if ids is not None and call.id not in ids:
-            continue
+        if call._stage.name != "asked" or (ids is not None and call.id not in ids):
+            continue  # others decided about it while hooks were asked about the ones before
         line, draft = call._line, asking.draft(call)
         draft._steps = tuple([step._replace(stage=_NEW) for step in line])
         yield from decide(draft, hooks, asking, is_open=True, of=call)

@@ -184,12 +184,15 @@ def go_on(
         entries = [Saved(each, saved.path, PlanError) for each in _done_before(row, saved)]
     # The row says how long the line was when the plan was saved, and what was done since: "after":
     # 2, "steps": [begun, ended, recorded]. A plan that has been brought up before knows the first
-    # of these steps already, so only those behind them are put in.
+    # of these steps already, so only those behind them are put in. That a run was left is written
+    # by whoever saves, loads or begins next, so it stands in one of the two, or in both.
     since = saved.get("after", int, len(call._line))
-    known = [step for step in call._line[since:] if step.kind != "left"]
-    fresh = entries[len(known) :]
-    if [step.kind for step in known] != [each.data.get("kind") for each in entries[: len(known)]]:
-        raise _unfit(row, call, "something else was done to the call by now")
+    fresh = entries
+    for kind in [step.kind for step in call._line[since:]] or ["left"]:
+        if fresh and fresh[0].data.get("kind") == kind:
+            fresh = fresh[1:]
+        elif kind != "left":
+            raise _unfit(row, call, "something else was done to the call by now")
     for each in load_line(fresh, call.metadata, behind=call._line):
         call._append(
             each.kind,

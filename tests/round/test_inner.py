@@ -40,7 +40,7 @@ from lutum_py.errors import (
     ResumeError,
     RoundClosedError,
 )
-from lutum_py.execution import AskingCall, execute, run
+from lutum_py.execution import AskingCall, execute, run, run_sync
 from lutum_py.sinks import CallEvent
 from lutum_py.testing import ScriptedModel
 from lutum_py.window import ResultCap
@@ -173,6 +173,23 @@ def test_an_answer_that_comes_while_hooks_are_asked_counts() -> None:
     newer = plan.apply_hooks_sync(hooks)
     assert states(newer) == {"c1": "asking", "c1/1": "finished", "c1/2": "pending"}
     newer.discard()
+
+
+def test_a_run_that_comes_while_hooks_are_asked_counts() -> None:
+    """What others decided about and ran meanwhile is not asked about, and keeps its result."""
+    plan = begun(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
+
+    def hooks(call: AnyToolCall) -> Any:
+        if call.id == "c1/2":
+            pytest.fail("it has its result")
+        run_sync(plan, hooks=let_pass)
+        return call.reject("too late")
+
+    newer = plan.apply_hooks_sync(hooks)
+    assert states(newer) == {"c1": "finished", "c1/1": "finished", "c1/2": "finished"}
+    loaded = Desk.load_plan(newer.dump_json())
+    assert states(loaded) == {"c1": "finished", "c1/1": "finished", "c1/2": "finished"}
+    loaded.discard()
 
 
 def test_the_line_of_a_call_within_says_who_asked_and_who_decided() -> None:

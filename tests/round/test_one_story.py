@@ -486,6 +486,46 @@ def test_what_hooks_say_of_a_call_that_was_begun_meanwhile_comes_too_late(
     asyncio.run(run())
 
 
+MEANWHILE: dict[str, Callable[[Any], Any]] = {
+    "run": lambda call: call.call_sync(),
+    "answered": lambda call: call.complete(1),
+    "suspended": lambda call: call.suspend(SuspendTicket()),
+}
+
+
+@pytest.mark.parametrize("phase", ["gate", "before"])
+@pytest.mark.parametrize("deed", MEANWHILE)
+def test_hooks_behind_a_deed_leave_no_step_of_it(phase: str, deed: str) -> None:
+    """Where hooks let a call pass that was run meanwhile, none is asked behind it, and it loads."""
+    plan = desk().plan()
+    done: list[Any] = []
+    asked: list[str] = []
+    first = hooks(**{phase: lambda *_: done.append(MEANWHILE[deed](one(plan)))})
+    first.gate(Desk.fill)(lambda _metadata, _input: asked.append("gate"))
+    first.before(Desk.fill)(lambda _metadata, _input: asked.append("before"))
+    newer = plan.apply_hooks_sync(first)
+    newer.record(done[0])
+    assert "before" not in asked
+    steps = newer.calls[0].steps
+    loaded = Desk.load_plan(newer.dump_json())
+    assert loaded.calls[0].steps == steps
+    loaded.discard()
+
+
+@pytest.mark.parametrize("deed", MEANWHILE)
+def test_hooks_are_not_asked_about_one_call_that_cannot_begin(deed: str) -> None:
+    """`call.hook` refuses a call that has ended or waits, asks nobody, and writes nothing."""
+    plan = desk().plan()
+    call = one(plan)
+    plan.record(MEANWHILE[deed](call))
+    before = call.steps
+    for asked in (hooks(before=pytest.fail), let_pass(), pytest.fail):
+        with pytest.raises(LifecycleError, match="resume" if deed == "suspended" else "again"):
+            call.hook_sync(asked)
+    assert call.steps == before
+    plan.discard()
+
+
 def test_a_before_hook_is_asked_once_over_branches() -> None:
     """A before-hook that was asked about a call in one branch is not asked about it in another."""
     asked: list[str] = []

@@ -142,6 +142,39 @@ def test_an_idempotent_call_is_run_again(store: Store, clock: Clock) -> None:
     assert states(store) == {"c2": "success"}
 
 
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_a_call_that_was_saved_in_doubt_is_run_again(store: Store, is_loaded: bool) -> None:
+    """That it was left is on record once: each load reads the line of the call, to its end."""
+    plan = plan_of(LOOK)
+    plan.pending[0].begin()
+    if is_loaded:
+        plan = Desk.load_plan(plan.dump_json())
+    store.save("one", plan)
+    claim = claimed(store)
+    call = begun(store, claim)
+    assert states(store) == {"c2": "in doubt"}
+    store.finish(claim, call.call_sync())
+    assert states(store) == {"c2": "success"}
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+def test_a_plan_is_saved_while_a_call_is_run_again(store: Store, clock: Clock, kills: int) -> None:
+    """Who loads, changes and saves it meanwhile leaves the row as it is, which fits ever after."""
+    store.save("one", plan_of(LOOK, PAY))
+    for _ in range(kills):
+        begun(store, claimed(store, lease=10))
+        clock.move(10)
+    for is_again in (False, True):
+        claim = claimed(store, lease=10)
+        call = begun(store, claim)
+        stored = store.load("one", Desk)
+        assert stored.plan is not None
+        store.save("one", stored.plan, note=f"{is_again}", version=stored.version)
+        clock.move(0 if is_again else 10)
+    store.finish(claim, call.call_sync())
+    assert states(store) == {"c2": "success", "c1": "suspended"}
+
+
 def test_a_doubt_is_given_back(store: Store, clock: Clock) -> None:
     """A claim of a call in doubt that is released leaves the doubt to the next."""
     begun(store, paying(store, lease=10))
