@@ -22,8 +22,8 @@ _IdStyle: TypeAlias = Literal["own", "empty", "repeated"]
 _USUAL_ID: st.SearchStrategy[_IdStyle] = st.just("own")
 # Most turns have one call, which can repeat no id: so it is drawn more often than an empty one, and
 # a hundred scripts have one that does.
-_STYLES: tuple[_IdStyle, ...] = ("own",) * 5 + ("repeated",) * 3 + ("empty",)
-_ANY_ID = st.sampled_from(_STYLES)
+_SHARES: dict[_IdStyle, int] = {"own": 5, "repeated": 3, "empty": 1}
+_ANY_ID = st.sampled_from([style for style, share in _SHARES.items() for _ in range(share)])
 _TEXTS = st.none() | st.sampled_from(["Let me look.", ""]) | ANY_TEXT
 _REASONS = st.sampled_from(["tool_calls", "stop", "length", None])
 
