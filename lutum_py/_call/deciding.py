@@ -7,7 +7,6 @@ call does not go on as it is, it gets a branch, with another input (`rewrite`) o
 
 from __future__ import annotations
 
-from time import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from .._schema.signature import function_name
@@ -48,14 +47,14 @@ class Asking:
 
     Attributes:
         notes: What was said about calls that pass so far, in order: of each the line of the call
-            that it was said about, and the steps to go behind it.
+            that it was said about, and the same line with what was said behind it.
         branches: The branches that were made.
     """
 
     __slots__ = ("branches", "notes")
 
     def __init__(self) -> None:
-        self.notes: list[tuple[AnyToolCall, tuple[Step, ...], list[Step]]] = []
+        self.notes: list[tuple[AnyToolCall, tuple[Step, ...], tuple[Step, ...]]] = []
         self.branches: list[AnyToolCall] = []
 
     def __reduce__(self) -> tuple[Any, ...]:  # known by identity, and empty between runs
@@ -87,13 +86,12 @@ class Asking:
             call._append("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
         # While hooks were awaited somebody may have ended the call: then this comes too late.
         elif (steps := call._steps)[-1].stage.may_ask:
-            earlier = self.notes[-1] if self.notes else None
-            if earlier is None or earlier[0] is not call or earlier[1] is not steps:
-                earlier = (call, steps, list[Step]())
-                self.notes.append(earlier)
-            at = newer_than(earlier[2][-1]) if earlier[2] else time()
+            line = steps
+            if self.notes and self.notes[-1][0] is call and self.notes[-1][1] is steps:
+                line = self.notes.pop()[2]
+            at = newer_than(line[-1])
             step = ("asked", steps[-1].stage, at, hook, phase, said, reason, None, self)
-            earlier[2].append(new_step(step))
+            self.notes.append((call, steps, (*line, new_step(step))))
         if said is not None:
             from .decision_log import log  # with `logging`, which is slow to import
 
@@ -113,7 +111,8 @@ class Asking:
         made = call._grow()
         said: list[Step] = []
         while self.notes and self.notes[-1][0] is call:
-            said = [*self.notes.pop()[2], *said]
+            _, steps, line = self.notes.pop()
+            said = [*line[len(steps) :], *said]
         # What was said before the branch was made is not on the line of the call yet, and belongs
         # to the branch alone: in another plan it may not have been said.
         for step in said:
@@ -128,18 +127,17 @@ class Asking:
             counts: Whether a plan holds the branches from here on.
         """
         with ONCE:
-            for call, steps, said in self.notes:
+            for call, steps, with_said in self.notes:
                 if call._raw is steps and call._branch is None:  # as nearly always
-                    at = steps[-1].at
-                    if at is None or at <= (said[0].at or at):
-                        call._raw = (*steps, *said)
-                        continue
+                    call._raw = with_said
+                    continue
                 # While hooks were awaited the program may have assigned an input, or begun the
                 # call. What was said is put before the new input, which no hook has seen, or
                 # dropped.
                 told = call if call._branch is None else call._told
                 # Where somebody did something with it meanwhile, what was said here came too late.
-                for step in said if told._steps[-1].stage.may_begin else ():
+                said = with_said[len(steps) :] if told._steps[-1].stage.may_begin else ()
+                for step in said:
                     line = told._steps
                     since = range(len(steps), len(line))
                     place = next((at for at in since if _is_assigned(line[at])), None)

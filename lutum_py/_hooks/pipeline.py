@@ -128,7 +128,7 @@ def decide_each(
             is_fixed = own.spec.arguments.is_fixed
         is_approved = len(steps) > 2 and not is_open and bool(call._answers)
         metadata = call.metadata
-        said: list[Step] | None = None
+        line = steps
         for hook in execution if not is_approved else ():
             try:  # what `ask` does, spelled out where every call of a round passes
                 shown = call._cache
@@ -148,14 +148,13 @@ def decide_each(
                     asking.note(call, hook.name, "hook", "run_normally")
                     continue
                 # And this is what `note` does.
-                if said is None:
-                    at, said = time(), []
-                    notes.append((call, steps, said))
-                else:
-                    at = newer_than(said[-1])
-                said.append(
-                    new_step(("asked", stage, at, hook.name, "hook", _RUN, None, None, asking))
-                )
+                if line is not steps:  # another hook has spoken about the same line
+                    line = notes.pop()[2]
+                at, last = time(), line[-1].at
+                at = at if last is None or at >= last else last
+                said = ("asked", stage, at, hook.name, "hook", _RUN, None, None, asking)
+                line = (*line, new_step(said))
+                notes.append((call, steps, line))
                 if logs:
                     log(call, "run_normally", None, shown)
                 continue

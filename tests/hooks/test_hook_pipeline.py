@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from itertools import product
 from typing import Any
 
 import pytest
@@ -63,6 +64,36 @@ class TestExecutionHooks:
         assert seen == ["alice", "alice1", "alice12"]
         assert outcome.input == GetUserArgs(user_id="alice123")
         assert outcome.metadata is USER
+
+    @pytest.mark.parametrize("equal", [*product([False, True], repeat=3)])
+    @pytest.mark.parametrize("changes", [False, True])
+    def test_what_each_hook_said_stands_on_the_line(
+        self, equal: tuple[bool, ...], changes: bool
+    ) -> None:
+        """Each hook that lets a call pass has its step, in order, whichever way it says so, and
+        with each gate behind them; also where the last hook gives another input.
+        """
+
+        def passing(is_other: bool) -> Any:
+            def hook(metadata: ToolMetadata, input: GetUserArgs) -> RunNormally[GetUserArgs]:
+                return RunNormally(input.model_copy() if is_other else input)
+
+            return hook
+
+        hooks = on_user(*map(passing, equal))
+        if changes:
+            hooks.on(AppTools.data.get_user)(
+                lambda metadata, input: RunNormally(GetUserArgs(user_id="bob"))
+            )
+        hooks.gate()(lambda metadata, input: None)
+        with opened(AppTools, USER) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            (call,) = plan.pending
+        said = [(step.kind, step.phase) for step in call.steps]
+        passed = [("asked", "hook")] * 3
+        changed = [("asked", "hook"), ("changed", "hook")] if changes else []
+        assert said == [("proposed", None), *passed, *changed, ("asked", "gate")]
+        assert len(plan.decisions) == 3 + changes
 
     @pytest.mark.parametrize("decision", [Complete(ALICE), Reject("no")])
     def test_complete_and_reject_stop(self, decision: Any) -> None:
