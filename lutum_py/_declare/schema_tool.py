@@ -18,7 +18,6 @@ from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.schema_check import schema_checker
 from .._schema.schema_reader import JsonSchema
-from .._schema.secrets import Masking
 from .._text.json import is_array, shorten
 from ..errors import ToolDefinitionError
 
@@ -88,15 +87,8 @@ class SchemaArguments(Arguments):
         """Give the dict as it is."""
         return value
 
-    def _find_secrets(self) -> Masking:
-        return Masking(self._schema)
-
     def _plain(self, value: Any, **_: Any) -> Any:
         return value
-
-    def json_schema(self) -> JsonSchema:
-        """Give the schema that the tool was declared with."""
-        return self._schema
 
 
 _MAX_DETAILS = 100

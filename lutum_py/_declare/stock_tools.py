@@ -182,11 +182,7 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
         own: Any = _search.__lutum_fn__()
         told = self._options.checked("A search for tools")
         made: FnSpec[Any, Any] = FnSpec(
-            definition=ToolDef(
-                **told,
-                input_schema=own.definition.input_schema,
-                output_schema=own.definition.output_schema,
-            ),
+            definition=own.definition._but(**told),
             origin=self,
             arguments=own.arguments,
             output=own.output,

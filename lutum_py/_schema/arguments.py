@@ -52,6 +52,9 @@ class Arguments:
         validate_json: Text to input, straight; raises pydantic's `ValidationError`.
     """
 
+    _schema: JsonSchema | None = None
+    """The schema where there is one already; None where it is made of the type."""
+
     def __init__(
         self,
         input_type: Any,
@@ -201,14 +204,15 @@ class Arguments:
     @property
     def masking(self) -> Masking:
         """What is secret in the input."""
-        if self._masking is None:
-            self._masking = self._find_secrets()
+        if self._masking is None and self._schema is not None:
+            from .secrets import Masking
+
+            self._masking = Masking(self._schema)
+        elif self._masking is None:
+            from .json_schema import masking_of
+
+            self._masking = masking_of(self._source)
         return self._masking
-
-    def _find_secrets(self) -> Masking:
-        from .json_schema import masking_of
-
-        return masking_of(self._source)
 
     def _plain(self, value: Any, *, warnings: bool = True) -> Any:
         try:
@@ -274,6 +278,8 @@ class Arguments:
 
     def json_schema(self) -> JsonSchema:
         """Give the JSON schema of the input, without titles that only repeat names."""
+        if self._schema is not None:
+            return self._schema
         from .json_schema import describe_fields, json_schema_of
 
         schema = json_schema_of(self._source)
@@ -309,15 +315,6 @@ class PlainArguments(Arguments):
                     super().__init__(self._make(), documented=False, is_plain=True)
                     self._is_made = True
             return object.__getattribute__(self, name)
-
-    def _find_secrets(self) -> Masking:
-        from .secrets import Masking
-
-        return Masking(self._schema)
-
-    def json_schema(self) -> JsonSchema:
-        """Give the JSON schema of the input."""
-        return self._schema
 
 
 def _is_frozen(model: type[BaseModel]) -> bool:
