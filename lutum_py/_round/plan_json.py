@@ -103,8 +103,8 @@ def dump_plan(
         raise PlanError(f"An input of the plan has no JSON form ({error}).") from error
     # Sealed as it will be read again: JSON knows fewer types than Python.
     data: dict[str, Any] = json.loads(body)
-    if not is_keyed:
-        _check_bytes(data, key)
+    if "inner" in data and key is None and not is_keyed:
+        _check_bytes(data["inner"]["asks"])
     for entry in data["calls"]:
         entry["seal"] = seal_of(entry, key)
     seal(data, key)
@@ -208,21 +208,18 @@ def _dump_left(left: Left) -> dict[str, Any]:
     return data
 
 
-def _check_bytes(plan: Mapping[str, Any], key: bytes | None) -> None:
+def _check_bytes(asks: Iterable[Mapping[str, Any]]) -> None:
     """Refuse to save, or load, bytes that a tool left where nobody vouches for them.
 
     A tool may hand its bytes to what trusts them, such as the interpreter of a program.
 
     Args:
-        plan: The saved plan.
-        key: The key that it is sealed with, if any.
+        asks: Each time that a call asked, in a plan without a key.
 
     Raises:
-        PlanError: There are such bytes, and no key.
+        PlanError: There are such bytes.
     """
-    inner: Mapping[str, Any] = plan.get("inner") or {}
-    asks: Iterable[Mapping[str, Any]] = inner.get("asks", ())
-    for ask in asks if key is None else ():
+    for ask in asks:
         if "bytes" in ask:
             raise PlanError(
                 f"Call {ask['call']!r} left bytes to come back to, as a program leaves its "
@@ -404,6 +401,7 @@ def load_plan(
             bound to something else, or made for tools that are not there any more or have another
             schema.
     """
+    check_key(key, binding)
     saved = open_plan(text)
     check_saved(saved, key, binding)
     at = saved.inner_or_none("place")
@@ -415,8 +413,8 @@ def load_plan(
     turn, read = lines_in(
         saved, asking, toolset, partial(_load_call, toolset, kept, is_older=is_older)
     )
-    if not is_keyed:
-        _check_bytes(saved.data, key)
+    if "inner" in saved.data and key is None and not is_keyed and not is_older:
+        _check_bytes(each.data for each in saved.inner("inner").each("asks"))
     asked = [each for each, _ in read[: len(turn.tool_calls)]]
     inner = [each for each, _ in read[len(turn.tool_calls) :]]
     unread = {each.metadata.id: each.unread for each in asked if each.call is None}

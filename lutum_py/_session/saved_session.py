@@ -87,6 +87,7 @@ def load_session(
     toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
 ) -> tuple[str | None, Transcript, ToolRoundPlan[Any] | None]:
     """Read id, transcript and plan of what `dump_session` gave; see `Toolset.load_session`."""
+    check_key(key, binding)
     saved = open_session(text)
     check_saved(saved, key, binding, "session")
     id = saved.get("id", str, None)

@@ -69,11 +69,20 @@ def check_saved(saved: Saved, key: bytes | None, binding: str | None, what: str 
 
     Raises:
         PlanError: It does not. Of a text that was edited, it names the calls in which it was.
-        MisuseError: The key is not of bytes.
-        InvalidValueError: It is empty, or the binding is no text, or an empty one.
     """
-    check_key(key, binding)
-    _check_seal(saved, key, what)
+    written = saved.inner("seal")
+    kind = written.get("kind", str)
+    if kind == kind_of(b"") and key is None:
+        raise PlanError(f"This {what} was saved with a key. Pass the same `key=` to load it.")
+    if kind == kind_of(None) and key is not None:
+        raise PlanError(
+            f"This {what} was saved without a key, so it cannot be authenticated. Load it without "
+            "`key=` if you trust where it was stored."
+        )
+    if kind != kind_of(key):
+        raise written.wrong("kind", f"{shorten(kind)} is none of the known values")
+    if not _fits(saved, written.get("value", str), key):
+        raise _edited(saved, key, what)
     bound: Any = saved.get("binding", str, None)
     if bound == binding:
         return
@@ -89,20 +98,8 @@ def check_saved(saved: Saved, key: bytes | None, binding: str | None, what: str 
     )
 
 
-def _check_seal(saved: Saved, key: bytes | None, what: str) -> None:
-    written = saved.inner("seal")
-    kind = written.get("kind", str)
-    if kind == kind_of(b"") and key is None:
-        raise PlanError(f"This {what} was saved with a key. Pass the same `key=` to load it.")
-    if kind == kind_of(None) and key is not None:
-        raise PlanError(
-            f"This {what} was saved without a key, so it cannot be authenticated. Load it without "
-            "`key=` if you trust where it was stored."
-        )
-    if kind != kind_of(key):
-        raise written.wrong("kind", f"{shorten(kind)} is none of the known values")
-    if _fits(saved, written.get("value", str), key):
-        return
+def _edited(saved: Saved, key: bytes | None, what: str) -> PlanError:
+    """Name the calls in which a text was edited, as far as their own seals tell."""
     plan = saved if what == "plan" else saved.inner_or_none("plan")
     entries = [] if plan is None else list(plan.each("calls"))
     edited = [e.get("id", str) for e in entries if not _fits(e, e.get("seal", str), key)]
@@ -114,7 +111,7 @@ def _check_seal(saved: Saved, key: bytes | None, what: str) -> None:
     else:
         said = "was edited after it was saved: its contents do not match its seal"
     gave = "dump_json" if what == "plan" else "dump_session"
-    raise PlanError(
+    return PlanError(
         f"This {what} {said}. What was approved may not be what would run; load the text that "
         f"`{gave}()` gave, or let the model start anew."
     )
@@ -132,7 +129,7 @@ def seal_in_words(saved: Saved, what: str) -> str:
             f"This {what} is sealed with a key, which is not here: nothing says that the text was "
             "not edited."
         )
-    _check_seal(saved, None, what)
+    check_saved(saved, None, saved.data.get("binding"), what)
     return (
         f"The text fits the digest that this {what} was saved with. Anybody who edits it can make "
         "a new one; only a key protects it."
