@@ -435,7 +435,7 @@ def test_a_delta_is_read_in_few_instructions(wire: Wire, limit: int) -> None:
     assert later <= limit
 
 
-@limits(7650, 8850, 7200, 4150)
+@limits(7650, 8350, 7200, 3850)
 def test_a_short_stream_takes_few_instructions(wire: Wire, limit: int) -> None:
     """An answer of one call costs no more than its few events and the turn in the end."""
     events = [*map(json.dumps, wire.events(Said(calls=(("c1", "search", ARGUMENTS),))))]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from random import Random
 from types import ModuleType
 from typing import Any
@@ -14,7 +16,7 @@ from .mutations import mutated_stream, streams
 from .wire_laws import DIALECTS
 
 
-def told(decoder: Any, events: list[Any]) -> list[Any]:
+def told(decoder: Any, events: Iterable[Any]) -> list[Any]:
     """All that a stream tells, and its turn or error."""
     found: list[Any] = []
     try:
@@ -53,3 +55,22 @@ def test_a_glance_tells_what_care_tells(dialect: ModuleType, as_text: bool) -> N
             continue
         at_once = told(dialect.StreamDecoder(), fed)
         assert repr(at_once) == repr(told(with_care(dialect), fed)), seed
+
+
+def used_again(events: list[Any]) -> Iterator[Any]:
+    """Give events one by one, each of which is emptied once it was read."""
+    for event in deepcopy(events):
+        yield event
+        waiting = [event]
+        for value in waiting:
+            if value.__class__ in (dict, list):
+                waiting += value.values() if value.__class__ is dict else value
+                value.clear()
+
+
+@DIALECTS
+def test_an_event_may_be_used_again(dialect: ModuleType) -> None:
+    """Whatever becomes of the dict of an event after it was fed, the turn stays as it is."""
+    for events in streams(dialect.NAME):
+        wanted = told(dialect.StreamDecoder(), events)
+        assert repr(told(dialect.StreamDecoder(), used_again(events))) == repr(wanted)

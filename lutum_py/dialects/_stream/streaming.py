@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 
 from pydantic_core import from_json
 
+from ..._text.json import copy_json
 from ..._transcript.assistant import AssistantItem, AssistantTurn
 from ..._transcript.stream_events import StreamEvent, TurnFinished
 from ...errors import DialectError
@@ -184,6 +185,10 @@ class StreamReader(ABC):
             request_id=text_or_none(request_id),
             dialect=self.dialect,
         )
+
+    def _kept(self, value: Any) -> Any:
+        """Give what stands in the present event as the turn may keep it: nobody else changes it."""
+        return value if self._is_own else copy_json(value)
 
     def _keep(self, event: Place) -> None:
         self._unknown.append(with_nulls(event.value))

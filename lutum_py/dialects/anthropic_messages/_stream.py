@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ..._text.json import copy_json, is_array, is_mapping
+from ..._text.json import is_array, is_mapping
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import (
     ReasoningDelta,
@@ -99,7 +99,7 @@ class StreamDecoder(BlockStream):
             return self._close(self._found(event))
         if kind == "message_start":
             message = event.need("message")
-            self._message = copy_json(message.object())
+            self._message = self._kept(message.object())
             return self._report(usage_of(message))
         if kind == "message_delta":
             return self._finish_message(event)
@@ -120,7 +120,7 @@ class StreamDecoder(BlockStream):
         block = event.need("content_block")
         kind = block.need_text("type")
         number = self._place(event, len(self._blocks))
-        state = self._blocks[number] = BlockState(copy_json(block.object()))
+        state = self._blocks[number] = BlockState(self._kept(block.object()))
         if kind == "tool_use":
             return (self._begin_call(state, block, block.text_at("id"), message_id),)
         if kind in _SHOWN:
@@ -146,31 +146,31 @@ class StreamDecoder(BlockStream):
         elif kind == "citations_delta":
             known = state.fields.get("citations")
             cited: list[Any] = known if is_array(known) else []
-            cited.append(copy_json(delta.need("citation").object()))
+            cited.append(self._kept(delta.need("citation").object()))
             state.fields["citations"] = cited
         else:
             # A kind of delta that came after this was written. Its fields are kept, so that the
             # block goes back with them; dropping them could void a signature.
             additions = {key: value for key, value in delta.object().items() if key != "type"}
-            state.fields.update(copy_json(additions))
+            state.fields.update(self._kept(additions))
         return ()
 
     def _finish_message(self, event: Place) -> list[StreamEvent]:
         message = self._begun(event)
         delta = event.get("delta")
         if delta is not None:
-            message.update(copy_json(delta.object()))
+            message.update(self._kept(delta.object()))
         # Usage comes twice, at the start with the input and here with the output, and null for what
         # it does not repeat: so it is joined field by field, and nulls change nothing.
         for key, value in event.object().items():
             if key == "usage" and is_mapping(value):
                 known = message.get("usage")
                 usage = message["usage"] = dict(known) if is_mapping(known) else {}
-                for name, count in copy_json(value).items():
+                for name, count in self._kept(value).items():
                     if count is not None:
                         usage[name] = count
             elif key not in ("type", "delta"):
-                message[key] = copy_json(value)
+                message[key] = self._kept(value)
         return self._report(usage_of(Place(NAME, message)))
 
     def _whole(self, message: dict[str, Any]) -> AssistantTurn:

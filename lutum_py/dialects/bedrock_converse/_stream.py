@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ..._text.json import copy_json, is_array, is_object
+from ..._text.json import is_array, is_object
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import ReasoningDelta, StreamEvent, TextDelta
 from .._blocks.stream import BlockState, BlockStream
@@ -51,7 +51,7 @@ class StreamDecoder(BlockStream):
     def _take(self, event: Place) -> Iterable[StreamEvent]:
         fields = event.object()
         for key in _BESIDE & fields.keys():
-            self._response[key] = copy_json(fields[key])
+            self._response[key] = self._kept(fields[key])
         # As a rule the only key, as in {"contentBlockDelta": {"contentBlockIndex": 0, "delta":
         # ...}}.
         kind = next((key for key in fields if key not in _BESIDE), "")
@@ -69,13 +69,13 @@ class StreamDecoder(BlockStream):
         if kind == "contentBlockStop":
             return self._close(self._block(said, self._index(said)))
         if kind == "messageStart":
-            self._message = copy_json(said.object())
+            self._message = self._kept(said.object())
         elif kind == "messageStop":
             self._begun(said)
             self._stopped = True
-            self._response.update(copy_json(said.object()))
+            self._response.update(self._kept(said.object()))
         elif kind == "metadata":
-            self._response.update(copy_json(said.object()))
+            self._response.update(self._kept(said.object()))
             return self._report(usage_of(said))
         else:
             self._keep(event)

@@ -83,12 +83,15 @@ def _upper(match: re.Match[str]) -> str:
     return match[1].upper()
 
 
-def turn_of(response: Place, made: Sequence[ToolMetadata] = ()) -> AssistantTurn:
+def turn_of(
+    response: Place, made: Sequence[ToolMetadata] = (), usage: Usage | None = None
+) -> AssistantTurn:
     """Read a tidy response.
 
     Args:
         response: The response.
         made: The first of its calls, if they were read before.
+        usage: Its usage, if that was read before.
 
     Raises:
         DialectError: It is an error, has no candidate, or a field is missing or odd.
@@ -106,7 +109,7 @@ def turn_of(response: Place, made: Sequence[ToolMetadata] = ()) -> AssistantTurn
     return AssistantTurn(
         items=items,
         finish_reason=finish_reason,
-        usage=usage_of(response),
+        usage=usage or usage_of(response),
         model=response.text_at("modelVersion"),
         request_id=response_id,
         dialect=NAME,

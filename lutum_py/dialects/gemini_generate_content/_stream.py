@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..._transcript.assistant import AssistantTurn
+from ..._transcript.assistant import AssistantTurn, Usage
 from ..._transcript.metadata import ToolMetadata
 from ..._transcript.stream_events import (
     CallCompleted,
@@ -66,6 +66,7 @@ class StreamDecoder(StreamReader):
         self._first_number = 0
         # Each call, and the id of the response as far as it was known then.
         self._calls: list[tuple[str | None, ToolMetadata]] = []
+        self._usage: Usage | None = None  # as the last chunk that has one says
         # Plain text that is still to be joined to the parts of the first candidate.
         self._text: list[str] = []
 
@@ -125,7 +126,8 @@ class StreamDecoder(StreamReader):
                 _join(known["content"]["parts"], part)
         if "usageMetadata" in fields:
             self._fields["usageMetadata"] = usage
-            events.append(UsageReported(usage_in(usage)))
+            self._usage = usage_in(usage)
+            events.append(UsageReported(self._usage))
         return self._reports.of(events) if self._calls else events
 
     def _take(self, event: Place) -> list[StreamEvent]:
@@ -143,6 +145,7 @@ class StreamDecoder(StreamReader):
             self._candidate(candidate, events)
         usage = usage_of(chunk)
         if usage is not None:
+            self._usage = usage
             events.append(UsageReported(usage))
         return events
 
@@ -219,7 +222,7 @@ class StreamDecoder(StreamReader):
             if response_id != self._response_id or place.value is not payload:
                 break
             made.append(call)
-        return turn_of(place, made)
+        return turn_of(place, made, self._usage)
 
     def _so_far(self) -> AssistantTurn:
         self._settle()

@@ -82,7 +82,7 @@ class StreamDecoder(StreamReader):
             return []
         for key, value in chunk.items():
             if value is not None and key not in _OF_CHUNKS:
-                self._fields[key] = value
+                self._fields[key] = self._kept(value)
         events: list[StreamEvent] = []
         for choice in event.items_at("choices"):
             events += self._take_choice(choice)
@@ -94,7 +94,7 @@ class StreamDecoder(StreamReader):
         chunk = event.object()
         for key in ("usage", "x_groq"):
             if is_mapping(chunk.get(key)):
-                self._fields[key] = {**self._fields.get(key, {}), **chunk[key]}
+                self._fields[key] = {**self._fields.get(key, {}), **self._kept(chunk[key])}
         usage = usage_of(event)
         if usage is None:
             return []
