@@ -288,12 +288,17 @@ def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
     return result if labels is None or result.labels is not None else result._but(labels=labels)
 
 
+def never_ran(result: ToolResult) -> bool:
+    """Whether a call was given up before it ran, or others for it, so that it read nothing."""
+    is_given_up = result.status in ("rejected", "cancelled")
+    return is_given_up and not (result.labels and result.labels.inner)
+
+
 def with_inner_labels(result: ToolResult, made_of: Iterable[ToolResult]) -> ToolResult:
     """Give a result with the labels of those that it was made of joined to its own."""
     from .labels import joined_labels
 
-    # What was rejected was never run, so nothing was read by it.
-    inner = ((each.name, each.labels) for each in made_of if each.status != "rejected")
+    inner = ((each.name, each.labels) for each in made_of if not never_ran(each))
     labels = joined_labels(result.labels, inner)
     return result if labels is result.labels else result._but(labels=labels)
 

@@ -23,7 +23,7 @@ from .._text.json import copy_json, is_mapping, is_sequence
 from .._transcript.assistant import AssistantTurn
 from .._transcript.request import ToolChoice, TranscriptItem, TurnRequest
 from .._transcript.transcript import Transcript
-from ..errors import HistoryError
+from ..errors import HistoryError, MisuseError
 from . import DIALECTS
 from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
@@ -167,6 +167,9 @@ class Dialect(Generic[C]):
         Args:
             name: The tool's own name.
 
+        Raises:
+            MisuseError: It is no text, such as a selector: pass its `name`.
+
         Example:
             >>> from lutum_py.dialects import gemini_generate_content, openai_chat
             >>> openai_chat.wire_name("math.factorial")
@@ -174,6 +177,8 @@ class Dialect(Generic[C]):
             >>> gemini_generate_content.wire_name("math.factorial")
             'math.factorial'
         """
+        if not isinstance(name, str):
+            raise MisuseError.of_field("wire_name", "name", "the name of a tool", name)
         return self.facts.wire_name(name)
 
     def tool_choice(self, requirement: Any) -> C:

@@ -13,7 +13,7 @@ from .._text.json import parse_json
 from .._transcript.assistant import AssistantTurn, given_by_provider
 from .._transcript.labels import Labels
 from .._transcript.message import Message
-from .._transcript.result import ToolResult
+from .._transcript.result import ToolResult, never_ran
 from ._edges import UNSAID, USER, Edge, Rules
 from ._places import path_of, text_of, texts_in, values_at
 from ._words import Places, Words, exact, loose, said
@@ -97,7 +97,7 @@ class Index:
             self.untrusted.append(source)
         elif not isinstance(item, ToolResult):
             return None
-        elif item.status in ("rejected", "cancelled"):  # it was never run, so it read nothing
+        elif never_ran(item):
             return Source("result", position, item.name, item.id)
         else:
             trusted, readers = self._labels_of(item.name, item.labels)

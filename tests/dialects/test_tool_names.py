@@ -37,7 +37,7 @@ from lutum_py.dialects import (
     openai_chat,
     openai_responses,
 )
-from lutum_py.errors import TranscriptError
+from lutum_py.errors import MisuseError, TranscriptError
 from lutum_py.testing import ScriptedModel
 from lutum_py.turns import TranscriptItem
 from lutum_py.window import tool_search
@@ -189,6 +189,15 @@ def test_a_made_name_is_the_same_for_every_provider() -> None:
         made = {each for dialect in every for each in sent_as(dialect, f"{name}!")}
         assert len(made) == 1, name
         assert all(is_taken(dialect, each) for dialect in every for each in made), name
+
+
+def test_the_name_on_the_wire_is_that_of_a_text() -> None:
+    """A selector in the place of its name would get a stand-in that no tool has."""
+    tools: Any = Toolset.from_definitions(
+        "Tools", [ToolDef.from_json_schema(name="a.b", input_schema={})]
+    )
+    with pytest.raises(MisuseError, match="name of a tool"):
+        openai_chat.wire_name(tools["a.b"])
 
 
 @DIALECTS

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from lutum_py import (
     Reply,
     RunNormally,
     Session,
+    Suspend,
+    SuspendTicket,
     ToolContext,
     ToolMetadata,
     ToolResult,
@@ -258,6 +261,24 @@ def test_rejected_calls_within_read_nothing() -> None:
     )
     assert session.transcript[-1].labels is None  # type: ignore[union-attr]
     assert asked(policy, session, SEND) == []
+
+
+@pytest.mark.parametrize("is_run", [True, False])
+def test_what_was_given_up_counts_for_what_it_had_read(is_run: bool) -> None:
+    """A person who answers in the place of a call takes nothing away that calls within it read."""
+    policy, session = Policy(Desk), Session()
+    policy.clean("send")
+    policy.trust("steps")
+    hooks = hooks_of(policy, session)
+    hooks.gate(Desk.mail)(lambda metadata, input: Suspend(SuspendTicket(message="May I?")))
+    plan = opened(session, asks(("mail", {"text": "x"})), hooks=hooks)
+    (waiting,) = plan.suspended
+    plan.resume(waiting.approve() if is_run else waiting.cancel("no"))
+    if is_run:
+        plan.record(execute_sync(plan.pending[0]))
+        plan.record(plan.pending[0].reject("no more"))
+    run_sync(plan).commit(session)
+    assert bool(asked(policy, session, SEND)) is is_run
 
 
 def test_arguments_within_count_as_they_were_run() -> None:
