@@ -87,7 +87,8 @@ class Settings:
         return cls(limit=limit, **options)
 
     def __post_init__(self) -> None:
-        if self.limit is not None and self.limit < 1:
+        limit = self.limit
+        if limit is not None and not (isinstance(limit, int) and limit >= 1):
             raise InvalidValueError(
                 f"limit={self.limit!r}: at least one call has to run at a time. Or leave it out."
             )

@@ -56,7 +56,6 @@ class Held(Generic[T_co]):
     """A conversation that is yours as long as the block of its `store.hold` runs.
 
     Attributes:
-        id: The id of the conversation.
         session: The session; a new one where nothing is saved.
         note: A text of yours, which may be assigned; empty at first.
     """
@@ -77,7 +76,7 @@ class Held(Generic[T_co]):
         self._lease = lease
         self._may = may
         head, said = records._kept(rows, id)
-        self.id = id
+        self._id = id
         self.note: str = said.note
         self.session: Session = said.opened() or Session(id=id)
         # The version at which the open round was read, if it was; and whether there is one.
@@ -87,6 +86,11 @@ class Held(Generic[T_co]):
 
     def __repr__(self) -> str:
         return f"<conversation {self.id!r}, held: {len(self.session.transcript)} items>"
+
+    @property
+    def id(self) -> str:
+        """The id of the conversation."""
+        return self._id
 
     @property
     def plan(self) -> ToolRoundPlan[T_co] | None:
@@ -126,7 +130,8 @@ class Held(Generic[T_co]):
             across: Areas that are shared with all conversations that name them, as there.
 
         Raises:
-            MisuseError: It is another plan than that of the open round, or the hold was left.
+            MisuseError: It is no plan, or another than that of the open round; what was assigned to
+                `session` or `note` is none; or the hold was left.
             StaleError: The hold ran out and was taken; or the round that this would end has changed
                 since its plan was read, by a decision or another worker.
             PlanError: The plan has no JSON form, or a call has ended that was not recorded.

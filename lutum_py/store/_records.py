@@ -161,21 +161,13 @@ class Records:
         Raises:
             StaleError: The conversation is there already, or has changed since, or since the plan
                 was loaded.
-            MisuseError: The plan is kept as another conversation.
+            MisuseError: The plan is kept as another conversation, or something is of a wrong type.
             PlanError: The plan has no JSON form, or a call has ended that was not recorded.
             TranscriptError: The transcript has no JSON form.
             RoundClosedError: The round has ended.
             StoreError: There is no such conversation, or the database failed.
         """
         check_word("id", id)
-        if not isinstance(note, str | None):
-            raise MisuseError.of_field("store.save", "note", "a text", note)
-        if not isinstance(session, Session | None):
-            raise MisuseError.of_field("store.save", "session", "a Session", session)
-        if plan is not None and not isinstance(plan, ToolRoundPlan):
-            raise MisuseError.of_field(
-                "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
-            )
         may = held_by_nobody(id, self._owner)
         return self._save(id, plan, note, session, version, may, turns=(in_order, across))
 
@@ -195,6 +187,14 @@ class Records:
 
         Where `stays` is true, the open round is left as it is, at whichever version.
         """
+        if not isinstance(note, str | None):
+            raise MisuseError.of_field("store.save", "note", "a text", note)
+        if not isinstance(session, Session | None):
+            raise MisuseError.of_field("store.save", "session", "a Session", session)
+        if plan is not None and not isinstance(plan, ToolRoundPlan):
+            raise MisuseError.of_field(
+                "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
+            )
         Turns().but(*turns)  # before anything is done, so that it is refused
         # Encoding comes before the transaction, which others wait for, and in which nothing may
         # fail that is not of the database.

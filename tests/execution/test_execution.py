@@ -169,6 +169,8 @@ def test_a_running_call_is_not_run_beside_itself() -> None:
         {"grace": -1.0},
         {"grace": None},
         {"limit": 0},
+        {"limit": "3"},
+        {"limit": 2.5},
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(arguments: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AnyToolCall, Session, ToolRoundPlan
+from lutum_py import AnyToolCall, Session, ToolRound, ToolRoundPlan
 from lutum_py.errors import (
     CommitError,
     HeldError,
@@ -390,6 +390,24 @@ def test_what_makes_no_hold_is_refused(
     given: dict[str, Any] = {"id": "one", "toolset": Desk, **options}
     with pytest.raises(error):
         store.hold(**given)
+
+
+@pytest.mark.parametrize(
+    ("assigned", "plan"),
+    [({"note": 5}, None), ({"session": "text"}, None), ({}, "text"), ({}, ToolRound)],
+)
+def test_what_is_no_note_session_or_plan_is_not_saved(
+    store: Store, assigned: dict[str, Any], plan: Any
+) -> None:
+    """A value of a wrong type is refused when it is saved, not when the store is read again."""
+    with store.hold("one", Desk) as desk:
+        for name, value in assigned.items():
+            setattr(desk, name, value)
+        with pytest.raises(MisuseError, match="takes"):
+            desk.save(plan)
+        assert store.ids() == []
+        with pytest.raises(AttributeError):
+            desk.id = "two"  # type: ignore[misc]
 
 
 # Beside others.
