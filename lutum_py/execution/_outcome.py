@@ -4,21 +4,26 @@ The rule behind them: a result claims no more than is known. What never began, o
 stopped, is `cancelled`; what failed is an `error`; what was started and cut off is `indeterminate`,
 for it may have had its effects. Only where the tool declares that it changes nothing, nothing is in
 doubt, and what was cut off is an `error` or `cancelled`: see `cut_off`, the one place of that rule.
+
+A call that failed is told of, too: by one record in the log, one event for the sink of its context.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar, cast
+from traceback import format_exception
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import NotEnded
-from .._context.context import ToolSuspended
+from .._context.context import ToolContext, ToolSuspended
 from .._context.inner import ToolAsks
+from .._context.progress import ProgressStatus
 from .._round.inner import asking_call
-from .._text.escaping import words_of
-from .._text.json import compact_json
+from .._text.escaping import LINES, visible, words_of
+from .._text.json import compact_json, cut
 from .._toolset import Toolset
 from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import (
@@ -44,6 +49,11 @@ _LIMIT = 2000
 
 _MEMBERS = 8
 """Members of an exception group that the model is told of."""
+
+_LOGGER: Final = logging.getLogger("lutum.execution")
+_LOGGER.addHandler(logging.NullHandler())  # a program that set no logging up is not written to
+_LONGEST_TEXT: Final = 2000
+_LONGEST_MESSAGE: Final = 400
 
 
 class ExecutionCancelled(LutumError):
@@ -285,3 +295,51 @@ def _describe(error: Exception) -> str:
     if len(text) > _LIMIT:
         text = text[:_LIMIT] + "…"
     return f"{name}: {text}" if text else name
+
+
+def trace_of(error: Exception) -> str | None:
+    """Write down where an exception came from; None where a tool meant it, or nobody listens."""
+    is_meant = isinstance(error, ToolError | ToolSuspended | ToolAsks)
+    if is_meant or not _LOGGER.isEnabledFor(logging.WARNING):
+        return None
+    return visible("".join(format_exception(error)).rstrip(), LINES)
+
+
+def tell(result: ToolResult, context: ToolContext, is_said: bool, trace: str | None) -> None:
+    """Log that a call ended otherwise than in success, and let the sink of its context know.
+
+    The record is a warning, but where the call was cancelled or the tool itself said why it failed:
+    that is news of the level INFO. It has the attributes `tool_name`, `tool_call_id`, `status` and
+    `code`.
+
+    Args:
+        result: How the call ended.
+        context: What its function got, or would have got.
+        is_said: Whether the tool raised a `ToolError`.
+        trace: The traceback of what it raised otherwise.
+    """
+    is_cancelled = result.status == "cancelled"
+    level = logging.INFO if is_said or is_cancelled else logging.WARNING
+    if _LOGGER.isEnabledFor(level):
+        name = visible(result.name)
+        text = visible(cut(result.model_text, _LONGEST_TEXT))
+        extra = {
+            "tool_name": name,
+            "tool_call_id": visible(result.id),
+            "status": result.status,
+            "code": result.code,
+        }
+        words, arguments = "%s: %s (call %r): %s", (result.status, name, result.id, text)
+        # `Logger.warning(exc_info=...)` would keep the exception, with all frames of the tool and
+        # their arguments, as long as a handler keeps the record. So the record is made by hand,
+        # with text.
+        file, line, function, _ = _LOGGER.findCaller()
+        record = _LOGGER.makeRecord(
+            _LOGGER.name, level, file, line, words, arguments, None, function, extra
+        )
+        # Not as `exc_info`: formatters write that as it comes, and it would hold the tool's frames.
+        record.exc_text = trace
+        _LOGGER.handle(record)
+    if not context.has_failed:
+        status = ProgressStatus.CANCELLED if is_cancelled else ProgressStatus.FAILED
+        context.report_progress(status, cut(result.model_text, _LONGEST_MESSAGE))

@@ -27,7 +27,6 @@ from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
 from ..errors import Cancelled, MisuseError, ToolError
-from ._failure import tell, trace_of
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
@@ -39,9 +38,11 @@ from ._outcome import (
     finished,
     lost,
     sole,
+    tell,
     telling,
     tells,
     timed_out,
+    trace_of,
 )
 from ._settings import Around, Settings
 

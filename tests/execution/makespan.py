@@ -12,7 +12,7 @@ from random import Random
 
 from lutum_py._round.order import waits_for
 from lutum_py._schema.touch import Touch
-from lutum_py.execution._turns import Turns
+from lutum_py.execution._batch import Turns
 
 
 def by_turns(waits: Sequence[Sequence[int]], seconds: Sequence[float], limit: int) -> float:

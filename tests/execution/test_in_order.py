@@ -14,7 +14,7 @@ from lutum_py import Session, SuspendTicket, ToolContext, ToolRoundPlan, Toolset
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import OutcomeUnknown
 from lutum_py.execution import run, run_sync
-from lutum_py.execution._turns import Turns
+from lutum_py.execution._batch import Turns
 from lutum_py.sinks import CallEvent
 from tests.execution.makespan import random_plan as random_waits
 from tests.execution.makespan import ratios
