@@ -434,11 +434,9 @@ def _steps(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
     if not call._stage.may_ask:
         raise call._refused("asked")
     steps: Any = None if isinstance(hooks, type) else getattr(hooks, "_decision_steps", None)
-    decided: Steps[HookOutcome] = _asked(call, hooks) if steps is None else steps(call)
-    return decided
-
-
-def _asked(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
+    if steps is not None:
+        outcome: HookOutcome = yield from steps(call)
+        return outcome
     asking = Asking()
     outcome = yield from ask_whole(call, hooks, asking)
     asking.write(counts=False)

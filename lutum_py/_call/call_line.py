@@ -495,10 +495,6 @@ class CallLine:
             f"round.apply_hooks(hooks)` or `await call.hook(hooks)`, {then}"
         )
 
-    @property
-    def _key_begins(self) -> str:
-        return self._kept.key_begins
-
     def _hold(self) -> None:
         """Refuse to begin the call until a store has recorded its beginning."""
         self._kept = self._kept.closed(HELD, self._kept.key_begins)

@@ -340,7 +340,7 @@ class CallState(CallLine):
         turn, so where the conversation has an id, as in `Session(id=...)`, the key begins with that
         and the turn's place: `<id>/<place>/<digest>`.
         """
-        return self._key_begins + self._own_key
+        return self._kept.key_begins + self._own_key
 
     @property
     def _own_key(self) -> str:
