@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from keyword import iskeyword
 from typing import Any, Final, Literal, NotRequired
+from unicodedata import normalize
 
 from typing_extensions import TypedDict
 
@@ -116,6 +117,8 @@ def program_tool(
 def _check_name(tools: type[Toolset], name: str) -> None:
     if not name.isidentifier() or iskeyword(name):
         what = "which is no name in Python"
+    elif (read := normalize("NFKC", name)) != name:
+        what = f"which Python reads as {shorten(read)}"
     elif hasattr(builtins, name):
         what = "as a function of Python is"
     else:

@@ -192,6 +192,8 @@ def test_names_are_those_that_python_can_call() -> None:
     for name in ("get-it", "class", "print"):
         with pytest.raises(ToolDefinitionError, match=name):
             program_tool(named(name))
+    with pytest.raises(ToolDefinitionError, match="reads as 'find'"):  # and would call that
+        program_tool(named("\ufb01nd"))
     with pytest.raises(ToolDefinitionError, match="takes a toolset"):
         program_tool(Shop.add)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="keep='all'"):
