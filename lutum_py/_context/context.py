@@ -416,9 +416,9 @@ class ToolContext(Immutable, _ContextFields):
         """Leave the tool until others were called: each is a call of the same plan.
 
         The tool is run from its first line again once each of them has its result, and finds them
-        in `inner`. Until then nothing of it is kept alive but what it leaves here. Declare a tool
-        that asks as `idempotent`: its effects are its calls, so that a step of it which was cut off
-        may be made again.
+        in `inner`. Until then only the `state` that it leaves here is kept. Declare a tool that
+        asks as `idempotent`: all that it does is to make calls, so that a step of it which was cut
+        off may be made again.
 
         Args:
             calls: Pairs of a tool (its wire name or selector) and arguments; or what a model asked

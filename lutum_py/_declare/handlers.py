@@ -254,7 +254,7 @@ def _invocation(function: Any, member: AnySelector) -> Invocation:
     """
     if not callable(function):
         raise MisuseError(
-            f"Tool `{member.name}` is done by a function, not by {shorten(function)}. Pass the "
+            f"Tool `{member.name}` is run by a function, not by {shorten(function)}. Pass the "
             "function itself."
         )
     of_tool = member.spec.invocation

@@ -274,8 +274,8 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
         if asking._before != (asked := _times_asked(call)):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` has asked {asked} times in this plan, "
-                f"and this is of when it had asked {asking._before} times: what it asks for would "
-                "be done twice. Run the call that is pending here."
+                f"and had asked {asking._before} times when this was made: what it asks for "
+                "would be done twice. Run the call that is pending here."
             )
         call._check_newest("asks")
         fault = _too_much(calls, call, len(asking.turn.tool_calls))

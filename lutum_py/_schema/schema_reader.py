@@ -350,7 +350,7 @@ class _Document:
     def targets(self, place: _Place) -> Iterator[tuple[str, list[Steps]]]:
         """Give each reference at a place, by its keyword, and what it may mean: nothing, if lost.
 
-        A dynamic one means the outermost of the places of one mark that were passed on the way.
+        A dynamic reference means the outermost place with its anchor that was passed on the way.
         """
         for keyword in _REFERENCES if is_object(place.schema) else ():
             reference = place.schema.get(keyword)

@@ -108,7 +108,7 @@ def quoted(name: str) -> str:
 
 
 def words_of(error: object) -> str:
-    """Give the text of anything, such as an exception; of one that cannot say it, that it cannot.
+    """Give the text of anything, such as an exception; where its `str` raises, say so.
 
     >>> words_of(ValueError("no such city"))
     'no such city'

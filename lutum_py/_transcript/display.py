@@ -89,7 +89,7 @@ def _places(count: int, tail: int) -> Iterator[int | None]:
 
 
 def entry_of(place: int, item: TranscriptItem, *, is_whole: bool = False) -> Entry:
-    """Say what an item is; all that it holds only for somebody who has it as a file.
+    """Say what an item is; with `is_whole`, all that it holds, for somebody who has it as a file.
 
     A transcript does not know the tools, and any argument may be a secret: elsewhere there is only
     the size of arguments.

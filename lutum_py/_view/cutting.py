@@ -201,7 +201,7 @@ class Cutting:
         cut = self._span(kind, start, stop, text)
         if self._is_empty(cut):
             never = "instructions and the last question"
-            raise self._no_span(span, f"is empty: it has nothing but what is never cut, {never}")
+            raise self._no_span(span, f"holds only what is never cut, {never}")
         for each in self.cuts:
             overlaps = each.is_span and each.start < stop and start < each.stop
             if overlaps and not takes_in(cut, each):

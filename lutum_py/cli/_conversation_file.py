@@ -147,8 +147,8 @@ def read_conversation(file: str, dialect: str | None, option: str = "--dialect")
         option: How the command is told so.
 
     Raises:
-        Failure: It cannot be read, is no JSON, or of another dialect, or of one that cannot be
-            recognised.
+        Failure: It cannot be read, is no JSON, or is of another dialect, or nobody can tell of
+            which.
     """
     return conversation_of(*read_bytes(file), dialect, option)
 

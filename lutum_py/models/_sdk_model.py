@@ -273,7 +273,7 @@ class CreateModel(SdkModel):
 
     @abstractmethod
     def _create(self, client: Any) -> Any:
-        """Find the method; an AttributeError where it is not."""
+        """Find the method; an AttributeError where there is none."""
 
     def _methods(self, client: Any) -> tuple[Methods | None, Methods | None]:
         create = self._create(client)
