@@ -153,7 +153,7 @@ class AnyToolCall(CallState):
         return self._ended(make_result(metadata, text, status, message, attached, code, labels))
 
     def _ended(self, result: ToolResult) -> ToolResult:
-        """Give a result once it is on the line that the call has it."""
+        """Give a result once the line says that the call ended with it."""
         with ONCE:
             raw = self._raw
             if len(raw) == 2 and raw[0].__class__ is tuple and self._branch is None:

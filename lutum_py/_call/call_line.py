@@ -135,7 +135,7 @@ class CallLine:
         self._raw = steps
 
     def _write_out(self) -> tuple[Step, ...]:
-        """Make steps of bare times."""
+        """Make a step of each time that was kept alone."""
         with ONCE:
             raw: tuple[Any, ...] = self._raw
             run: tuple[Any, ...] = ()
@@ -583,7 +583,7 @@ class CallLine:
         return inner
 
     def _asked_last(self) -> Answer | None:
-        """Give the answer that the tool is told of: that to its own question, or else the only."""
+        """Give the answer that the tool is told of: to its own question, else the only one."""
         answers = self._answers
         return next((each for each in answers if each.is_of_tool), answers[0] if answers else None)
 

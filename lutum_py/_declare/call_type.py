@@ -177,7 +177,7 @@ _PLAIN: Any = dict[str, Any]
 
 
 def _inlined(schema: Any, root: Any, within: tuple[str, ...]) -> Any:
-    """Put what references lead to in their places; in what holds itself, anything goes."""
+    """Put what references lead to in their places; one that leads back takes anything."""
     if is_array(schema):
         return [_inlined(part, root, within) for part in schema]
     if not is_object(schema):

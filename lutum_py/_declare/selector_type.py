@@ -40,7 +40,6 @@ class _ToolsetSelector(Selector[Any, Any]):
 
     @classmethod
     def kind_for(cls, spec: ToolSpec[Any, Any]) -> type[Any]:
-        """Give the class of the selector of one tool."""
         if not isinstance(spec, FnSpec):
             return cls
         if cls.of_functions is None:

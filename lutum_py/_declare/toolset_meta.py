@@ -250,7 +250,6 @@ def _calls(toolset: ToolsetMeta) -> Any:
 
 
 def _handled_union(toolset: ToolsetMeta) -> Any:
-    """The union of the handled calls of all tools."""
     from .._call.outcomes import HandledCall
 
     return Union[tuple(s.spec.handled_type for s in toolset) or (HandledCall,)]  # noqa: UP007

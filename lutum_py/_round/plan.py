@@ -63,9 +63,7 @@ class OpenCalls(Generic[T_co]):
             """Give a plan in the making, if the round is open."""
             ...
 
-        def _shown(self) -> SortedCalls:
-            """Give the calls to be looked at."""
-            ...
+        def _shown(self) -> SortedCalls: ...
 
     @property
     def continue_suggestion(self) -> ContinueSuggestion | None:

@@ -71,7 +71,6 @@ _ISSUE: Final = ("reason", "text", "fields", "suggestion")
 
 
 def _entry(plan: _Plan, entry: Data) -> Data:
-    """Give the entry of one call."""
     id, state = entry["id"], entry["state"]
     steps: list[Data] = [{"kind": "proposed"}]
     if state == "answer":

@@ -69,7 +69,7 @@ class _NamedSchema(_ToolSchema):
 
 
 def _makes_secret(schema: Any) -> bool:
-    """Whether pydantic makes a `Secret[T]` there: of its others it says so itself."""
+    """Whether pydantic makes a `Secret[T]` there: its other secret types it marks itself."""
     if not schema["type"].startswith("function-"):
         return False
     makes: Any = schema.get("function", {}).get("function")

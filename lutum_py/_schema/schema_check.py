@@ -147,7 +147,7 @@ class _Steps:
 
     Attributes:
         left: How many may be taken.
-        keys: How many keys or items the value has of which it is asked which were looked at.
+        keys: How many keys or items the value has, where a keyword asks which were looked at.
         keys_of: The keys of what enums list, by the identity of the list.
     """
 
@@ -209,7 +209,7 @@ def _patterns_in(schema: Any) -> int:
 
 @contextmanager
 def _asking(keys: int) -> Generator[None]:
-    """Let `_is_boolean` know of how many keys or items it is asked which were looked at."""
+    """Let `_is_boolean` know how many keys or items it is asked about."""
     steps = _steps.get()
     if steps is None:
         yield

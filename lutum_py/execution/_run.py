@@ -405,7 +405,7 @@ class Run:
         return outcome
 
     def _fatal(self, error: BaseException, cause: _Cause) -> Outcome:
-        """Let an interrupt out, with what the call came to; where the run is over anyway, not."""
+        """Let an interrupt out with what the call came to, unless the run is over anyway."""
         outcome = lost(self.call, f"{type(error).__name__} ended it.")
         if cause is _Cause.OWNER:
             return outcome

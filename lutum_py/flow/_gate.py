@@ -166,7 +166,7 @@ def _trace(index: Index, final: Any, shown: Any, fault: Fault) -> Trace:
 
 
 def _is_shown(shown: Any, final: Any, keys: Keys) -> bool:
-    """Whether what may be shown of arguments has a value as it is."""
+    """Whether a value stands unmasked in what may be shown of arguments."""
     with suppress(KeyError, IndexError, TypeError):
         for key in keys:
             shown, final = shown[key], final[key]

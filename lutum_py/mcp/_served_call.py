@@ -237,7 +237,7 @@ class _Answering:
         return None
 
     def _question(self, waiting: SuspendedCall) -> str:
-        """Put into words what is asked, and within what where another call asked for this one."""
+        """Put into words what is asked; of a call that another asked for, within which calls."""
         within, question = self._plan.within(waiting.call.id), question_of(waiting)
         if not within:
             return question

@@ -164,7 +164,7 @@ class BlockStream(StreamReader):
 
     @abstractmethod
     def _whole(self, message: dict[str, Any]) -> AssistantTurn:
-        """Read the whole message as any other."""
+        """Read the whole message like any other."""
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []

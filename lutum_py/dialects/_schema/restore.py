@@ -194,7 +194,7 @@ class _Reader:
 
 
 def _items(schema: JsonSchema, value: Sequence[Any]) -> Iterator[tuple[Node, Any]]:
-    """Give each item with the node that is said of it."""
+    """Give each item with the node that describes it."""
     first = schema.get("prefixItems", ())
     rest = schema.get("items", True)
     for index, item in enumerate(value):

@@ -230,7 +230,7 @@ def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
 
 
 def _as_search(item: dict[str, Any]) -> dict[str, Any]:
-    """Let a call by the name that the search has here be one, as another provider's is not."""
+    """Make a search of a call by its name, as which another provider sent it."""
     if item.get("type") != "function_call" or item["name"] != SEARCH:
         return item
     arguments, is_read = arguments_object(item["arguments"])
