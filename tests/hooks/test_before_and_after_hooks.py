@@ -284,7 +284,7 @@ class TestAfterHooks:
         assert len(seen) == 1
 
     @pytest.mark.parametrize("end", ["commit", "resolve", "abort"])
-    @pytest.mark.parametrize("by", ["round", "older plan", "newer plan"])
+    @pytest.mark.parametrize("by", ["round", "older plan", "newer plan", "plan of other hooks"])
     def test_no_other_plan_goes_around_after_hooks(self, by: str, end: str) -> None:
         """What the hooks of one plan are owed is owed by the round, whoever ends it."""
         hooks = AppTools.HookSet()
@@ -294,7 +294,10 @@ class TestAfterHooks:
             older = asked.plan()
             plan = older.apply_hooks_sync(hooks)
             results = [call.complete({"hits": []}) for call in plan.pending]
-            ender: Any = {"round": asked, "older plan": older, "newer plan": asked.plan()}[by]
+            enders = {"round": asked, "older plan": older, "newer plan": asked.plan()}
+            if by == "plan of other hooks":
+                enders[by] = asked.apply_hooks_sync(AppTools.HookSet())
+            ender: Any = enders[by]
             given = {"resolve": (), "commit": (transcript,), "abort": (transcript, "stop")}[end]
             with pytest.raises(MisuseError, match="was not asked about the result"):
                 getattr(ender, end)(*given, results)
