@@ -264,14 +264,14 @@ def encoded_for(dialect: str, items: Sequence[TranscriptItem]) -> EncodedRequest
     # Tried first without: only the encoder of a dialect knows whether its provider lets the model
     # begin.
     except InvalidValueError:
-        told = (at for at, item in enumerate(items) if not _is_instruction(item))
+        told = (
+            at
+            for at, item in enumerate(items)
+            if not isinstance(item, Message) or item.role == "user"
+        )
         first = next(told, len(items))
         begun = [*items[:first], Message("user", NOT_SHOWN), *items[first:]]
         body = encode(TurnRequest(items=begun))
         why = f"{dialect} wants to hear the user first: a message says that the beginning is lost"
         return EncodedRequest(body, (Loss(f"items[{first}]", why), *body.losses))
     return body
-
-
-def _is_instruction(item: TranscriptItem) -> bool:
-    return isinstance(item, Message) and item.role != "user"

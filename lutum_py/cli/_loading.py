@@ -142,10 +142,11 @@ def _import(place: str, with_traceback: bool) -> ModuleType:
                 f"directory. {_FORM}."
             ) from None
         raise _failure_of(error, f"Importing `{place}`", with_traceback) from error
-    if is_file and not _is_same_file(module, Path(place)):
+    found = getattr(module, "__file__", None)
+    if is_file and (found is None or Path(found).resolve() != Path(place).resolve()):
         raise Failure(
             f"`{place}` cannot be imported: another module is called "
-            f"`{module_name}` ({getattr(module, '__file__', 'built in')}). Rename "
+            f"`{module_name}` ({found or 'built in'}). Rename "
             "the file."
         )
     return module
@@ -163,11 +164,6 @@ def _module_of_file(file: Path) -> tuple[Path, str]:
         names.insert(0, folder.name)
         folder = folder.parent
     return folder, ".".join(names).removesuffix(".__init__")
-
-
-def _is_same_file(module: ModuleType, file: Path) -> bool:
-    found = getattr(module, "__file__", None)
-    return found is not None and Path(found).resolve() == file.resolve()
 
 
 def _is_itself(error: ModuleNotFoundError, name: str) -> bool:

@@ -23,11 +23,6 @@ _ESTIMATE: Final = (
 """How tokens are estimated: real counts differ from model to model."""
 
 
-def _estimated_tokens(data: object) -> int:
-    """Estimate the tokens of plain JSON data: a quarter of its characters, rounded up."""
-    return -(-len(compact_json(data)) // 4)
-
-
 def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
     """Describe a toolset and each of its tools.
 
@@ -46,7 +41,7 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
         "version": 1,
         "toolset": reference,
         "name": toolset._origin.__qualname__,
-        "description": _doc(toolset),
+        "description": (toolset.__doc__ or "").strip(),
         "tools": tools,
         "groups": list(_groups(toolset, start)),
         "totals": {
@@ -63,10 +58,6 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
     }
 
 
-def _doc(toolset: ToolsetMeta) -> str:
-    return (toolset.__doc__ or "").strip()
-
-
 def _groups(toolset: ToolsetMeta, start: int) -> Iterable[dict[str, Any]]:
     """Describe each nested toolset, the outer ones first."""
     for member in toolset._members.values():
@@ -74,7 +65,7 @@ def _groups(toolset: ToolsetMeta, start: int) -> Iterable[dict[str, Any]]:
             yield {
                 "path": ".".join(member._path[start:]),
                 "name": member._origin.__qualname__,
-                "description": _doc(member),
+                "description": (member.__doc__ or "").strip(),
                 "on": any(not selector.is_off for selector in member),
                 "deferred": any(selector.is_deferred for selector in member),
             }
@@ -84,9 +75,16 @@ def _groups(toolset: ToolsetMeta, start: int) -> Iterable[dict[str, Any]]:
 def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
     definition = selector.definition
     schema, output = definition.input_schema, definition.output_schema
+    sent = {"name": definition.name, "description": definition.description, "input_schema": schema}
+    stand_ins = {each: facts_of(each).wire_name(selector.name) for each in DIALECTS}
+    cap = selector.options.result_cap
+    kept = isinstance(cap, ResultCap) and {
+        "max_bytes": cap.max_bytes,
+        "store": cap.store is not None,
+    }
     return {
         "name": selector.name,
-        "sent_as": _sent_as(selector.name),
+        "sent_as": {each: out for each, out in stand_ins.items() if out != selector.name},
         "path": ".".join(selector.path[start:]),
         "on": not selector.is_off,
         "deferred": selector.is_deferred,
@@ -105,37 +103,18 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
         "timeout": definition.timeout,
         "idempotent": definition.idempotent,
         "strict": definition.strict,
-        "result_cap": _cap(selector),
+        "result_cap": kept or None,
         "digest": definition.digest,
-        "estimated_tokens": _estimated_tokens(
-            {
-                "name": definition.name,
-                "description": definition.description,
-                "input_schema": schema,
-            }
-        ),
+        "estimated_tokens": -(-len(compact_json(sent)) // 4),  # rounded up
         "input_schema": schema,
         "output_schema": output,
     }
-
-
-def _sent_as(name: str) -> dict[str, str]:
-    """Give the stand-in of a name for each dialect in which that goes out."""
-    sent = {each: facts_of(each).wire_name(name) for each in DIALECTS}
-    return {dialect: out for dialect, out in sent.items() if out != name}
 
 
 def _approval(selector: AnySelector) -> str:
     if not selector.approval:
         return "never"
     return "always" if True in selector.approval else "by_input"
-
-
-def _cap(selector: AnySelector) -> dict[str, Any] | None:
-    cap = selector.options.result_cap
-    if not isinstance(cap, ResultCap):
-        return None
-    return {"max_bytes": cap.max_bytes, "store": cap.store is not None}
 
 
 def _fields(definition: ToolDef) -> Iterable[dict[str, Any]]:

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 from .. import __version__
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
-from .._call.outcomes import AskingCall, HandledCall, NotEnded, RejectedCall, SuspendedCall
+from .._call.outcomes import AskingCall, HandledCall, RejectedCall, SuspendedCall
 from .._context.context import ToolSuspended
 from .._context.inner import ToolAsks
 from .._text.escaping import words_of
@@ -261,7 +261,11 @@ class CallSpan:
         outcome = self._outcome
         if error is not None and outcome is None:
             # `execute` tells what the call came to also where it ends by an exception.
-            known = [each for each in outcomes_of(error) if _id_of(each) == self.call.id]
+            known = [
+                each
+                for each in outcomes_of(error)
+                if (each if isinstance(each, ToolResult) else each.call).id == self.call.id
+            ]
             outcome = known[0] if known else None
         if isinstance(outcome, HandledCall | RejectedCall):
             outcome = outcome.result
@@ -346,7 +350,3 @@ def _decisions_of(decided: object) -> list[Decided]:
 
 def _no_decisions(given: str) -> MisuseError:
     return MisuseError(f"record_decisions takes a list, such as plan.decisions, not {given}.")
-
-
-def _id_of(outcome: ToolResult | NotEnded) -> str:
-    return outcome.id if isinstance(outcome, ToolResult) else outcome.call.id

@@ -39,11 +39,9 @@ def foreign_losses(position: str, turn: AssistantTurn, dialect: str) -> Iterator
     if foreign:
         lost.append(f"the form that only {turn.dialect or 'its own dialect'} understands")
     if lost:
-        yield Loss(position, f"{dialect} gets the neutral view of this turn, without {_and(lost)}")
-
-
-def _and(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+        *others, last = lost
+        without = f"{', '.join(others)} and {last}" if others else last
+        yield Loss(position, f"{dialect} gets the neutral view of this turn, without {without}")
 
 
 def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:

@@ -88,7 +88,8 @@ def read_contents(contents: list[Any], mending: Mending) -> list[Spoken[Part]]:
     spoken: list[Spoken[Part]] = []
     number = 0
     for index, content in enumerate(contents):
-        role = _role(content)
+        given = content.get("role") if is_mapping(content) else ""
+        role = _ROLES.get(given) if isinstance(given, MAYBE_TEXT) else None
         if not is_mapping(content) or role is None:
             remedy = "Give it the role `user` or `model`"
             mending.drop_unknown(f"contents[{index}]", "content", content, remedy)
@@ -107,13 +108,6 @@ def read_contents(contents: list[Any], mending: Mending) -> list[Spoken[Part]]:
             )
     number_turns(spoken)
     return spoken
-
-
-def _role(content: Any) -> str | None:
-    if not is_mapping(content):
-        return None
-    role = content.get("role")
-    return _ROLES.get(role) if role is None or isinstance(role, str) else None
 
 
 def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> list[Part]:

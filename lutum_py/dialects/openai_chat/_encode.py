@@ -78,13 +78,10 @@ def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, Any]:
     if not message.attachments:
         return {"role": message.role, "content": message.text}
-    part_of = chat_part if message.role == "user" else _no_part
+    # Only a user's message takes more than text.
+    part_of = chat_part if message.role == "user" else lambda _: None
     parts = parts_of(message.text, "text", message.attachments, part_of, position, losses)
     return {"role": message.role, "content": parts or ""}
-
-
-def _no_part(attachment: object) -> None:
-    """Only a user's message takes more than text."""
 
 
 _REASONING: Final = ("reasoning", "reasoning_content", "reasoning_details", "thinking")
@@ -95,15 +92,13 @@ def _forget_reasoning(message: dict[str, Any]) -> bool:
     lost = [key for key in _REASONING if message.pop(key, None)]
     content = message.get("content")
     if is_sequence(content):
-        shown = [each for each in content if not _is_thinking(each)]
+        shown = [
+            each for each in content if not (is_mapping(each) and each.get("type") == "thinking")
+        ]
         if len(shown) < len(content):
             message["content"] = shown or None
             lost.append("content")
     return bool(lost)
-
-
-def _is_thinking(part: Any) -> bool:
-    return is_mapping(part) and part.get("type") == "thinking"
 
 
 def _tidy(message: dict[str, Any]) -> None:

@@ -158,18 +158,15 @@ def check_loop(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         try:
-            failed = _search(run, scripted, settings or _usual(examples))
+            # Kept examples would be those of another loop: one function here runs them all.
+            usual = Settings(max_examples=examples, deadline=None, database=None)
+            failed = _search(run, scripted, settings or usual)
         finally:
             gc.collect()
     if failed is not None:
         faults, left = failed.verdict.faults, failed.verdict.left
         message = report(toolset, available, failed.script, faults, left, always=failed.always)
         raise LoopFailure(message, faults=faults, script=failed.script)
-
-
-def _usual(examples: int) -> Settings:
-    # Kept examples would be those of another loop: all loops are run by the same function here.
-    return Settings(max_examples=examples, deadline=None, database=None)
 
 
 def _search(
@@ -236,7 +233,9 @@ def _session_run(
 
     def run(script: Sequence[AssistantTurn]) -> _Verdict:
         referee = Referee(script, may_raise)
-        session: Session = _greeted() if start is None else start()
+        session: Session = Session() if start is None else start()
+        if start is None:
+            session.push_user(_GREETING)
         before = len(session.transcript)
         referee.run(lambda: loop(session, JudgedModel(referee)))
         return _judged(
@@ -277,12 +276,6 @@ def _messages_run(
         )
 
     return run
-
-
-def _greeted() -> Session:
-    session = Session()
-    session.push_user(_GREETING)
-    return session
 
 
 def _judged(

@@ -130,12 +130,10 @@ class CallStrategies:
         if len(self._toolset):
             known = st.sampled_from([selector.name for selector in self._toolset])
             names = known.flatmap(_misspelt) | names
-        unknown = names.filter(self._is_unknown)
+        if not self._odd_names:
+            names = names.filter(PLAIN_NAME.fullmatch)
+        unknown = names.filter(lambda name: name not in self._toolset)
         return st.tuples(unknown, st.sampled_from(["{}", '{"query":"x"}', ""]))
-
-    def _is_unknown(self, name: str) -> bool:
-        is_sayable = self._odd_names or PLAIN_NAME.fullmatch(name) is not None
-        return is_sayable and name not in self._toolset
 
     def not_available(self) -> st.SearchStrategy[Spoken]:
         """Calls of tools that are not on offer."""

@@ -131,14 +131,10 @@ def _wrong_for(kinds: frozenset[str]) -> Iterator[Any]:
     """Values that none of the types takes: what is wrong for each of them."""
     every = [_WRONG[kind] for kind in sorted(kinds)]
     for wrong in every[0] if every else ():
-        if all(_among(wrong, others) for others in every):
+        # By type alone: of a union of `int | str`, an array is wrong for both, and 0.5 for one of
+        # them only.
+        if all(type(wrong) in map(type, others) for others in every):
             yield wrong
-
-
-def _among(wrong: Any, others: Sequence[Any]) -> bool:
-    # By type alone: of a union of `int | str`, an array is wrong for both, and 0.5 for one of them
-    # only.
-    return any(type(wrong) is type(other) for other in others)
 
 
 def _choices(node: JsonSchema) -> list[Any]:
@@ -150,15 +146,11 @@ def _not_among(known: list[Any]) -> Iterator[Any]:
     texts = [choice for choice in known if isinstance(choice, str)]
     numbers = [choice for choice in known if isinstance(choice, int | float)]
     if texts:
-        yield next(made for made in _lengthened(texts[0]) if made not in known)
+        # One of these is not among them: there is one more than they are.
+        longer = (texts[0] + "_" * count for count in range(1, len(known) + 1))
+        yield next(made for made in longer if made not in known)
     elif numbers:
         yield max(numbers) + 7
-
-
-def _lengthened(text: str) -> Iterator[str]:
-    while True:
-        text += "_"
-        yield text
 
 
 def _out_of_range(node: JsonSchema, value: Any) -> Iterator[Any]:

@@ -34,10 +34,6 @@ def _uuids(version: int | None = None) -> st.SearchStrategy[str]:
     return st.uuids(version=4).map(lambda made: f"{str(made)[:14]}{version}{str(made)[15:]}")
 
 
-def _duration(delta: timedelta) -> str:
-    return f"P{delta.days}DT{delta.seconds}S"
-
-
 def _networks(version: int, length: int) -> st.SearchStrategy[str]:
     return st.ip_addresses(v=version).map(lambda address: f"{address}/{length}")  # type: ignore[arg-type]
 
@@ -46,7 +42,9 @@ FORMATS: Final[Mapping[str, st.SearchStrategy[str]]] = {
     "date-time": st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.isoformat()),
     "date": st.dates().map(lambda day: day.isoformat()),
     "time": st.times().map(lambda time: time.isoformat()),
-    "duration": st.timedeltas(timedelta(0), timedelta(days=9999)).map(_duration),
+    "duration": st.timedeltas(timedelta(0), timedelta(days=9999)).map(
+        lambda delta: f"P{delta.days}DT{delta.seconds}S"
+    ),
     "uuid": _uuids(),
     **{f"uuid{version}": _uuids(version) for version in (1, 3, 4, 5, 6, 7, 8)},
     "email": st.builds("{}@{}.com".format, _WORD, _WORD),
