@@ -78,9 +78,15 @@ def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, Any]:
     if not message.attachments:
         return {"role": message.role, "content": message.text}
-    # Only a user's message takes more than text.
-    part_of = chat_part if message.role == "user" else lambda _: None
-    parts = parts_of(message.text, "text", message.attachments, part_of, position, losses)
+    is_user = message.role == "user"  # no other message takes more than text
+    parts = parts_of(
+        message.text,
+        "text",
+        message.attachments,
+        lambda each: chat_part(each) if is_user else None,
+        position,
+        losses,
+    )
     return {"role": message.role, "content": parts or ""}
 
 
