@@ -8,7 +8,11 @@ list, and where one message ends and the next of the same side begins, says noth
 from __future__ import annotations
 
 import re
+from types import ModuleType
 from typing import Any
+
+from lutum_py import Attachment
+from lutum_py.turns import TranscriptItem
 
 from .every_dialect import wire_of
 from .plain import is_array, is_object
@@ -17,6 +21,26 @@ from .plain import is_array, is_object
 def pieces(dialect: str, request: dict[str, Any]) -> list[Any]:
     """Give what is said in a request, one piece after the other."""
     return list(wire_of(dialect).pieces(request))
+
+
+PNG = "data:image/png;base64,iVBORw0KGgo="
+PDF = "data:application/pdf;base64,JVBERi0="
+
+
+def read(dialect: ModuleType, *said: Any) -> tuple[list[TranscriptItem], list[str]]:
+    """Read messages; give what they hold, and what is lost of them, in words."""
+    transcript, losses = dialect.read_history(list(said))
+    return list(transcript), [str(loss) for loss in losses]
+
+
+def image(url: str = PNG, **fields: Any) -> Attachment:
+    """A picture."""
+    return Attachment(media_type="image", mime_type="image/png", url=url, **fields)
+
+
+def file(url: str = PDF, **fields: Any) -> Attachment:
+    """A document."""
+    return Attachment(media_type="file", mime_type="application/pdf", url=url, **fields)
 
 
 _GONE = object()

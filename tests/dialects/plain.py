@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Final, TypeGuard
 
-from lutum_py import ToolMetadata, ToolResult
+from lutum_py import AssistantTurn, ToolDef, ToolMetadata, ToolResult
 
 OUTCOME_UNKNOWN: Final = (
     "Outcome unknown: the conversation holds no result for this call. It may or may not have run."
@@ -94,3 +94,19 @@ def content_of(content: Any) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return [bare(part) for part in content]
+
+
+def streamed(dialect: Any, events: list[Any]) -> AssistantTurn:
+    """The turn that events come to."""
+    decoder = dialect.StreamDecoder()
+    for event in events:
+        decoder.feed(event)
+    decoder.close()
+    turn: AssistantTurn = decoder.finish()
+    return turn
+
+
+ONE_AND_TWO: Final = tuple(
+    ToolDef.from_json_schema(name=name, input_schema={"type": "object"}) for name in ("one", "two")
+)
+"""Two tools that take any object."""

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from lutum_py import ToolMetadata, Usage
+from lutum_py import (
+    ToolMetadata,
+    Usage,
+)
+from lutum_py.dialects import (
+    anthropic_messages,
+)
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import DialectError
 from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem
 from tests.cases import over
 
 from .anthropic_wire import CALL, response
+from .mutations import committed, deep
+from .plain import streamed
+from .wire_laws import goes_on
 
 
 def test_a_response_becomes_a_turn() -> None:
@@ -115,3 +125,37 @@ def test_a_broken_response_is_an_error(broken: Any, where: str, problem: str) ->
     with pytest.raises(DialectError, match=problem) as caught:
         dialect.decode(broken)
     assert caught.value.where == where
+
+
+@over("value", [math.nan, 10**5000, deep(900)])
+def test_a_block_of_arguments_that_are_no_json_is_an_error(value: Any) -> None:
+    """An argument object that holds what is no JSON is refused, whole and in a stream."""
+    block = {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": value}}
+    with pytest.raises(DialectError):
+        anthropic_messages.decode({"content": [block]})
+    events = [
+        {"type": "message_start", "message": {"content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_stop"},
+    ]
+    with pytest.raises(DialectError):
+        streamed(anthropic_messages, events)
+
+
+def test_a_model_gives_no_blocks_of_results() -> None:
+    """Results among what a model says are refused: nothing stands before them that they answer."""
+    block = {"type": "tool_result", "tool_use_id": "c", "content": "x"}
+    with pytest.raises(DialectError, check=lambda error: error.where == "content[0]"):
+        anthropic_messages.decode({"content": [block]})
+
+
+def test_an_id_that_anthropic_refuses_goes_out_as_another() -> None:
+    """A call id with characters that the API does not take goes out under one that it does."""
+    block = {"type": "tool_use", "id": "a b", "name": "f", "input": {}}
+    turn = anthropic_messages.decode({"content": [block]})
+    items = committed(turn)
+    assert items is not None
+    _, sent, answer = anthropic_messages.messages(items)
+    assert sent["content"][0]["id"] == answer["content"][0]["tool_use_id"] != "a b"
+    goes_on(turn)

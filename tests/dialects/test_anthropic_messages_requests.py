@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from lutum_py import AssistantTurn, Attachment, CommittedRound, Message, ToolDef, TurnRequest
+from lutum_py.dialects import (
+    anthropic_messages,
+)
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import MisuseError
 from lutum_py.models import ToolChoice
@@ -16,6 +19,7 @@ from lutum_py.turns import ReasoningItem, RefusalItem, TextItem, TranscriptItem
 from tests.cases import over
 
 from .anthropic_wire import CALL, ECHO, call_of, response, result, turn_of
+from .other_model import sent
 from .plain import rejected
 
 
@@ -327,3 +331,25 @@ def test_losses_of_schemas_are_losses_of_the_request() -> None:
     tool = ToolDef(name="pick", description="", input_schema=either)
     body = dialect.encode_request(TurnRequest(items=[Message("user", "Go")], tools=(tool,)))
     assert [loss.where for loss in body.losses] == ["tools.pick"]
+
+
+THINKING = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+REDACTED = {"type": "redacted_thinking", "data": "aGlk"}
+TEXT = {"type": "text", "text": "Let me see."}
+USE = {"type": "tool_use", "id": "t1", "name": "echo", "input": {}}
+
+
+def test_anthropic_forgets_thinking() -> None:
+    """Blocks of thinking, shown or hidden, are left out; all others go back as they came."""
+    content = [THINKING, REDACTED, TEXT, USE]
+    turn = anthropic_messages.decode({"model": "claude-opus-4-5-20251101", "content": content})
+    assert sent(anthropic_messages, turn, "claude-opus-4-5")["messages"][1]["content"] == content
+    body = sent(anthropic_messages, turn, "claude-sonnet-4-5")
+    assert body["messages"][1]["content"] == [TEXT, USE]
+    (loss,) = body.losses
+    assert str(loss) == (
+        "items[1]: the thinking of claude-opus-4-5-20251101 is for that model alone: not sent to "
+        "claude-sonnet-4-5"
+    )
+    plain = anthropic_messages.decode({"model": "claude-opus-4-5", "content": [TEXT, USE]})
+    assert sent(anthropic_messages, plain, "claude-sonnet-4-5").losses == ()

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import base64
 import copy
+import math
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
 import pytest
 
-from lutum_py import Usage
+from lutum_py import (
+    Usage,
+)
+from lutum_py.dialects import (
+    gemini_generate_content,
+)
 from lutum_py.dialects import gemini_generate_content as dialect
 from lutum_py.errors import DialectError
 from lutum_py.turns import ReasoningItem, ServerToolItem, TextItem
 from tests.cases import over
 
 from .gemini_wire import CALL, response
+from .mutations import deep
+from .plain import streamed
 
 
 def test_a_response_becomes_a_turn() -> None:
@@ -153,3 +161,34 @@ def test_a_broken_response_is_an_error(broken: Any, where: str, problem: str) ->
     with pytest.raises(DialectError, match=problem) as caught:
         dialect.decode(broken)
     assert caught.value.where.endswith(where)
+
+
+@over("value", [math.nan, 10**5000, deep(900)])
+def test_a_part_of_arguments_that_are_no_json_is_an_error(value: Any) -> None:
+    """An argument object that holds what is no JSON is refused, whole and in a stream."""
+    part = {"functionCall": {"name": "add", "args": {"a": value}}}
+    chunk = {"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]}
+    with pytest.raises(DialectError):
+        gemini_generate_content.decode(chunk)
+    with pytest.raises(DialectError) as caught:
+        streamed(gemini_generate_content, [chunk])
+    # How deep Python reads at once differs; what it reads is refused with the turn, at the latest.
+    assert caught.value.where.startswith("event 0") or isinstance(value, list)
+
+
+def test_a_model_gives_no_function_responses() -> None:
+    """Results among what a model says are refused: nothing stands before them that they answer."""
+    part = {"functionResponse": {"name": "f", "response": {}}}
+    with pytest.raises(
+        DialectError, check=lambda error: error.where == "candidates[0].content.parts[0]"
+    ):
+        gemini_generate_content.decode({"candidates": [{"content": {"parts": [part]}}]})
+
+
+def test_arguments_go_back_as_objects() -> None:
+    """Arguments of another type than the wire's are decoded, and go back as the API takes them."""
+    for args, goes in (('{"x":1}', {"x": 1}), ("odd", {"INVALID_JSON": "odd"}), ([1], None)):
+        part = {"functionCall": {"name": "f", "args": args}}
+        turn = gemini_generate_content.decode({"candidates": [{"content": {"parts": [part]}}]})
+        (content,) = gemini_generate_content.messages([turn])
+        assert content["parts"][0]["functionCall"]["args"] == (goes or {"INVALID_JSON": [1]})

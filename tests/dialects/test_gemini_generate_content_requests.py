@@ -7,13 +7,25 @@ import copy
 
 import pytest
 
-from lutum_py import AssistantTurn, Attachment, CommittedRound, Message, ToolDef, TurnRequest
+from lutum_py import (
+    AssistantTurn,
+    Attachment,
+    CommittedRound,
+    Message,
+    ToolDef,
+    TurnRequest,
+)
+from lutum_py.dialects import (
+    gemini_generate_content,
+)
 from lutum_py.dialects import gemini_generate_content as dialect
 from lutum_py.errors import MisuseError
 from lutum_py.models import ToolChoice
 from lutum_py.turns import ReasoningItem, RefusalItem, TextItem
 
+from .called import BAD, answers, called
 from .gemini_wire import CALL, ECHO, USER, call_of, response, result
+from .other_model import sent
 from .plain import FOREIGN_SIGNATURE, rejected
 
 
@@ -202,3 +214,49 @@ def test_tools_are_described() -> None:
     assert dialect.compile(ECHO).losses == ()
     (offer,) = dialect.tools([ECHO.with_name("1st")])
     assert offer["functionDeclarations"][0]["name"] == dialect.wire_name("1st") != "1st"
+
+
+def test_gemini_forgets_thoughts_and_signatures() -> None:
+    """Thoughts go, and signatures; the one that is documented for this stands in at a call."""
+    call = {"name": "echo", "args": {}}
+    parts = [
+        {"text": "Hm.", "thought": True},
+        {"text": "Hi", "thoughtSignature": "c2ln"},
+        {"functionCall": call, "thoughtSignature": "c2ln"},
+        {"functionCall": call},
+        {"text": "", "thoughtSignature": "c2ln"},
+    ]
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+    turn = gemini_generate_content.decode(
+        {"modelVersion": "gemini-2.5-pro", "candidates": [candidate]}
+    )
+    same = sent(gemini_generate_content, turn, "models/gemini-2.5-pro-001")
+    assert same["contents"][1]["parts"] == parts
+    body = sent(gemini_generate_content, turn, "gemini-3-pro")
+    assert body["contents"][1]["parts"] == [
+        {"text": "Hi"},
+        {"functionCall": call, "thoughtSignature": FOREIGN_SIGNATURE},
+        {"functionCall": call},
+    ]
+    (loss,) = body.losses
+    assert "the thoughts of gemini-2.5-pro" in loss.text
+    assert "gemini-3-pro" in loss.text
+
+
+def test_gemini_has_a_signature_at_a_call_of_a_model_that_signs_nothing() -> None:
+    """The stand-in is at the first call also where the other model signed none; nothing is lost."""
+    content = {"role": "model", "parts": [{"functionCall": {"name": "echo", "args": {}}}]}
+    turn = gemini_generate_content.decode(
+        {"modelVersion": "gemini-2.0-flash", "candidates": [{"content": content}]}
+    )
+    body = sent(gemini_generate_content, turn, "gemini-3-pro")
+    assert body["contents"][1]["parts"][0]["thoughtSignature"] == FOREIGN_SIGNATURE
+    assert body.losses == ()
+
+
+def test_a_gemini_result_has_the_name_of_its_call() -> None:
+    """Where a result carries the name of the tool, it is the name under which the call went out."""
+    turn = called(BAD)
+    made, result = gemini_generate_content.messages([turn, *answers(turn)])
+    call = made["parts"][0]["functionCall"]
+    assert result["parts"][0]["functionResponse"]["name"] == call["name"] != BAD

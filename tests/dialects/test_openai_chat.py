@@ -8,10 +8,26 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Attachment, Message, ToolMetadata, TurnRequest, Usage
+from lutum_py import (
+    AssistantTurn,
+    Attachment,
+    Message,
+    ToolMetadata,
+    TurnRequest,
+    Usage,
+)
+from lutum_py.dialects import (
+    openai_chat,
+)
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import DialectError, MisuseError
-from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem
+from lutum_py.turns import (
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+)
 from tests.cases import over
 
 from .chat_wire import function, response, result, tool
@@ -329,3 +345,56 @@ def test_attachments_become_parts_where_there_are_parts_for_them() -> None:
         "items[2].attachments[0]",
         "items[3].attachments[0]",
     ]
+
+
+def test_a_message_goes_back_as_the_assistants() -> None:
+    """An odd role and texts for parts go back in a form that is taken."""
+    said = {"role": "x", "content": ["a", {"type": "text", "text": "b"}], "audio": "odd"}
+    (message,) = openai_chat.messages([openai_chat.decode({"choices": [{"message": said}]})])
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert message == {"role": "assistant", "content": parts}
+
+
+def test_arguments_go_back_as_texts() -> None:
+    """Arguments of another type than the wire's are decoded, and go back as the API takes them."""
+    calls: list[Any] = [
+        {"id": "a", "function": {"name": "f", "arguments": {"x": 1}}},
+        {"id": "b", "type": "custom", "custom": {"name": "f"}},
+        {"id": "c", "function": {"name": "f"}},
+    ]
+    old = {"name": "f", "arguments": {"x": 1}}
+    message = {"tool_calls": calls, "function_call": old}
+    turn = openai_chat.decode({"choices": [{"message": message}]})
+    assert [call.arguments for call in turn.tool_calls] == ['{"x":1}', "", "", '{"x":1}']
+    (sent,) = openai_chat.messages([turn])
+    assert [call["function"]["arguments"] for call in sent["tool_calls"][::2]] == ['{"x":1}', "{}"]
+    assert sent["tool_calls"][1]["custom"]["input"] == ""
+    assert sent["function_call"]["arguments"] == '{"x":1}'
+
+
+def test_odd_parts_of_a_streamed_message_are_errors_with_their_place() -> None:
+    """Numbers and objects where text belongs are told at the event that brought them."""
+
+    def feed(*deltas: Any) -> None:
+        decoder = openai_chat.StreamDecoder()
+        for delta in deltas:
+            decoder.feed({"choices": [{"delta": delta}]})
+        decoder.finish()
+
+    for delta, where in (
+        ({"content": 7}, "content"),
+        ({"content": [{"type": "text", "text": 7}]}, "content[0].text"),
+        ({"content": [7]}, "content[0]"),
+        ({"tool_calls": [{"id": [], "function": {"name": "f"}}]}, "tool_calls[0].id"),
+    ):
+        with pytest.raises(DialectError) as caught:
+            feed({"content": None}, delta)
+        assert caught.value.where == f"event 1.choices[0].delta.{where}"
+
+
+def test_a_count_that_cannot_be_is_none() -> None:
+    """A number of tokens beyond any that there is counts as unknown."""
+    usage = {"prompt_tokens": 10**30, "completion_tokens": 3.0}
+    turn = openai_chat.decode({"choices": [{"message": {"content": "x"}}], "usage": usage})
+    assert turn.usage is not None
+    assert (turn.usage.input_tokens, turn.usage.output_tokens) == (None, 3)

@@ -8,14 +8,25 @@ from typing import Any
 
 import pytest
 
-from lutum_py import Message, ToolDef, Toolset, TurnRequest, tool_fn
+from lutum_py import (
+    Message,
+    ToolDef,
+    Toolset,
+    TurnRequest,
+    tool_fn,
+)
 from lutum_py import tool as member
+from lutum_py.dialects import (
+    openai_chat,
+)
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import MisuseError
 from lutum_py.models import ToolChoice
 from tests.cases import over
 
+from .called import BAD, answers
 from .chat_wire import ECHO
+from .other_model import sent
 
 
 def test_a_request_has_the_names_of_the_dialect() -> None:
@@ -131,3 +142,44 @@ def test_what_a_schema_loses_is_said_with_the_request() -> None:
     assert [loss.text for loss in losses] == [loss.text for loss in dialect.compile(union).losses]
     assert all(loss.where.startswith("tools.either") for loss in losses)
     assert losses
+
+
+@over("field", ["reasoning", "reasoning_content", "reasoning_details"])
+def test_chat_forgets_reasoning(field: str) -> None:
+    """Whatever a host calls it, reasoning goes to no other model."""
+    value = [{"type": "reasoning.text", "text": "Hm."}] if field.endswith("details") else "Hm."
+    said = {"role": "assistant", "content": "Hi", field: value}
+    turn = openai_chat.decode({"model": "qwen/qwen3-32b", "choices": [{"message": said}]})
+    assert sent(openai_chat, turn, "qwen/qwen3-32b")["messages"][1] == said
+    body = sent(openai_chat, turn, "gpt-5")
+    assert body["messages"][1] == {"role": "assistant", "content": "Hi"}
+    assert len(body.losses) == 1
+
+
+@over("rest, content", [([{"type": "text", "text": "Hi"}], None), ([], ""), (["Hi"], None)])
+def test_chat_forgets_parts_of_thinking(rest: list[Any], content: Any) -> None:
+    """Thinking among the parts of a content is left out, and what remains can be sent."""
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    bare = {"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}
+    plain = openai_chat.decode({"model": "magistral-medium", "choices": [{"message": bare}]})
+    assert sent(openai_chat, plain, "mistral-large")["messages"][1] == bare
+    said = {"role": "assistant", "content": [thinking, *rest]}
+    turn = openai_chat.decode({"model": "magistral-medium-2509", "choices": [{"message": said}]})
+    message = sent(openai_chat, turn, "mistral-large")["messages"][1]
+    assert message["content"] == ([{"type": "text", "text": "Hi"}] if content is None else content)
+
+
+def test_a_call_of_the_old_form_is_answered_by_its_name_on_the_wire() -> None:
+    """The result of a single-function call names the tool as the call does."""
+    said = {"role": "assistant", "function_call": {"name": BAD, "arguments": "{}"}}
+    turn = openai_chat.decode({"choices": [{"message": said}]})
+    call, result = openai_chat.messages([turn, *answers(turn)])
+    assert call["function_call"]["name"] == result["name"] != BAD
+    assert openai_chat.check([call, result]) == []
+
+
+def test_a_custom_call_goes_out_under_another_name_too() -> None:
+    """Custom calls are renamed like functions."""
+    custom = {"id": "c", "type": "custom", "custom": {"name": BAD, "input": "x"}}
+    turn = openai_chat.decode({"choices": [{"message": {"tool_calls": [custom]}}]})
+    assert openai_chat.check(openai_chat.messages([turn, *answers(turn)])) == []

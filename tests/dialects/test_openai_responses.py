@@ -6,14 +6,35 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Attachment, Message, ToolDef, ToolMetadata, TurnRequest, Usage
+from lutum_py import (
+    AssistantTurn,
+    Attachment,
+    Message,
+    ToolDef,
+    ToolMetadata,
+    TurnRequest,
+    Usage,
+)
+from lutum_py.dialects import (
+    openai_responses,
+)
 from lutum_py.dialects import openai_responses as dialect
 from lutum_py.errors import DialectError, MisuseError
 from lutum_py.models import ToolChoice
-from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem
+from lutum_py.turns import (
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+)
 from tests.cases import over
 
+from .called import BAD, answers
+from .mutations import committed
+from .other_model import sent
 from .responses_wire import ECHO, call, message, output, reasoning, response, result, text
+from .wire_laws import goes_on
 
 
 def test_a_turn_holds_all_that_was_said() -> None:
@@ -308,3 +329,104 @@ def test_strict_tools_have_the_schema_for_that() -> None:
             "strict": False,
         }
     ]
+
+
+def test_responses_forgets_reasoning_and_ids() -> None:
+    """Reasoning goes, with the ids by which the API would ask for it and what needs one."""
+    call = {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "c1",
+        "name": "echo",
+        "arguments": "{}",
+        "status": "completed",
+    }
+    parts = [
+        {"type": "output_text", "text": "Hi, ", "annotations": []},
+        {"type": "refusal", "refusal": "no."},
+    ]
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "content": parts}
+    silent = {**message, "id": "msg_2", "content": []}
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "aGlk"}
+    output = [reasoning, search, message, silent, call]
+    response = {"model": "gpt-5-2025-08-07", "output": output, "status": "completed"}
+    turn = openai_responses.decode(response)
+    assert sent(openai_responses, turn, "gpt-5")["input"][1:6] == output
+    body = sent(openai_responses, turn, "gpt-5-mini")
+    assert body["input"][1:-2] == [
+        {"role": "assistant", "content": "Hi, no."},
+        {key: value for key, value in call.items() if key != "id"},
+    ]
+    (loss,) = body.losses
+    assert str(loss) == (
+        "items[1]: the reasoning, the web_search_call that the provider ran of gpt-5-2025-08-07 "
+        "is for that model alone: not sent to gpt-5-mini"
+    )
+    plain = openai_responses.decode({**response, "output": [message, call]})
+    assert sent(openai_responses, plain, "gpt-5-mini").losses == ()
+
+
+def test_a_search_for_tools_that_the_program_runs_is_a_call() -> None:
+    """A search for tools with `execution: client` is a call of `tool_search`, to be answered."""
+    item = {
+        "type": "tool_search_call",
+        "execution": "client",
+        "call_id": "s1",
+        "arguments": {"queries": ["rates"]},
+    }
+    turn = openai_responses.decode({"output": [item], "status": "completed"})
+    (call,) = turn.tool_calls
+    assert (call.id, call.name, call.arguments) == ("s1", "tool_search", '{"queries":["rates"]}')
+    items = committed(turn)
+    assert items is not None
+    _, sent, answer, _ = openai_responses.messages(items)
+    assert sent == item
+    assert answer["type"] == "function_call_output"
+    goes_on(turn)
+
+
+@over("kind", ["function_call_output", "custom_tool_call_output", "tool_search_output"])
+def test_a_model_answers_no_call(kind: str) -> None:
+    """An item that only a program sends is no part of a response; the provider's own search is."""
+    with pytest.raises(DialectError, match=rf"at output\[0\]: a {kind} is the program's answer"):
+        openai_responses.decode({"output": [{"type": kind, "call_id": "c", "output": "x"}]})
+    item = {"type": "tool_search_output", "execution": "server", "tools": []}
+    assert openai_responses.decode({"output": [item]}).payload["output"] == [item]
+
+
+def test_reasoning_that_led_to_nothing_does_not_go_back() -> None:
+    """Reasoning at the end of a response that was cut off is left out, and is a loss."""
+    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+    turn = openai_responses.decode({"output": [thought], "status": "incomplete"})
+    request = TurnRequest(items=[Message("user", "x"), turn, Message("user", "y")])
+    body = openai_responses.encode_request(request)
+    assert [item["content"] for item in body["input"]] == ["x", "y"]
+    (loss,) = body.losses
+    assert "led to nothing" in str(loss)
+
+
+def test_an_id_of_an_item_goes_out_once() -> None:
+    """Hosts number items anew in each response: the second item of an id goes without it."""
+    part = {"type": "output_text", "text": "Hi"}
+    said = {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}
+    turn = openai_responses.decode({"output": [said], "status": "completed"})
+    first, second = openai_responses.messages([turn, turn])
+    assert first == said
+    assert second == {key: value for key, value in said.items() if key != "id"}
+    assert openai_responses.check([first, second]) == []
+
+
+def test_a_message_item_goes_back_as_the_assistants() -> None:
+    """An odd role and a missing content go back in a form that is taken."""
+    (message,) = openai_responses.messages(
+        [openai_responses.decode({"output": [{"type": "message", "role": "x"}]})]
+    )
+    assert message == {"type": "message", "role": "assistant", "content": []}
+
+
+def test_an_item_of_a_custom_call_goes_out_under_another_name_too() -> None:
+    """Custom calls are renamed like functions."""
+    item = {"type": "custom_tool_call", "call_id": "c", "name": BAD, "input": "x"}
+    turn = openai_responses.decode({"output": [item]})
+    assert openai_responses.check(openai_responses.messages([turn, *answers(turn)])) == []

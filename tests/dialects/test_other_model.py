@@ -11,17 +11,13 @@ from hypothesis import strategies as st
 
 from lutum_py import AssistantTurn, Message, TurnRequest
 from lutum_py.dialects import (
-    anthropic_messages,
-    gemini_generate_content,
     openai_chat,
-    openai_responses,
 )
-from lutum_py.turns import TranscriptItem
-from tests.cases import over
 
-from .every_dialect import DIALECTS
-from .plain import FOREIGN_SIGNATURE, done
-from .recordings import answered, recordings
+from .every_dialect import DIALECTS, key_of
+from .other_model import sent
+from .plain import FOREIGN_SIGNATURE
+from .recordings import RECORDED_DIALECTS, answered, recordings
 
 SAME = [
     ("gpt-5", "gpt-5-2025-08-07"),
@@ -90,136 +86,6 @@ def test_what_is_not_known_is_the_same(name: str) -> None:
     assert not is_told_apart(name, name)
 
 
-def answers(turn: AssistantTurn) -> list[TranscriptItem]:
-    results = [done(call) for call in turn.tool_calls]
-    return [Message("user", "Go"), turn, *results, Message("user", "On")]
-
-
-def sent(dialect: Any, turn: AssistantTurn, model: Any) -> Any:
-    return dialect.encode_request(TurnRequest(items=answers(turn)), model=model)
-
-
-THINKING = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
-REDACTED = {"type": "redacted_thinking", "data": "aGlk"}
-TEXT = {"type": "text", "text": "Let me see."}
-USE = {"type": "tool_use", "id": "t1", "name": "echo", "input": {}}
-
-
-def test_anthropic_forgets_thinking() -> None:
-    """Blocks of thinking, shown or hidden, are left out; all others go back as they came."""
-    content = [THINKING, REDACTED, TEXT, USE]
-    turn = anthropic_messages.decode({"model": "claude-opus-4-5-20251101", "content": content})
-    assert sent(anthropic_messages, turn, "claude-opus-4-5")["messages"][1]["content"] == content
-    body = sent(anthropic_messages, turn, "claude-sonnet-4-5")
-    assert body["messages"][1]["content"] == [TEXT, USE]
-    (loss,) = body.losses
-    assert str(loss) == (
-        "items[1]: the thinking of claude-opus-4-5-20251101 is for that model alone: not sent to "
-        "claude-sonnet-4-5"
-    )
-    plain = anthropic_messages.decode({"model": "claude-opus-4-5", "content": [TEXT, USE]})
-    assert sent(anthropic_messages, plain, "claude-sonnet-4-5").losses == ()
-
-
-def test_responses_forgets_reasoning_and_ids() -> None:
-    """Reasoning goes, with the ids by which the API would ask for it and what needs one."""
-    call = {
-        "type": "function_call",
-        "id": "fc_1",
-        "call_id": "c1",
-        "name": "echo",
-        "arguments": "{}",
-        "status": "completed",
-    }
-    parts = [
-        {"type": "output_text", "text": "Hi, ", "annotations": []},
-        {"type": "refusal", "refusal": "no."},
-    ]
-    message = {"type": "message", "id": "msg_1", "role": "assistant", "content": parts}
-    silent = {**message, "id": "msg_2", "content": []}
-    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
-    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "aGlk"}
-    output = [reasoning, search, message, silent, call]
-    response = {"model": "gpt-5-2025-08-07", "output": output, "status": "completed"}
-    turn = openai_responses.decode(response)
-    assert sent(openai_responses, turn, "gpt-5")["input"][1:6] == output
-    body = sent(openai_responses, turn, "gpt-5-mini")
-    assert body["input"][1:-2] == [
-        {"role": "assistant", "content": "Hi, no."},
-        {key: value for key, value in call.items() if key != "id"},
-    ]
-    (loss,) = body.losses
-    assert str(loss) == (
-        "items[1]: the reasoning, the web_search_call that the provider ran of gpt-5-2025-08-07 "
-        "is for that model alone: not sent to gpt-5-mini"
-    )
-    plain = openai_responses.decode({**response, "output": [message, call]})
-    assert sent(openai_responses, plain, "gpt-5-mini").losses == ()
-
-
-@over("field", ["reasoning", "reasoning_content", "reasoning_details"])
-def test_chat_forgets_reasoning(field: str) -> None:
-    """Whatever a host calls it, reasoning goes to no other model."""
-    value = [{"type": "reasoning.text", "text": "Hm."}] if field.endswith("details") else "Hm."
-    said = {"role": "assistant", "content": "Hi", field: value}
-    turn = openai_chat.decode({"model": "qwen/qwen3-32b", "choices": [{"message": said}]})
-    assert sent(openai_chat, turn, "qwen/qwen3-32b")["messages"][1] == said
-    body = sent(openai_chat, turn, "gpt-5")
-    assert body["messages"][1] == {"role": "assistant", "content": "Hi"}
-    assert len(body.losses) == 1
-
-
-@over("rest, content", [([{"type": "text", "text": "Hi"}], None), ([], ""), (["Hi"], None)])
-def test_chat_forgets_parts_of_thinking(rest: list[Any], content: Any) -> None:
-    """Thinking among the parts of a content is left out, and what remains can be sent."""
-    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
-    bare = {"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}
-    plain = openai_chat.decode({"model": "magistral-medium", "choices": [{"message": bare}]})
-    assert sent(openai_chat, plain, "mistral-large")["messages"][1] == bare
-    said = {"role": "assistant", "content": [thinking, *rest]}
-    turn = openai_chat.decode({"model": "magistral-medium-2509", "choices": [{"message": said}]})
-    message = sent(openai_chat, turn, "mistral-large")["messages"][1]
-    assert message["content"] == ([{"type": "text", "text": "Hi"}] if content is None else content)
-
-
-def test_gemini_forgets_thoughts_and_signatures() -> None:
-    """Thoughts go, and signatures; the one that is documented for this stands in at a call."""
-    call = {"name": "echo", "args": {}}
-    parts = [
-        {"text": "Hm.", "thought": True},
-        {"text": "Hi", "thoughtSignature": "c2ln"},
-        {"functionCall": call, "thoughtSignature": "c2ln"},
-        {"functionCall": call},
-        {"text": "", "thoughtSignature": "c2ln"},
-    ]
-    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
-    turn = gemini_generate_content.decode(
-        {"modelVersion": "gemini-2.5-pro", "candidates": [candidate]}
-    )
-    same = sent(gemini_generate_content, turn, "models/gemini-2.5-pro-001")
-    assert same["contents"][1]["parts"] == parts
-    body = sent(gemini_generate_content, turn, "gemini-3-pro")
-    assert body["contents"][1]["parts"] == [
-        {"text": "Hi"},
-        {"functionCall": call, "thoughtSignature": FOREIGN_SIGNATURE},
-        {"functionCall": call},
-    ]
-    (loss,) = body.losses
-    assert "the thoughts of gemini-2.5-pro" in loss.text
-    assert "gemini-3-pro" in loss.text
-
-
-def test_gemini_has_a_signature_at_a_call_of_a_model_that_signs_nothing() -> None:
-    """The stand-in is at the first call also where the other model signed none; nothing is lost."""
-    content = {"role": "model", "parts": [{"functionCall": {"name": "echo", "args": {}}}]}
-    turn = gemini_generate_content.decode(
-        {"modelVersion": "gemini-2.0-flash", "candidates": [{"content": content}]}
-    )
-    body = sent(gemini_generate_content, turn, "gemini-3-pro")
-    assert body["contents"][1]["parts"][0]["thoughtSignature"] == FOREIGN_SIGNATURE
-    assert body.losses == ()
-
-
 def of_model(value: Any, found: list[str]) -> list[str]:
     """Collect what only one model reads in a body."""
     if isinstance(value, dict):
@@ -240,10 +106,7 @@ def of_model(value: Any, found: list[str]) -> list[str]:
     return found
 
 
-RECORDED = [anthropic_messages, gemini_generate_content, openai_chat, openai_responses]
-
-
-@pytest.mark.parametrize("dialect", RECORDED, ids=lambda each: each.NAME)
+@pytest.mark.parametrize("dialect", RECORDED_DIALECTS, indirect=True)
 def test_recorded_turns_go_to_another_model(dialect: ModuleType) -> None:
     """Of all that was recorded, nothing that one model reads goes to another, and all is valid."""
     lost = 0
@@ -256,7 +119,7 @@ def test_recorded_turns_go_to_another_model(dialect: ModuleType) -> None:
         if turn.model is None:
             continue
         body = sent(dialect, turn, "some-other-model")
-        key = "contents" if "contents" in body else "input" if "input" in body else "messages"
+        key = key_of(dialect)
         assert of_model(body[key], []) == []
         assert dialect.check(body) == []
         told = [loss for loss in body.losses if "some-other-model" in loss.text]

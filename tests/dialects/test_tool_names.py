@@ -33,7 +33,6 @@ from lutum_py.dialects import (
 )
 from lutum_py.dialects import (
     anthropic_messages,
-    gemini_generate_content,
     openai_chat,
     openai_responses,
 )
@@ -43,6 +42,7 @@ from lutum_py.turns import TranscriptItem
 from lutum_py.window import tool_search
 from tests.cases import over
 
+from .called import BAD, answers, called
 from .every_dialect import (
     DIALECTS,
     NAMES,
@@ -54,24 +54,11 @@ from .every_dialect import (
     wire_of,
 )
 
-BAD = "no such tool!"
 USER = Message("user", "Go")
 FINE = "x_Y-9"
 FOR_FINE = "x_Y_9_1343ebc6b268"
 """What would stand for it where it were refused."""
 ANY_NAMES = st.text(min_size=1, max_size=200)
-
-
-def called(*names: str) -> AssistantTurn:
-    calls = [ToolMetadata(id=f"c{n}", name=name, arguments="{}") for n, name in enumerate(names)]
-    return AssistantTurn(tool_calls=calls)
-
-
-def answers(turn: AssistantTurn) -> list[ToolResult]:
-    return [
-        ToolResult(id=call.id, name=call.name, arguments=call.arguments, result="1")
-        for call in turn.tool_calls
-    ]
 
 
 def own(dialect: ModuleType, turn: AssistantTurn) -> AssistantTurn:
@@ -132,33 +119,6 @@ def test_a_refused_name_goes_out_under_another(dialect: ModuleType, is_own: bool
     assert not any(BAD in each.text for each in body.losses)
     assert turn.tool_calls[1].name == BAD
     assert turn.payload == payload
-
-
-def test_a_gemini_result_has_the_name_of_its_call() -> None:
-    """Where a result carries the name of the tool, it is the name under which the call went out."""
-    turn = called(BAD)
-    made, result = gemini_generate_content.messages([turn, *answers(turn)])
-    call = made["parts"][0]["functionCall"]
-    assert result["parts"][0]["functionResponse"]["name"] == call["name"] != BAD
-
-
-def test_a_call_of_the_old_form_is_answered_by_its_name_on_the_wire() -> None:
-    """The result of a single-function call names the tool as the call does."""
-    said = {"role": "assistant", "function_call": {"name": BAD, "arguments": "{}"}}
-    turn = openai_chat.decode({"choices": [{"message": said}]})
-    call, result = openai_chat.messages([turn, *answers(turn)])
-    assert call["function_call"]["name"] == result["name"] != BAD
-    assert openai_chat.check([call, result]) == []
-
-
-def test_a_custom_call_goes_out_under_another_name_too() -> None:
-    """Custom calls of both OpenAI dialects are renamed like functions."""
-    custom = {"id": "c", "type": "custom", "custom": {"name": BAD, "input": "x"}}
-    turn = openai_chat.decode({"choices": [{"message": {"tool_calls": [custom]}}]})
-    assert openai_chat.check(openai_chat.messages([turn, *answers(turn)])) == []
-    item = {"type": "custom_tool_call", "call_id": "c", "name": BAD, "input": "x"}
-    turn = openai_responses.decode({"output": [item]})
-    assert openai_responses.check(openai_responses.messages([turn, *answers(turn)])) == []
 
 
 @DIALECTS
