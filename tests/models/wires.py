@@ -57,9 +57,6 @@ class Wire:
         make_client: Makes the client for the server's address; the second argument asks for the
             async one.
         problems: What the SDK's own types find wrong with a request body.
-        whole: A turn as a response.
-        events: A turn as the events of a stream.
-        results: The tool results of a request body: pairs of the call and what the model reads.
     """
 
     name: str
@@ -68,9 +65,21 @@ class Wire:
     status_error: type[Exception]
     make_client: Callable[[str, bool], Any]
     problems: Callable[[Payload], list[str]]
-    whole: Callable[[Said], Payload]
-    events: Callable[[Said], list[Payload]]
-    results: Callable[[Payload], list[tuple[str, str]]]
+
+    def whole(self, turn: Said) -> Payload:
+        """Give a turn as a response."""
+        response: Payload = wire_of(self.name).response(turn)
+        return response
+
+    def events(self, turn: Said) -> list[Payload]:
+        """Give a turn as the events of a stream."""
+        events: list[Payload] = wire_of(self.name).events(turn)
+        return events
+
+    def results(self, body: Payload) -> list[tuple[str, str]]:
+        """Give the tool results of a body: pairs of the call and what the model reads."""
+        results: list[tuple[str, str]] = wire_of(self.name).results(body)
+        return results
 
     def judge(self, body: Payload) -> list[str]:
         """Say what the dialect's `check` and the SDK's types find wrong."""
@@ -210,31 +219,6 @@ def gemini_problems(body: Payload) -> list[str]:
     return problems
 
 
-def chat_results(body: Payload) -> list[tuple[str, str]]:
-    return [(m["tool_call_id"], m["content"]) for m in body["messages"] if m["role"] == "tool"]
-
-
-def responses_results(body: Payload) -> list[tuple[str, str]]:
-    found = [each for each in body["input"] if each.get("type") == "function_call_output"]
-    return [(each["call_id"], each["output"]) for each in found]
-
-
-def anthropic_results(body: Payload) -> list[tuple[str, str]]:
-    blocks = [b for m in body["messages"] if isinstance(m["content"], list) for b in m["content"]]
-    found = [block for block in blocks if block["type"] == "tool_result"]
-    return [(block["tool_use_id"], _text_of(block["content"])) for block in found]
-
-
-def gemini_results(body: Payload) -> list[tuple[str, str]]:
-    parts = [part for content in body["contents"] for part in content["parts"]]
-    found = [part["functionResponse"] for part in parts if "functionResponse" in part]
-    return [(each["name"], json.dumps(each["response"], ensure_ascii=False)) for each in found]
-
-
-def _text_of(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(part["text"] for part in content)
-
-
 WIRES: Final = (
     Wire(
         name="openai_chat",
@@ -243,9 +227,6 @@ WIRES: Final = (
         status_error=openai.APIStatusError,
         make_client=openai_client,
         problems=typed_by(CompletionCreateParamsNonStreaming),
-        whole=wire_of("openai_chat").response,
-        events=wire_of("openai_chat").events,
-        results=chat_results,
     ),
     Wire(
         name="openai_responses",
@@ -254,9 +235,6 @@ WIRES: Final = (
         status_error=openai.APIStatusError,
         make_client=openai_client,
         problems=typed_by(ResponseCreateParamsNonStreaming),
-        whole=wire_of("openai_responses").response,
-        events=wire_of("openai_responses").events,
-        results=responses_results,
     ),
     Wire(
         name="anthropic_messages",
@@ -265,9 +243,6 @@ WIRES: Final = (
         status_error=anthropic.APIStatusError,
         make_client=anthropic_client,
         problems=typed_by(MessageCreateParamsNonStreaming),
-        whole=wire_of("anthropic_messages").response,
-        events=wire_of("anthropic_messages").events,
-        results=anthropic_results,
     ),
     Wire(
         name="gemini_generate_content",
@@ -276,9 +251,6 @@ WIRES: Final = (
         status_error=genai_errors.APIError,
         make_client=gemini_client,
         problems=gemini_problems,
-        whole=wire_of("gemini_generate_content").response,
-        events=wire_of("gemini_generate_content").events,
-        results=gemini_results,
     ),
 )
 

@@ -22,6 +22,7 @@ from lutum_py.testing import (
     ScriptedStream,
     check_loop,
 )
+from tests.dialects.every_dialect import KEYS
 
 from .samples import Small
 
@@ -181,8 +182,7 @@ def test_an_sdk_that_takes_no_client_or_is_not_there_is_said(
 def test_any_code_reads_the_events_of_a_stream(name: str) -> None:
     """A stream decodes to the turn of the script, sync or async; a closed one gives no more."""
     dialect: Any = import_module(DIALECTS[name])
-    key = {"openai_responses": "input", "gemini_generate_content": "contents"}.get(name, "messages")
-    body = {key: dialect.messages([Message("user", "Oslo?")])}
+    body = {KEYS[name]: dialect.messages([Message("user", "Oslo?")])}
     scripted = ScriptedClient(SCRIPT[:1] * 5, name)
 
     def stream() -> ScriptedStream:
@@ -217,12 +217,11 @@ def test_any_code_reads_the_events_of_a_stream(name: str) -> None:
 def test_a_loop_that_streams_is_driven(name: str) -> None:
     """`check_loop` passes a right loop over streams in each dialect, and finds a wrong one."""
     dialect: Any = import_module(DIALECTS[name])
-    key = {"openai_responses": "input", "gemini_generate_content": "contents"}.get(name, "messages")
 
     def loop(messages: list[Any], client: Any, *, is_right: bool = True) -> None:
         while True:
             decoder = dialect.StreamDecoder()
-            for event in client.create(model="m", stream=True, **{key: messages}):
+            for event in client.create(model="m", stream=True, **{KEYS[name]: messages}):
                 decoder.feed(event)
             match Small.read_turn(decoder.finish()):
                 case NeedsTools(round):

@@ -153,6 +153,17 @@ def stream() -> list[dict[str, Any]]:
     ]
 
 
+def results(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """The results in a body: pairs of the id of a call, or its name, and what the model reads."""
+    blocks = [b for m in body["messages"] if isinstance(m["content"], list) for b in m["content"]]
+    found = [block for block in blocks if block["type"] == "tool_result"]
+    return [(block["tool_use_id"], _words(block["content"])) for block in found]
+
+
+def _words(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
 def response(said: Said) -> Payload:
     usage = {"input_tokens": 20, "output_tokens": 5}
     end = "tool_use" if said.calls else "refusal" if said.refusal else "end_turn"

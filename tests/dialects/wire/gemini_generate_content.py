@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from random import Random
@@ -125,6 +126,13 @@ def stream() -> list[dict[str, Any]]:
         *({"candidates": [candidate]} for candidate in candidates),
         {"candidates": [{"finishReason": "STOP"}]},
     ]
+
+
+def results(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """The results in a body: pairs of the id of a call, or its name, and what the model reads."""
+    parts = [part for content in body["contents"] for part in content["parts"]]
+    found = [part["functionResponse"] for part in parts if "functionResponse" in part]
+    return [(each["name"], json.dumps(each["response"], ensure_ascii=False)) for each in found]
 
 
 def response(said: Said) -> Payload:

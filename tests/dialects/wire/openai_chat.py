@@ -147,6 +147,11 @@ def stream() -> list[dict[str, Any]]:
     ]
 
 
+def results(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """The results in a body: pairs of the id of a call, or its name, and what the model reads."""
+    return [(m["tool_call_id"], m["content"]) for m in body["messages"] if m["role"] == "tool"]
+
+
 def response(said: Said) -> Payload:
     message: Payload = {"role": "assistant", "content": said.text or None}
     message["refusal"] = said.refusal or None

@@ -168,6 +168,12 @@ def stream() -> list[dict[str, Any]]:
     ]
 
 
+def results(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """The results in a body: pairs of the id of a call, or its name, and what the model reads."""
+    found = [each for each in body["input"] if each.get("type") == "function_call_output"]
+    return [(each["call_id"], each["output"]) for each in found]
+
+
 def response(said: Said) -> Payload:
     if said.cut_off:
         details = {"incomplete_details": {"reason": "max_output_tokens"}}
