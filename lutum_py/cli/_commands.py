@@ -122,6 +122,12 @@ def _dialect_option(about: str, *names: str) -> Any:
     return typer.Option(*names, metavar="DIALECT", parser=_dialect, help=about)
 
 
+def _file_argument(saved: str) -> Any:
+    store = "With ID: a store, as `inbox` takes it."
+    text = f"{saved}, or a request body, as JSON; - for standard input. {store}"
+    return typer.Argument(metavar="FILE", help=text)
+
+
 def _violation_lines(violation: Violation) -> list[Text]:
     """Show where a violation is, what is wrong and what mends it."""
     return [
@@ -201,14 +207,7 @@ def inspect(
     "another dialect; there is no such conversation, or it is under another key."
 )
 def check(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="A saved transcript or session, or a request body, as JSON; - for standard "
-            "input. With ID: a store, as `inbox` takes it.",
-        ),
-    ],
+    file: Annotated[str, _file_argument("A saved transcript or session")],
     id: OfStore = None,
     dialect: RulesOf = None,
     key_env: KeyEnv = None,
@@ -296,14 +295,7 @@ def repair(
     "or it is under another key."
 )
 def show(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="A saved transcript, plan or session, or a request body, as JSON; - for standard "
-            "input. With ID: a store, as `inbox` takes it.",
-        ),
-    ],
+    file: Annotated[str, _file_argument("A saved transcript, plan or session")],
     id: OfStore = None,
     dialect: RulesOf = None,
     key_env: KeyEnv = None,

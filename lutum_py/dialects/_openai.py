@@ -8,19 +8,15 @@ outputs of tools. (OpenAI API reference: "Create chat completion", "Create a mod
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from .._text.json import is_mapping
 from .._transcript.attachment import Attachment, MediaType, data_url
 from ._dialect import Draft
-from ._findings import Loss
 from ._wire.history import History, Part
 from ._wire.rendered_items import data_of
-
-_PartOf: TypeAlias = Callable[[Attachment], dict[str, Any] | None]
-"""Makes the content part of an attachment; None where the dialect has none."""
 
 _AUDIO = {
     "audio/wav": "wav",
@@ -62,40 +58,6 @@ def responses_part(attachment: Attachment) -> dict[str, Any] | None:
     if attachment.media_type == "file":
         return {"type": "input_file", "file_url": attachment.url}
     return None
-
-
-def parts_of(
-    text: str,
-    text_type: str,
-    attachments: tuple[Attachment, ...],
-    part_of: _PartOf,
-    position: str,
-    losses: list[Loss],
-) -> list[dict[str, Any]]:
-    """Make the parts of a text and its attachments, each after its caption.
-
-    Args:
-        text: The text; an empty one has no part.
-        text_type: The dialect's type of a part with text.
-        attachments: The files.
-        part_of: Makes the part of one attachment.
-        position: Where this stands, for the losses.
-        losses: Gets a loss for each attachment that has no part.
-    """
-    parts: list[dict[str, Any]] = [{"type": text_type, "text": text}] if text else []
-    # A caption goes out as a text of its own before its file, since no part has a field for it;
-    # what reads a history back takes a text right before a second file for a caption again.
-    for index, attachment in enumerate(attachments):
-        part = part_of(attachment)
-        if part is None:
-            where = f"{position}.attachments[{index}]"
-            kind = f"{attachment.media_type} ({attachment.mime_type})"
-            losses.append(Loss(where, f"this {kind} has no place in the dialect"))
-            continue
-        if attachment.caption:
-            parts.append({"type": text_type, "text": attachment.caption})
-        parts.append(part)
-    return parts
 
 
 def _filename(attachment: Attachment) -> str:

@@ -20,7 +20,7 @@ from ..._transcript.result import ToolResult
 from .._findings import Loss
 from .._wire.front_rendering import FrontRendering
 from .._wire.offered import always_offered
-from .._wire.rendered_items import named_text
+from .._wire.rendered_items import named_text, parts_of
 from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
 from .form import BlockForm
 
@@ -127,19 +127,8 @@ class BlockRendering(FrontRendering):
             attachments: The files.
             position: Where this stands, for the losses.
         """
-        blocks = [self.form.text(text)] if text.strip() else []
-        for index, attachment in enumerate(attachments):
-            block = self._attached(attachment)
-            if block is None:
-                kind = f"{attachment.media_type} ({attachment.mime_type})"
-                where = f"{position}.attachments[{index}]"
-                name = self.facts.name
-                self.losses.append(Loss(where, f"this {kind} has no place in {name}"))
-                continue
-            if attachment.caption and attachment.caption.strip():
-                blocks.append(self.form.text(attachment.caption))
-            blocks.append(block)
-        return blocks
+        told = (self.facts.name, position, self.losses)
+        return parts_of(text, attachments, self.form.text, self._attached, told, is_said=str.strip)
 
     def _content_of_result(self, result: ToolResult, position: str) -> list[dict[str, Any]]:
         """Make the blocks of a result: its text names the files that have no block."""

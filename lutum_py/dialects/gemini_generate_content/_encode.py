@@ -20,7 +20,7 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._findings import Loss
 from .._wire.front_rendering import FrontRendering
-from .._wire.rendered_items import carried, data_of, send_as_object
+from .._wire.rendered_items import carried, data_of, parts_of, send_as_object
 from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
 from ._facts import FACTS, NAME
 
@@ -36,13 +36,19 @@ class Rendering(FrontRendering):
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
         return said["role"] == "model" and _calls(said)
 
-    def _user(self, message: Message, position: str) -> None:  # noqa: ARG002 (nothing is lost)
-        parts = _parts(message.text, message.attachments)
+    def _user(self, message: Message, position: str) -> None:
+        parts = self._parts(message.text, message.attachments, position)
         if not (parts or self.said or self._results or self._of_user):
             # The API takes empty text from the user, who so lets the model begin. It stands alone,
             # so that it is sent again as it was where more is said after it.
             self.said.append({"role": "user", "parts": [{"text": ""}]})
         self._of_user += parts
+
+    def _parts(
+        self, text: str, attachments: Iterable[Attachment], position: str
+    ) -> list[dict[str, Any]]:
+        told = (NAME, position, self.losses)
+        return parts_of(text, attachments, lambda said: {"text": said}, _file, told)
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
         # Two contents: one of function responses may hold nothing else.
@@ -50,7 +56,7 @@ class Rendering(FrontRendering):
             if parts:
                 self.said.append({"role": "user", "parts": parts})
 
-    def _result(self, result: ToolResult, position: str) -> None:  # noqa: ARG002 (the same)
+    def _result(self, result: ToolResult, position: str) -> None:
         name = self.facts.wire_name(result.name)
         response: dict[str, Any] = {"name": name, **self._answers.get(result.id, {})}
         if result.is_error:
@@ -58,7 +64,7 @@ class Rendering(FrontRendering):
         else:
             response["response"] = {"output": _output(result)}
         self._results.append({"functionResponse": response})
-        self._of_user += _parts("", result.attachments)
+        self._of_user += self._parts("", result.attachments, position)
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         payload = own_payload(turn, NAME)
@@ -156,15 +162,8 @@ def _replayed(payload: Mapping[str, Any]) -> dict[str, Any]:
     return replayed
 
 
-def _parts(text: str, attachments: Iterable[Attachment]) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = [{"text": text}] if text else []
-    for attachment in attachments:
-        if attachment.caption:
-            parts.append({"text": attachment.caption})
-        data = data_of(attachment)
-        kind = {"mimeType": attachment.mime_type}
-        if data is None:
-            parts.append({"fileData": {**kind, "fileUri": attachment.url}})
-        else:
-            parts.append({"inlineData": {**kind, "data": data}})
-    return parts
+def _file(attachment: Attachment) -> dict[str, Any]:
+    data, kind = data_of(attachment), {"mimeType": attachment.mime_type}
+    if data is None:
+        return {"fileData": {**kind, "fileUri": attachment.url}}
+    return {"inlineData": {**kind, "data": data}}

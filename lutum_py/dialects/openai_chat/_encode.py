@@ -21,8 +21,8 @@ from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from .._findings import Loss
-from .._openai import chat_part, parts_of
-from .._wire.rendered_items import named_text, send_as_text
+from .._openai import chat_part
+from .._wire.rendered_items import named_text, parts_of, send_as_text
 from .._wire.rendering import Rendering as _Rendering
 from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
 from ._decode import function_of
@@ -81,11 +81,10 @@ def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, A
     is_user = message.role == "user"  # no other message takes more than text
     parts = parts_of(
         message.text,
-        "text",
         message.attachments,
+        lambda text: {"type": "text", "text": text},
         lambda each: chat_part(each) if is_user else None,
-        position,
-        losses,
+        (NAME, position, losses),
     )
     return {"role": message.role, "content": parts or ""}
 

@@ -27,8 +27,9 @@ from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import openai_body
+from .._wire.offered import native_tools
 from ._decode import UNTIDY, tidy, turn_of
-from ._encode import Rendering, described, found_of, offer_of, tool_of
+from ._encode import Rendering, described, found_of, tool_of
 from ._facts import FACTS
 from ._facts import NAME as NAME
 from ._history import read_history as _read_history
@@ -52,9 +53,10 @@ def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
     request = draft.request
     found = found_of(request, strict=draft.strict, native_search=draft.native_search)
     rendering = draft.render(Rendering, "key", "retention", found=found)
+    native = None if found is None else found.native
     tools = [
         described(draft.tool(definition), is_deferred, found)
-        for definition, is_deferred in offer_of(request, found, rendering.loaded)
+        for definition, is_deferred in native_tools(request, native, rendering.loaded)
     ]
     return openai_body(draft, {"input": rendering.said}, tools, limit="max_output_tokens")
 

@@ -14,7 +14,7 @@ models".)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -23,21 +23,21 @@ from ..._schema.schema_reader import JsonSchema, branches, types_in
 from ..._text.json import copy_json
 from ..._text.suggestion import names_for_message
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem, ToolCallItem
+from ..._transcript.attachment import Attachment
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem, TurnRequest
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError
 from .._findings import Loss
-from .._openai import parts_of, responses_part
+from .._openai import responses_part
 from .._wire.offered import (
     NativeSearch,
     as_sent,
     callers_of,
     compiled,
     native_search_of,
-    native_tools,
 )
-from .._wire.rendered_items import arguments_object, named_text, send_as_text
+from .._wire.rendered_items import arguments_object, named_text, parts_of, send_as_text
 from .._wire.rendering import Rendering as _Rendering
 from .._wire.replay import ModelNames, foreign_losses, kept_back, own_payload, told_apart
 from ._decode import CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call
@@ -124,9 +124,7 @@ class Rendering(_Rendering):
 def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, Any]:
     if not message.attachments:
         return {"role": message.role, "content": message.text}
-    parts = parts_of(
-        message.text, "input_text", message.attachments, responses_part, position, losses
-    )
+    parts = _parts(message.text, message.attachments, position, losses)
     return {"role": message.role, "content": parts or ""}
 
 
@@ -135,8 +133,19 @@ def _output(result: ToolResult, position: str, losses: list[Loss]) -> str | list
         return result.model_text
     unshown = [each for each in result.attachments if responses_part(each) is None]
     text = named_text(result, unshown)
-    parts = parts_of(text, "input_text", result.attachments, responses_part, position, losses)
+    parts = _parts(text, result.attachments, position, losses)
     return parts if any(part["type"] != "input_text" for part in parts) else text
+
+
+def _parts(
+    text: str, attachments: Iterable[Attachment], position: str, losses: list[Loss]
+) -> list[dict[str, Any]]:
+    told = (NAME, position, losses)
+    return parts_of(text, attachments, _text_part, responses_part, told)
+
+
+def _text_part(text: str) -> dict[str, Any]:
+    return {"type": "input_text", "text": text}
 
 
 def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -289,11 +298,11 @@ class FoundTools:
     def described(self, names: Iterable[str]) -> list[dict[str, Any]]:
         """Describe tools that a result loads."""
         definitions = {each.name: each for each in self.definitions}
-        return [self._tool(definitions[name]) | _DEFERRED for name in names]
-
-    def _tool(self, definition: ToolDef) -> dict[str, Any]:
-        schema = copy_json(compiled(definition, FACTS, self.strict).schema)
-        return tool_of(as_sent(definition, FACTS), schema, self.strict)
+        tools: list[dict[str, Any]] = []
+        for definition in map(definitions.__getitem__, names):
+            schema = copy_json(compiled(definition, FACTS, self.strict).schema)
+            tools.append(tool_of(as_sent(definition, FACTS), schema, self.strict) | _DEFERRED)
+        return tools
 
 
 def found_of(request: TurnRequest, *, strict: bool, native_search: bool) -> FoundTools | None:
@@ -312,19 +321,6 @@ def found_of(request: TurnRequest, *, strict: bool, native_search: bool) -> Foun
             f"`tool_search(name={SEARCH!r})`, or leave `native_search` out."
         )
     return FoundTools(native, tuple(request.deferred.definitions), strict)
-
-
-def offer_of(
-    request: TurnRequest, found: FoundTools | None, loaded: Collection[str]
-) -> list[tuple[ToolDef, bool]]:
-    """Give the tools to send, and whether each is deferred.
-
-    Args:
-        request: The request.
-        found: What the results of searches may load.
-        loaded: The tools that they do load.
-    """
-    return list(native_tools(request, None if found is None else found.native, loaded))
 
 
 def described(tool: dict[str, Any], is_deferred: bool, found: FoundTools | None) -> dict[str, Any]:

@@ -125,17 +125,10 @@ def check_loop(
         >>> check_loop(loop, Tools, examples=20)
     """
     __tracebackhide__ = True
-    require_usable(
-        loop,
-        toolset,
-        plain=dialect is not None,
-        start=start,
-        may_raise=may_raise,
-        examples=examples,
-        max_turns=max_turns,
-        max_calls=max_calls,
-        settings=settings,
-    )
+    require_usable(loop, toolset, dialect is not None, start, may_raise, settings)
+    counts = {"examples": examples, "max_turns": max_turns, "max_calls": max_calls}
+    for name, count in counts.items():
+        require_count(name, count)
     own: ArgumentStrategies = {} if arguments is None else arguments
     check_arguments(toolset, available, own)
     scripted = scripts(
@@ -294,16 +287,9 @@ def _judged(
 
 
 def require_usable(
-    loop: object,
-    toolset: object,
-    *,
-    plain: bool,
-    start: object,
-    may_raise: object,
-    settings: object,
-    **counts: object,
+    loop: object, toolset: object, plain: bool, start: object, may_raise: object, settings: object
 ) -> None:
-    """Make sure that a loop can be driven as it was asked.
+    """Make sure that a loop can be driven as it was asked, before it is blamed.
 
     Args:
         loop: The loop.
@@ -312,11 +298,9 @@ def require_usable(
         start: What makes the beginning of a run, or None.
         may_raise: What the loop may let out.
         settings: Settings of Hypothesis, or None.
-        counts: Whole numbers from 1 on, by the name of the parameter.
 
     Raises:
         MisuseError: Something is of the wrong type, or the loop does not take two arguments.
-        InvalidValueError: A number is below 1.
     """
     if not isinstance(toolset, ToolsetMeta):
         raise MisuseError(
@@ -339,8 +323,6 @@ def require_usable(
             f"`settings` takes settings of Hypothesis, not {shorten(settings)}. Make them as in "
             "`hypothesis.settings(max_examples=500)`."
         )
-    for name, given in counts.items():
-        require_count(name, given)
 
 
 def _require_two_parameters(loop: object, given: str) -> None:

@@ -83,13 +83,13 @@ class CallStrategies:
         """Give every kind of call that this toolset can be sent."""
         made: dict[str, st.SearchStrategy[Spoken]] = {}
         if self._offered.selectors:
-            made["valid"] = self.valid()
-            made["near_miss"] = self.near_miss()
-            made["mended"] = self.mended()
-            made["truncated"] = self.truncated()
-        made["unknown_tool"] = self.unknown_tool()
+            made["valid"] = self._of_each(self._valid_of)
+            made["near_miss"] = self._of_each(lambda each: _near_miss(each, self.arguments(each)))
+            made["mended"] = self._of_each(lambda each: _mended(each, self.arguments(each)))
+            made["truncated"] = made["valid"].flatmap(_cut_off)
+        made["unknown_tool"] = self._unknown_tool()
         if len(self._offered.selectors) < len(self._toolset):
-            made["not_available"] = self.not_available()
+            made["not_available"] = self._of_each(self._valid_of, offered=False)
         return made
 
     def arguments(self, selector: AnySelector) -> st.SearchStrategy[Any]:
@@ -106,26 +106,7 @@ class CallStrategies:
             own = SchemaValues(schema).values(schema)
         return own.filter(lambda data: is_object(data) and fits(selector, compact_json(data)))
 
-    def valid(self) -> st.SearchStrategy[Spoken]:
-        """Calls that can be run."""
-        return self._of_each(self._valid_of)
-
-    def near_miss(self) -> st.SearchStrategy[Spoken]:
-        """Calls with one thing wrong, which are refused."""
-        return self._of_each(lambda selector: _near_miss(selector, self.arguments(selector)))
-
-    def mended(self) -> st.SearchStrategy[Spoken]:
-        """Calls with one thing wrong whose meaning is in no doubt, which are mended and can run."""
-        return self._of_each(lambda selector: _mended(selector, self.arguments(selector)))
-
-    def truncated(self) -> st.SearchStrategy[Spoken]:
-        """Calls whose argument text is cut off."""
-        return self.valid().flatmap(
-            lambda call: st.integers(1, len(call[1]) - 1).map(lambda at: (call[0], call[1][:at]))
-        )
-
-    def unknown_tool(self) -> st.SearchStrategy[Spoken]:
-        """Calls of tools that there are not, under names near and odd."""
+    def _unknown_tool(self) -> st.SearchStrategy[Spoken]:
         names = st.sampled_from(_ODD_NAMES) | ANY_TEXT if self._odd_names else _PLAIN_NAMES
         if len(self._toolset):
             known = st.sampled_from([selector.name for selector in self._toolset])
@@ -134,10 +115,6 @@ class CallStrategies:
             names = names.filter(PLAIN_NAME.fullmatch)
         unknown = names.filter(lambda name: name not in self._toolset)
         return st.tuples(unknown, st.sampled_from(["{}", '{"query":"x"}', ""]))
-
-    def not_available(self) -> st.SearchStrategy[Spoken]:
-        """Calls of tools that are not on offer."""
-        return self._of_each(self._valid_of, offered=False)
 
     def _valid_of(self, selector: AnySelector) -> st.SearchStrategy[Spoken]:
         return self.arguments(selector).map(lambda data: (selector.name, compact_json(data)))
@@ -155,6 +132,11 @@ class CallStrategies:
         }
         # Not `one_of`, which would take unions apart, and favour the tools that have them.
         return st.sampled_from(list(chosen)).flatmap(chosen.__getitem__)
+
+
+def _cut_off(call: Spoken) -> st.SearchStrategy[Spoken]:
+    name, text = call
+    return st.integers(1, len(text) - 1).map(lambda at: (name, text[:at]))
 
 
 def _pairs(arguments: ArgumentStrategies) -> Iterable[tuple[Any, Any]]:
