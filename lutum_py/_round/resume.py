@@ -294,9 +294,9 @@ def _edited(
 
 def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
     """Let an edit that a hook changed once more wait again, as it is then."""
-    if draft.digest != draft._answers[0].digest:
-        wait = wait_of(waiting.call._line)
-        assert wait is not None
+    wait = wait_of(waiting.call._line)
+    # Where another decision came while hooks were awaited, nothing waits; the edit is refused then.
+    if wait is not None and draft.digest != draft._answers[0].digest:
         draft._append(
             "suspended",
             by=wait.by,

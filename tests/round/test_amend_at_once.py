@@ -10,6 +10,7 @@ import pytest
 
 from lutum_py import (
     Decision,
+    RunNormally,
     SuspendTicket,
     ToolMetadata,
     ToolRoundPlan,
@@ -75,6 +76,24 @@ def test_whoever_decides_while_hooks_are_awaited_is_heard(way: str) -> None:
     assert "is not suspended in this plan" in str(error)
     assert plan.edits == ()
     assert waiting.call.input == add.Input(a=0, b=0)
+    close(plan)
+
+
+def test_an_edit_that_hooks_change_comes_too_late_as_any() -> None:
+    """Nothing waits once more where somebody has decided while hooks were asked about an edit."""
+    plan = waits()
+    (waiting,) = plan.suspended
+    hooks = Shop.HookSet()
+
+    @hooks.on(Shop.add)
+    def decide(metadata: ToolMetadata, input: Any) -> Any:
+        plan.resume(waiting.approve(by="bob"))
+        return RunNormally(add.Input(a=input.a + 1, b=input.b))
+
+    with pytest.raises(ResumeError, match="is not suspended in this plan"):
+        plan.amend_sync(waiting.edit({"a": 5}), hooks)
+    assert (plan.edits, plan.suspended) == ((), ())
+    assert plan.pending[0].input == add.Input(a=0, b=0)
     close(plan)
 
 
