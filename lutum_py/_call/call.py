@@ -433,9 +433,11 @@ def _steps(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
     """Let a hook set decide by its own steps, and ask anything else as a function."""
     if not call._stage.may_ask:
         raise call._refused("asked")
-    steps: Any = None if isinstance(hooks, type) else getattr(hooks, "_decision_steps", None)
+    steps: Callable[[AnyToolCall], Steps[HookOutcome]] | None
+    steps = None if isinstance(hooks, type) else getattr(hooks, "_decision_steps", None)
+    outcome: HookOutcome
     if steps is not None:
-        outcome: HookOutcome = yield from steps(call)
+        outcome = yield from steps(call)
         return outcome
     asking = Asking()
     outcome = yield from ask_whole(call, hooks, asking)
