@@ -202,8 +202,8 @@ class Invocation:
         """
         if unknown := [name for name in changes if name not in self._visible]:
             raise MisuseError(
-                f"{names_for_message(unknown)} cannot be changed in a call of tool `{tool}`. What "
-                f"the model fills in: {names_for_message(self._visible)}."
+                f"{names_for_message(map(str, unknown))} cannot be changed in a call of tool "
+                f"`{tool}`. What the model fills in: {names_for_message(self._visible)}."
             )
         if self.whole is not None:
             return changes.get(self.whole, input)

@@ -156,7 +156,7 @@ async def execute_all(
             outcomes.
         CancelledError: The task was cancelled; `outcomes_of` finds what the calls came to.
     """
-    settings = Settings.of(options, limit)
+    settings = Settings.of(options, limit, context=context)
     return await Batch(calls, context, settings).run_all()
 
 
@@ -215,7 +215,7 @@ def execute_all_sync(
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
             outcomes.
     """
-    settings = Settings.of(options, limit)
+    settings = Settings.of(options, limit, context=context)
     return Batch(calls, context, settings).run_all_sync()
 
 
@@ -279,7 +279,9 @@ async def run(
         >>> asyncio.run(run(plan)).commit(session).results[0].result
         '3'
     """
-    settings = Settings.of(options, limit)
+    settings = Settings.of(
+        *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event
+    )
     told = PlanRun(plan, on_begin, on_event, in_order=in_order, hooks=hooks)
     if plan._state._inner:
         await drive(told.settle())
@@ -326,7 +328,9 @@ def run_sync(
         RoundClosedError: The round has ended.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
     """
-    settings = Settings.of(options, limit)
+    settings = Settings.of(
+        *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event
+    )
     told = PlanRun(plan, on_begin, on_event, in_order=in_order, hooks=hooks)
     if plan._state._inner:
         drive_sync(told.settle(), "`await run(plan, hooks=hooks)`")

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypedDict
 
 from .._call.call import AnyToolCall
 from .._declare.handlers import Handlers
-from .._text.json import shorten
+from .._text.json import is_mapping, is_number, is_whole, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import InvalidValueError, MisuseError
 from ._outcome import Outcome
@@ -60,7 +60,8 @@ class Settings:
 
     Raises:
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
-        MisuseError: The handlers are not `Handlers`.
+        MisuseError: The handlers are not `Handlers`, `around` is no function, or `skipped` no
+            mapping.
     """
 
     skipped: Skipped | None = None
@@ -72,11 +73,11 @@ class Settings:
     handlers: Handlers[Any] | None = None
 
     @classmethod
-    def of(cls, options: RunOptions, limit: int | None = None) -> Settings:
-        """Check what a function was called with.
+    def of(cls, options: RunOptions, limit: int | None = None, **functions: object) -> Settings:
+        """Check what a function was called with, and the functions that it was given by name.
 
         Raises:
-            MisuseError: There is no such option.
+            MisuseError: There is no such option, or what should be a function is none.
         """
         known = RunOptions.__annotations__
         for name in options.keys() - known.keys():
@@ -84,13 +85,20 @@ class Settings:
                 f"There is no option `{name}=`.{meant_by(name, known)} Besides the parameters of "
                 f"its function, a run takes {names_for_message(known)}."
             )
+        check_functions(**functions)
         return cls(limit=limit, **options)
 
     def __post_init__(self) -> None:
         limit = self.limit
-        if limit is not None and not (isinstance(limit, int) and limit >= 1):
+        if limit is not None and not (is_whole(limit) and limit >= 1):
             raise InvalidValueError(
                 f"limit={self.limit!r}: at least one call has to run at a time. Or leave it out."
+            )
+        check_functions(around=self.around)
+        if not (self.skipped is None or is_mapping(self.skipped)):
+            raise MisuseError(
+                f"skipped={shorten(self.skipped)} is no mapping. Pass the values of hidden "
+                "parameters by name, such as `{'user': user}`."
             )
         if not isinstance(self.handlers, Handlers | None):
             raise MisuseError(
@@ -98,9 +106,31 @@ class Settings:
                 "`AppTools.Handlers()`."
             )
         longest = self.default_timeout
-        if longest is not None and not (isinstance(longest, int | float) and longest > 0):
+        if longest is not None and not (is_number(longest) and longest > 0):
             raise InvalidValueError(
                 f"default_timeout={longest!r} is no positive number of seconds."
             )
-        if not (isinstance(self.grace, int | float) and self.grace >= 0):
+        if not (is_number(self.grace) and self.grace >= 0):
             raise InvalidValueError(f"grace={self.grace!r} is no number of seconds, or 0.")
+
+
+_TAKES = {
+    "around": "a function of a call that opens a context, such as `tracer.span`",
+    "context": "a function that makes the `ToolContext` of a call",
+    "hooks": "a hook set, or a function of a call",
+    "in_doubt": "a function that gives the result of a call, or None",
+    "on_begin": "a function of a call",
+    "on_event": "a function of an event, such as `log_events()` of `lutum_py.sinks`",
+}
+
+
+def check_functions(**given: object) -> None:
+    """Refuse what cannot be called where a run takes a function; None is left out.
+
+    Raises:
+        MisuseError: It is something else.
+    """
+    for name, value in given.items():
+        if not (value is None or callable(value) or hasattr(value, "hook_tool_call")):
+            takes = _TAKES[name]
+            raise MisuseError(f"{name}={shorten(value)}: pass {takes}, or leave it out.")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from .._hooks.places import HookPlaces
-from .._text.json import shorten
+from .._text.json import is_number, shorten
 from ..errors import InvalidValueError, MisuseError
+from ..execution._settings import RunOptions, Settings
 from ._values import Claim
 
 _LONGEST = 10**9
@@ -14,17 +17,34 @@ _LONGEST_WORD = 500
 
 def check_lease(lease: object) -> None:
     """Refuse what is no length of a lease, in seconds."""
-    if not isinstance(lease, int | float) or not 0 < lease < _LONGEST:
+    if not is_number(lease) or not 0 < lease < _LONGEST:
         raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
 
 
 def check_wait(wait: object) -> None:
     """Refuse what says not how long to wait, in seconds."""
-    if wait is not None and not (isinstance(wait, int | float) and wait >= 0):
+    if wait is not None and not (is_number(wait) and wait >= 0):
         raise InvalidValueError(
             f"wait={shorten(wait)} is no number of seconds, or 0. Leave it out to wait for as long "
             "as it takes."
         )
+
+
+def checked_run(
+    *,
+    lease: float = 60,
+    limit: int | None = None,
+    on_event: object = None,
+    hooks: object = None,
+    context: object = None,
+    in_doubt: object = None,
+    **options: Unpack[RunOptions],
+) -> Settings:
+    """Refuse what a run of a store cannot mean; give the settings of its calls."""
+    check_lease(lease)
+    return Settings.of(
+        *(options, limit), context=context, hooks=hooks, in_doubt=in_doubt, on_event=on_event
+    )
 
 
 def check_toolset(toolset: object) -> None:

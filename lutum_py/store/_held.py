@@ -18,6 +18,7 @@ from .._transcript.committed import CommittedRound
 from ..errors import MisuseError, StaleError
 from ..execution._batch import ContextFor
 from ..execution._settings import RunOptions
+from ._checks import checked_run
 from ._database import Rows
 from ._records import Records
 from ._rows import May
@@ -209,6 +210,7 @@ class Held(Generic[T_co]):
             ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
         """
         lease = options.setdefault("lease", self._lease)
+        checked_run(in_doubt=in_doubt, **options)  # also where no round is open
         again = pauses()
         while self._is_open and not self._is_over():
             stored = await self._run(self.id, self._toolset, **options)

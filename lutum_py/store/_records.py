@@ -29,7 +29,7 @@ from .._round.resume import check_decision
 from .._round.rows import Outer
 from .._round.sorted_calls import StoredAs
 from .._session.session import Session
-from .._text.json import shorten
+from .._text.json import is_whole, shorten
 from .._transcript.result import ToolResult
 from .._transcript.seal import check_key
 from ..errors import (
@@ -191,6 +191,10 @@ class Records:
             raise MisuseError.of_field("store.save", "note", "a text", note)
         if not isinstance(session, Session | None):
             raise MisuseError.of_field("store.save", "session", "a Session", session)
+        if not (version is None or is_whole(version)):
+            raise MisuseError.of_field(
+                "store.save", "version", "a whole number", version, "Pass that of `store.load(id)`."
+            )
         if plan is not None and not isinstance(plan, ToolRoundPlan):
             raise MisuseError.of_field(
                 "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."

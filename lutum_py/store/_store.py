@@ -9,8 +9,8 @@ from typing import TypeVar, Unpack
 from .._call.call import Hooks
 from .._round.events import OnEvent
 from ..execution._batch import ContextFor
-from ..execution._settings import RunOptions, Settings
-from ._checks import check_lease, check_toolset, check_wait, check_word
+from ..execution._settings import RunOptions
+from ._checks import check_lease, check_toolset, check_wait, check_word, checked_run
 from ._hold import Hold
 from ._records import Records
 from ._run import Worker
@@ -135,7 +135,8 @@ class Store(Records):
         """
         check_word("id", id)
         check_toolset(toolset)
-        check_lease(lease)
-        settings = Settings.of(options, limit)
+        settings = checked_run(
+            lease=lease, limit=limit, on_event=on_event, hooks=hooks, context=context, **options
+        )
         await Worker(self, id, toolset, lease, context, settings, on_event, hooks).run()
         return await asyncio.to_thread(self.load, id, toolset)

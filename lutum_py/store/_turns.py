@@ -15,6 +15,7 @@ from .._call.call import AnyToolCall
 from .._round.order import waits_for
 from .._schema.capabilities import ANY_AREA
 from .._schema.touch import EVERYTHING, Touch, meet
+from .._text.json import shorten
 from ..errors import MisuseError, StoreError
 from ._checks import check_word
 from ._database import Rows
@@ -42,9 +43,10 @@ class Turns(NamedTuple):
             MisuseError: The areas are no list.
             InvalidValueError: An area is no word.
         """
-        if isinstance(across, str):
+        if isinstance(across, str) or not isinstance(across, Iterable | None):
+            area = across if isinstance(across, str) else "files"
             raise MisuseError(
-                f"across={across!r} is a text, and not a list of areas. Pass [{across!r}]."
+                f"across={shorten(across)} is no list of areas. Pass one, such as [{area!r}]."
             )
         named = self.across if across is None else tuple(sorted(set(across)))
         for area in named:

@@ -309,6 +309,16 @@ def test_only_an_open_plan_is_run(given: Any, running: Any) -> None:
         running(plan)
 
 
+@over("name", ["around", "context", "hooks", "on_begin", "on_event", "skipped"])
+def test_what_is_no_function_or_mapping_is_refused_by_name(name: str, running: Any) -> None:
+    """Nothing is begun then."""
+    plan = plan_of(("note", "a"))
+    with pytest.raises(MisuseError, match=f"{name}=5"):
+        running(plan, **{name: 5})
+    assert (done, plan.pending[0].status) == ([], "new")
+    plan.discard()
+
+
 def test_in_threads_one_on_begin_is_done_at_a_time() -> None:
     """What it writes to need not be shared by threads."""
     lock = threading.Lock()

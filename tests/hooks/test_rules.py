@@ -303,6 +303,12 @@ def test_a_rule_that_breaks_is_a_hook_error_and_changes_nothing(wrong: str, way:
     assert (caught.value.call_id, call.steps, call.status) == ("c1", before, "new")
 
 
+def test_a_key_that_is_no_text_is_no_argument() -> None:
+    """The error says so, in the same words as of a text."""
+    with pytest.raises(HookError, match=r"`5` cannot be changed in a call of tool"):
+        opened(of_tool(lambda: {5: 1})).plan()
+
+
 def test_an_async_rule_needs_an_async_way() -> None:
     """In `plan()` it is a TypeError that says what to write."""
 

@@ -146,6 +146,14 @@ def test_what_cannot_be_kept_is_refused(store: Store) -> None:
     assert store.ids() == []
 
 
+def test_a_version_is_a_whole_number(store: Store) -> None:
+    """Also for an id that is not there."""
+    version: Any
+    for version in ("1", 1.0, True):
+        with pytest.raises(MisuseError, match="`version`"):
+            store.save("one", None, note="", version=version)
+
+
 def test_a_long_id_is_kept_whichever_its_letters(store: Store) -> None:
     """An id of 500 characters is one in both databases."""
     id = "".join(chr(0x10000 + 7 * place) for place in range(500))

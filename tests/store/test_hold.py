@@ -24,6 +24,7 @@ from lutum_py.execution import RunOptions
 from lutum_py.sinks import CallEvent
 from lutum_py.store import Held, HeldRunOptions, Store, open_store
 from lutum_py.testing import ScriptedModel
+from tests.cases import over
 from tests.store.beside import Clock, between, others
 from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, hooks, states
 
@@ -777,3 +778,12 @@ def test_a_run_takes_what_the_run_of_a_store_takes() -> None:
     """A held conversation is run with the options of `store.run`, all of them."""
     *own, _ = list(inspect.signature(Store.run).parameters)[3:]
     assert set(HeldRunOptions.__annotations__) == {*own, *RunOptions.__annotations__}
+
+
+@over("given", [{"limt": 3}, {"in_doubt": 5}, {"hooks": 5}])
+def test_a_run_refuses_what_cannot_be_meant_also_where_no_round_is_open(
+    store: Store, given: Any
+) -> None:
+    """It says so at once, by the name that was given."""
+    with store.hold("one", Desk) as desk, pytest.raises(MisuseError, match=next(iter(given))):
+        desk.run_sync(**given)

@@ -509,7 +509,13 @@ def test_no_sql_is_done_on_the_event_loop(store: Store) -> None:
         ({"id": ""}, InvalidValueError),
         ({"toolset": "Hall"}, MisuseError),
         ({"lease": 0}, InvalidValueError),
+        ({"lease": True}, InvalidValueError),
+        ({"limit": True}, InvalidValueError),
+        ({"default_timeout": True}, InvalidValueError),
+        ({"grace": True}, InvalidValueError),
         ({"limit": 0}, InvalidValueError),
+        *(({name: 5}, MisuseError) for name in ("around", "context", "hooks", "on_event")),
+        ({"limt": 3}, MisuseError),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

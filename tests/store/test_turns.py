@@ -332,7 +332,7 @@ def test_rows_without_turns_count_as_anything_beside_others(store: Store) -> Non
 
 @pytest.mark.parametrize(
     ("across", "error"),
-    [("files", MisuseError), ([""], InvalidValueError), ([3], InvalidValueError)],
+    [("files", MisuseError), (5, MisuseError), ([""], InvalidValueError), ([3], InvalidValueError)],
 )
 def test_areas_are_a_list_of_words(across: Any, error: type[Exception]) -> None:
     """What names no areas is refused before anything is saved."""
