@@ -784,10 +784,9 @@ MAY_KNOW = {"Masking", "masking", "masking_of", "shown_text"}
 KNOWS = {
     "_call/outcomes.py": "asks the funnel for what the model wrote",
     "_call/spec.py": "the funnel: `shown`, `shown_json`, `shown_repr`, `shown_text`, `issues_of`",
-    "_declare/schema_tool.py": "reads the places of secrets from a definition's schema",
     "_round/resume.py": "asks whether what a person answers holds secrets",
     "_round/rows.py": "asks the funnel for what the model wrote",
-    "_schema/arguments.py": "reads the places of secrets from a type",
+    "_schema/arguments.py": "reads the places of secrets from a type, or from a schema",
     "_schema/field_issues.py": "says what does not fit",
     "_schema/input_model.py": "masks what an input represents itself by",
     "_schema/schema_check.py": "asks whether a value may be repeated",

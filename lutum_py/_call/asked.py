@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from .._text.escaping import visible, visible_json
@@ -29,6 +28,8 @@ def question_about(call: CallState) -> str:
     shown = call.spec.shown(call._input)
     if template is None:
         return question_of(call.name, shown)
+    from string import Formatter  # most programs have no such message
+
     arguments: dict[str, Any] = shown or {}
     return "".join(
         text + ("" if name is None else _word(arguments.get(name)))

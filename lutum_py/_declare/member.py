@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from string import Formatter
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, cast, overload
 
@@ -173,6 +172,8 @@ def _check_message(message: str, definition: ToolDef) -> None:
     Raises:
         ToolDefinitionError: It does, or it is no text of plain names in braces.
     """
+    from string import Formatter
+
     place = f"Tool `{definition.name}`: `approval_message={shorten(message)}`"
     if not isinstance(message, str):
         raise ToolDefinitionError(f"{place} is no text. Write `'Pay {{amount}}?'`, for example.")

@@ -372,8 +372,8 @@ def test_a_span_that_cannot_be_cut_is_told_where_it_could_be() -> None:
         (View(), (4, 14), r"not answered yet, from item 12 on\. Places that would do: 12\."),
         (View(), (4, 4), r"is empty.*may begin at 0 or later, and end at 12 or earlier\."),
         (View(), (4, 99), r"not in this transcript of 14 items"),
-        (View(), (0, 1), r"nothing but what is never cut.*end at 12 or earlier"),
-        (View(), (1, 2), r"nothing but what is never cut"),
+        (View(), (0, 1), r"holds only what is never cut.*end at 12 or earlier"),
+        (View(), (1, 2), r"holds only what is never cut"),
         (summed, (2, 6), r"overlaps the summary of items 4 to 8\. Begin at 8, or end at 4\."),
         (summed, (2, 10), r"overlaps the summary"),
     ):
