@@ -84,6 +84,7 @@ class Held(Generic[T_co]):
         self._version = None if head is None else head.version
         self._is_open = head is not None and head.plan_digest != ""
         self._plan: ToolRoundPlan[T_co] | None = None
+        self._waiting: set[str] = set()
 
     def __repr__(self) -> str:
         return f"<conversation {self.id!r}, held: {len(self.session.transcript)} items>"
@@ -109,8 +110,28 @@ class Held(Generic[T_co]):
         return self._plan
 
     def _read(self) -> None:
-        stored = self._records.load(self.id, self._toolset)
+        self._take(self._records.load(self.id, self._toolset))
+
+    def _take(self, stored: Stored[T_co]) -> None:
         self._plan, self._version = stored.plan, stored.version
+        self._waiting = self._waits()
+
+    def _waits(self) -> set[str]:
+        return set() if self._plan is None else {each.call.id for each in self._plan.suspended}
+
+    def _check_undecided(self) -> None:
+        """Refuse to go on from what is stored where the plan that was read says more.
+
+        Raises:
+            MisuseError: A call that waits in the store was decided on in the plan.
+        """
+        for id in self._waiting - self._waits():
+            self._plan, self._waiting = None, set()  # what is stored is what counts
+            raise MisuseError(
+                f"Call {id!r} was decided on in the plan of conversation {self.id!r}, which is "
+                "only looked at, so that nothing of it is kept. Write "
+                f"`store.decide({self.id!r}, decision, toolset)`, and go on with `desk.run()`."
+            )
 
     def _is_over(self) -> bool:
         return self._plan is not None and self._plan._state._closed_by in _OVER
@@ -132,7 +153,8 @@ class Held(Generic[T_co]):
 
         Raises:
             MisuseError: It is no plan, or another than that of the open round; what was assigned to
-                `session` or `note` is none; or the hold was left.
+                `session` or `note` is none; a call was decided on in `desk.plan`, which stays as it
+                is stored; or the hold was left.
             StaleError: The hold ran out and was taken; or the round that this would end has changed
                 since its plan was read, by a decision or another worker.
             PlanError: The plan has no JSON form, or a call has ended that was not recorded.
@@ -150,6 +172,8 @@ class Held(Generic[T_co]):
         # An open round that was only looked at is not written again: a worker may be at one of its
         # calls.
         stays = plan is None and self._is_open and not is_over
+        if stays:
+            self._check_undecided()
         version = self._records._save(
             *(self.id, plan, self.note, self.session, self._version, self._may),
             stays=stays,
@@ -157,6 +181,7 @@ class Held(Generic[T_co]):
         )
         if not stays:
             self._plan, self._is_open = None, plan is not None
+            self._waiting = set()
         # If the round stays, `version` is one more than whatever the store has now. It is that of
         # the plan that was read here only if nobody came between.
         if not stays or self._version == version - 1:
@@ -201,8 +226,9 @@ class Held(Generic[T_co]):
             nobody decided about stays in `plan.asked`.
 
         Raises:
-            MisuseError: A hidden parameter is missing, or a tool has no function; or hooks have to
-                see the result of a call within another, see `store.run`.
+            MisuseError: A hidden parameter is missing, or a tool has no function; hooks have to see
+                the result of a call within another, see `store.run`; or a call was decided on in
+                `desk.plan`.
             HookError: A hook raised about a call within another.
             PlanError: The plan does not load, or does not fit its rows.
             StoreError: A row was edited, or the database failed.
@@ -213,9 +239,9 @@ class Held(Generic[T_co]):
         checked_run(in_doubt=in_doubt, **options)  # also where no round is open
         again = pauses()
         while self._is_open and not self._is_over():
-            stored = await self._run(self.id, self._toolset, **options)
-            self._plan = plan = stored.plan
-            self._version = stored.version
+            self._check_undecided()
+            self._take(await self._run(self.id, self._toolset, **options))
+            plan = self._plan
             if plan is None or plan.is_settled:
                 break
             # Nothing can be claimed: what is left waits for people. Else somebody else is at a

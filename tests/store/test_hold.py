@@ -787,3 +787,19 @@ def test_a_run_refuses_what_cannot_be_meant_also_where_no_round_is_open(
     """It says so at once, by the name that was given."""
     with store.hold("one", Desk) as desk, pytest.raises(MisuseError, match=next(iter(given))):
         desk.run_sync(**given)
+
+
+def test_what_is_decided_in_the_plan_of_a_hold_is_not_lost_in_silence(store: Store) -> None:
+    """A run or save that would drop it says where to decide, and goes on from what is stored."""
+    begun(store, PAY)
+    with store.hold("one", Desk) as desk:
+        (waiting,) = desk.run_sync()
+        for go_on in (desk.run_sync, desk.save):
+            assert desk.plan is not None
+            desk.plan.resume(waiting.cancel("no"))
+            with pytest.raises(MisuseError, match=r"store\.decide\('one'"):
+                go_on()
+        store.decide("one", waiting.approve(), Desk)
+        assert desk.run_sync() == []
+        desk.commit()
+    assert store.settled() == []
