@@ -19,6 +19,8 @@ from lutum_py.errors import DeveloperError, ResumeError, StoreError
 from lutum_py.store import Store, Waiting, open_store
 from lutum_py.testing import ScriptedModel
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 FOLDER: Final = Path(sys.argv[1])
 
 

@@ -63,8 +63,8 @@ POLICY = Policy(Desk)  # number and price of a refund have to stand in the shop'
 POLICY.fill(Calls.refund, ["order", "cents"], output(Calls.find_orders, path="[][]"))
 
 
-async def advance(store: Store, id: str) -> Outcome | None:
-    """Go on as far as possible; None where somebody has to decide first."""
+async def advance(store: Store, id: str) -> Outcome | str:
+    """Go on as far as possible, to the answer or to what is to be done first."""
     async with store.hold(id, Desk, lease=1) as desk:
         if not desk.session.transcript:
             desk.session.push_user("Please refund my orders. Ann")
@@ -80,7 +80,7 @@ async def advance(store: Store, id: str) -> Outcome | None:
                 desk.save(outcome.round.plan())
             elif isinstance(outcome, NoAnswer):
                 desk.session.push_user(outcome.text)
-    return None
+    return "Somebody has to decide first: run this again with `decide` at the end."
 
 
 def decide(store: Store) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+from contextlib import suppress
 
 from pydantic import BaseModel
 from script import MODEL
@@ -12,8 +13,7 @@ from lutum_py import NeedsTools, NoAnswer, ToolContext, Toolset, tool, tool_fn
 from lutum_py.sinks import log_events
 from lutum_py.store import Store, open_store
 
-FOLDER = sys.argv[1]
-SHOP = Shop(f"{FOLDER}/shop.db")
+SHOP = Shop(f"{sys.argv[1]}/shop.db")
 
 
 class Outcome(BaseModel):
@@ -51,8 +51,8 @@ class Desk(Toolset, timeout=2):
     send_mail = tool(send_mail, rule=lambda to: {"to": to.lower()})
 
 
-async def advance(store: Store, id: str) -> Outcome | None:
-    """Go on as far as possible; None where somebody has to decide first."""
+async def advance(store: Store, id: str) -> Outcome | str:
+    """Go on as far as possible, to the answer or to what is to be done first."""
     async with store.hold(id, Desk, lease=1) as desk:
         if not desk.session.transcript:
             desk.session.push_user("Please refund my orders. Ann")
@@ -66,7 +66,7 @@ async def advance(store: Store, id: str) -> Outcome | None:
                 desk.save(outcome.round.plan())
             elif isinstance(outcome, NoAnswer):
                 desk.session.push_user(outcome.text)
-    return None
+    return "Somebody has to decide first: run this again with `decide` at the end."
 
 
 def decide(store: Store) -> None:
@@ -78,5 +78,5 @@ def decide(store: Store) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-    with open_store(f"{FOLDER}/desk.db") as store:
+    with suppress(EOFError), open_store(f"{sys.argv[1]}/desk.db") as store:
         decide(store) if "decide" in sys.argv else print(asyncio.run(advance(store, "ann")))

@@ -31,7 +31,7 @@ def refunded(folder: Path) -> list[tuple[str]]:
 def test_the_desk_is_done_in_three_steps(in_memory: Path) -> None:
     """A program stops for the person, who reads it, and the desk goes on after the yes."""
     first, _ = run(in_memory, STEPS[0], program=CODE_DESK)
-    assert first == "None\n"
+    assert "Somebody has to decide" in first
     assert refunded(in_memory) == [("A2",)]  # what was awaited with it is done
     asked, _ = run(in_memory, STEPS[1], program=CODE_DESK)
     assert "paid = [pay(number, cents) for number, cents in await find_orders" in asked
@@ -69,7 +69,7 @@ def test_what_the_shop_has_not_listed_waits(in_memory: Path) -> None:
     changed = said.replace("refund(number, cents)", "refund(number, min(cents, 1501))")
     (in_memory / "said.py").write_text(changed)
     first, _ = run(in_memory, STEPS[0], program=program)
-    assert first == "None\n"
+    assert "Somebody has to decide" in first
     assert refunded(in_memory) == [("A2",)]
     asked, _ = run(in_memory, STEPS[1], program=program)
     assert "`cents` 1501 is from no allowed source" in asked

@@ -135,6 +135,15 @@ def addressed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.parametrize("arguments", [(), ("--help",)])
+def test_without_folder_and_port_it_says_how_it_is_run(arguments: tuple[str, ...]) -> None:
+    """That is its docstring, and no traceback."""
+    command = [sys.executable, str(PROGRAM), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("Decide over HTTP")
+    assert "FOLDER PORT" in done.stderr
+
+
 def test_it_has_at_most_120_lines() -> None:
     """That is the whole server, with tools, model and loop."""
     lines = PROGRAM.read_text(encoding="utf-8").splitlines()

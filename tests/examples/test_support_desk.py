@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import subprocess
+import sys
 import tokenize
 from contextlib import closing
 from pathlib import Path
@@ -19,10 +21,22 @@ KILLS = 6
 def test_the_desk_is_done_in_three_steps(in_memory: Path) -> None:
     """It stops for the person, goes on after the yes, and gives the answer and what it cost."""
     printed = [run(in_memory, step)[0] for step in STEPS]
-    assert printed[0] == "None\n"
+    assert "Somebody has to decide" in printed[0]
     assert printed[1] == 'refund {"order":"A1","cents":9900}? [y/n] '
     assert "input_tokens=800" in printed[2]
     assert "resolved=True" in printed[2]
+
+
+def test_without_a_terminal_nothing_is_decided(in_memory: Path) -> None:
+    """The question is shown, no traceback, and the refund waits on."""
+    run(in_memory, ())
+    decide = [sys.executable, str(DESK / "support.py"), str(in_memory), "decide"]
+    done = subprocess.run(
+        decide, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, 'refund {"order":"A1","cents":9900}? [y/n] ')
+    assert "Traceback" not in done.stderr
+    assert "Somebody has to decide" in run(in_memory, ())[0]
 
 
 def test_nothing_over_the_limit_is_refunded_before_the_yes(in_memory: Path) -> None:
