@@ -73,11 +73,16 @@ class Labels(Frozen, _LabelFields):
         Returns:
             None where the server says nothing, or nothing that it is believed.
 
+        Raises:
+            MisuseError: `meta` is no mapping.
+
         Example:
             >>> said = {"ifc": {"integrity": "untrusted", "confidentiality": "public"}}
             >>> Labels.of_meta(said, believed=False)
             Labels(trusted=False, readers=None)
         """
+        if not isinstance(meta, Mapping | None):
+            raise MisuseError.of_field("Labels.of_meta", "meta", "a mapping or None", meta)
         said = (meta or {}).get("ifc")
         if said is None:
             return None

@@ -159,6 +159,8 @@ class Policy:
 
     def _places(self, tool: Named, parameters: str | Iterable[str]) -> list[tuple[str, Path]]:
         """Find places in the arguments of a tool; all are looked at before anything changes."""
+        if not isinstance(parameters, Iterable):
+            raise MisuseError.of_field("Policy", "parameters", "a place or several", parameters)
         texts = [parameters] if isinstance(parameters, str) else list(parameters)
         return [(e.name, _place(e, "arguments", text)) for e in self._find(tool) for text in texts]
 

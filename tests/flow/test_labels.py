@@ -115,6 +115,13 @@ def test_what_are_no_labels_is_refused(wrong: dict[str, Any]) -> None:
         Labels(**wrong)
 
 
+def test_labels_are_read_of_a_mapping_alone() -> None:
+    """What is no `_meta` is refused by its name."""
+    wrong: Any = 3
+    with pytest.raises(MisuseError, match="meta"):
+        Labels.of_meta(wrong, believed=True)
+
+
 def test_what_carries_labels_takes_nothing_else() -> None:
     """A result and a reply refuse what are no labels."""
     with pytest.raises(MisuseError, match="labels"):

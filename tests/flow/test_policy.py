@@ -230,6 +230,9 @@ def test_what_is_no_policy() -> None:
         Policy(Desk).private(Desk.passport, readers="ann")
     with pytest.raises(MisuseError):
         Policy(Desk).gate(wrong)
+    number: Any = 3
+    with pytest.raises(MisuseError, match="parameters"):
+        Policy(Desk).fill(Desk.send, number)
     runs: list[Any] = [-1, 101, 2.0, True, None]
     for run in runs:
         with pytest.raises(MisuseError, match="run"):
