@@ -51,6 +51,7 @@ class CallState(CallLine):
     __slots__ = ("_cache", "_text", "mended")
 
     spec: ClassVar[ToolSpec[Any, Any]]
+    _no_round: ClassVar = NOT_KEPT
     mended: tuple[str, ...]
     _cache: Any
     _text: bytes | None

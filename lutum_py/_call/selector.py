@@ -14,7 +14,6 @@ from .._text.escaping import visible, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import InvalidArgumentsError, MisuseError, ToolInputError
-from .line import NOT_KEPT, Kept
 from .member_options import PLAIN, UNSAID, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from .._transcript.metadata import ToolMetadata
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
-    from .line import Step
+    from .line import Kept, Step
     from .member_options import Rule
 
 P = ParamSpec("P")
@@ -157,7 +156,7 @@ class AnySelector(Immutable):
         *,
         redact: bool = False,
         line: tuple[Step, ...] | None = None,
-        kept: Kept = NOT_KEPT,
+        kept: Kept | None = None,
     ) -> AnyToolCall:
         """Decode a call of this tool.
 
@@ -203,7 +202,7 @@ class AnySelector(Immutable):
         call._text = None
         call._raw = line or (time(),)
         call._branch = None
-        call._kept = kept
+        call._kept = kept or call._no_round
         return call
 
     def _mend(
