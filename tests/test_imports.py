@@ -34,6 +34,7 @@ SLOW: Final = {
     "pydantic.fields": "half of pydantic",
     "referencing": "goes with jsonschema",
     "rich": "an extra",
+    "string": "for messages of approvals",
     "threading": "for tokens that threads wait for",
     "uuid": "for ids that nobody gave",
     "uvicorn": "goes with mcp",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 from collections.abc import Callable
@@ -573,6 +574,43 @@ def test_events_tell_the_steps_so_far() -> None:
         "answered ann//resume",
     ]
     close(plan)
+
+
+def test_hook_sets_that_are_asked_at_once_tell_of_it_without_going_back_in_time() -> None:
+    """What one said first and wrote last stands behind what the other wrote, at its time."""
+
+    async def asked() -> Any:
+        go = asyncio.Event()
+        plan = desk().plan()
+        call = one(plan)
+        slow, quick = Desk.HookSet(), Desk.HookSet()
+
+        @slow.on(Desk.fill)
+        @quick.on(Desk.fill)
+        def passes(metadata: Any, input: Any) -> RunNormally[Any]:
+            return RunNormally(input)
+
+        @slow.on(Desk.fill)
+        async def waits(metadata: Any, input: Any) -> RunNormally[Any]:
+            await go.wait()
+            return RunNormally(input)
+
+        asking = asyncio.ensure_future(call.hook(slow))
+        await asyncio.sleep(0)
+        await call.hook(quick)
+        go.set()
+        await asking
+        close(plan)
+        return call.steps
+
+    steps = asyncio.run(asked())
+    assert [(step.by or "").rpartition(".")[2] for step in steps[1:]] == [
+        "passes",
+        "passes",
+        "waits",
+    ]
+    times = [step.at for step in steps]
+    assert times == sorted(times)
 
 
 def test_steps_compare_by_all_they_say() -> None:
