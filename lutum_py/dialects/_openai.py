@@ -117,13 +117,7 @@ def read_chat_parts(content: Any, position: str, history: History) -> Iterator[P
 
 
 def read_responses_parts(content: Any, position: str, history: History) -> Iterator[Part]:
-    """Read what a message of Responses says, or a tool's output.
-
-    Args:
-        content: Text, or a list of parts.
-        position: Where it stands.
-        history: Takes the losses.
-    """
+    """Read what a message of Responses says, or a tool's output, in the same way."""
     if isinstance(content, str):
         yield content
         return

@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import time
-from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
@@ -115,12 +114,7 @@ class Records:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
