@@ -1,9 +1,9 @@
 """Which calls of a plan wait for which: those that touch the same keep the order of the turn.
 
 Touches are kept in the tree of what can be touched, see `touch`. At each place stand the last call
-that changed it and those that read it since. A change of a place takes away all that stood at it
+that changed it and those that read it since. A change of a place takes away all that was at it
 and below, since whoever meets any of that meets the change, which waits for it. So each call is
-looked up, and not held against all earlier ones. For example, with `r` and `w` of files:
+looked up, and not checked against all earlier ones. For example, with `r` and `w` of files:
 
     w src/a  r src/b  w src  r src/a      src/a waits for src alone, and src for both before
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, read_in
 from .._schema.touch import Place, Touch, beside, place_of
 from .sorted_calls import SortedCalls
 
@@ -29,7 +29,7 @@ class _Spot:
         self.below: dict[str, _Spot] = {}
 
     def met(self, place: Place) -> Iterator[_Spot]:
-        """Give the spots on the way to a place from here, and all at it and below."""
+        """Yield the spots on the way to a place from here, and all at it and below."""
         spot = self
         for step in place:
             yield spot
@@ -45,7 +45,7 @@ class _Spot:
 
     def note(self, place: Place, number: int, *, mutating: bool) -> None:
         """Write down that a call touches a place."""
-        # After `w src` the tree below `src` is empty: 2 stands at `src`, and 0 and 1, which stood
+        # After `w src` the tree below `src` is empty: 2 is at `src`, and 0 and 1, which was
         # at `src/a` and `src/b`, are reached by waiting for 2. So a call waits for the few that are
         # nearest, and not for all before it.
         spot = self
@@ -89,17 +89,16 @@ def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
 
 
 def _by_end(call: AnyToolCall) -> Iterator[AnyToolCall]:
-    """Give a call behind those that it asked for, so that none of these waits for it."""
+    """Yield a call after those that it asked for, so that none of these waits for it."""
     for step in call._line:
         if step.kind == "asks":
-            for inner in step.detail.calls:
-                if inner.call is not None:
-                    yield from _by_end(inner.call)
+            for inner in read_in(step.detail.calls):
+                yield from _by_end(inner)
     yield call
 
 
 class Order(NamedTuple):
-    """The open calls of a plan, in the order of the turn, each behind those that it asked for.
+    """The open calls of a plan, in the order of the turn, each after those that it asked for.
 
     Attributes:
         calls: The calls.
@@ -123,7 +122,7 @@ class Order(NamedTuple):
         }
 
     def batches(self) -> list[list[int]]:
-        """Give the places of those that may be begun in groups, each behind those it waits for.
+        """Return the places of those that may be begun in groups, each after those it waits for.
 
         What cannot be begun now is in no group, nor is what waits for it.
         """
