@@ -417,7 +417,7 @@ _STEPS: Final[Sequence[tuple[str, str]]] = (
     ("_schema", "The arguments of each call are validated, and mended where that is beyond doubt."),
     ("_call", "Each becomes a typed call, with a line of steps, or an issue that the model reads."),
     ("_hooks", "Hooks and gates complete, rewrite, reject or suspend what they are asked about."),
-    ("_round", "The plan holds what came of it; it can be saved, and resumed in another process."),
+    ("_round", "The plan holds the outcome; it can be saved, and resumed in another process."),
     ("execution", "Your loop runs the pending calls, by `call.call()` or with deadlines."),
     ("_context", "The running tool is given its context: progress, state, cancellation."),
     ("_round", "`plan.commit` matches results with calls: all of them, or it changes nothing."),

@@ -164,7 +164,7 @@ def inside(root: Path, path: str) -> Path:
         real = (root / meant(path)).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise OutsideRootError(f"that is no usable path: {reason.lower()}") from None
+        raise OutsideRootError(f"that is not a usable path: {reason.lower()}") from None
     if "\0" in path or not real.is_relative_to(root):
         raise OutsideRootError("that leads out of the root")
     return real
@@ -212,7 +212,7 @@ def _head(path: Path, limit: int) -> tuple[bytes, int]:
     with os.fdopen(os.open(path, _READ), "rb") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
-            raise OSError("it is no regular file")
+            raise OSError("it is not a regular file")
         return file.read(limit) or b"", about.st_size
 
 

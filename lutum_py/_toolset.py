@@ -80,7 +80,7 @@ class Toolset(metaclass=ToolsetMeta):
 
         Raises:
             MisuseError: A hook set came without a name.
-            HookError: There is no such member, or the hook set is of another toolset.
+            HookError: There is no such member, or the hook set belongs to another toolset.
         """
         made: _HookSet[Self] = _hook_set()(cls._origin, *misplaced, **nested)
         return made
@@ -93,28 +93,28 @@ class Toolset(metaclass=ToolsetMeta):
 
     @classmethod
     def definitions(cls) -> tuple[ToolDef, ...]:
-        """Give the definitions of all tools, those that are off included."""
+        """Return the definitions of all tools, those that are off included."""
         return cls._offer.all.definitions
 
     @classmethod
     def definitions_for(cls, selectors: Iterable[AnySelector | str]) -> tuple[ToolDef, ...]:
-        """Give the definitions of some tools.
+        """Return the definitions of some tools.
 
         Raises:
-            UnknownToolError: One of them is no tool of this toolset.
+            UnknownToolError: One of them is not a tool of this toolset.
         """
         return cls._offer.only(selectors).definitions
 
     @classmethod
     def default_selectors(cls) -> tuple[_Selector[Any, Any], ...]:
-        """Give the tools that are on."""
+        """Return the tools that are on."""
         return cls._offer.default.selectors
 
     @classmethod
     def loaded(
         cls, said: HasTranscript | Transcript | Iterable[TranscriptItem], /
     ) -> tuple[_Selector[Any, Any], ...]:
-        """Give the deferred tools that a conversation has loaded, in the order in which it did.
+        """Return the deferred tools that a conversation has loaded, in the order in which it did.
 
         A turn of a session offers them by itself. Without a session, offer them as
         `ToolAvailability.default_plus(AppTools.loaded(transcript))`.
@@ -128,7 +128,7 @@ class Toolset(metaclass=ToolsetMeta):
                 once, however often you ask.
 
         Raises:
-            MisuseError: It is of another kind.
+            MisuseError: It has another kind.
         """
         from ._declare.loaded import loaded_from
 
@@ -200,7 +200,7 @@ class Toolset(metaclass=ToolsetMeta):
             available: The tools that were on offer: a `ToolAvailability`, or selectors; by default
                 the tools that are on.
             answer: The type of the final answer that was asked for, or an `Answer`.
-            redact: Hide the values that came in what the model is told of invalid arguments.
+            redact: Hide the values that came in what the model is told about invalid arguments.
 
         Raises:
             DuplicateToolCallIdError: Two calls of the turn share an id.
@@ -234,8 +234,8 @@ class Toolset(metaclass=ToolsetMeta):
             binding: What the plan was dumped as belonging to, if anything.
 
         Raises:
-            PlanError: The text is no plan, was edited, is bound to something else, or was made for
-                tools that have changed.
+            PlanError: The text is not a plan, was edited, is bound to something else, or was made
+                for tools that have changed.
         """
         from ._round.plan import closed
         from ._round.plan_json import load_plan
@@ -263,7 +263,7 @@ class Toolset(metaclass=ToolsetMeta):
                 loads with the same text only.
 
         Raises:
-            MisuseError: It is no session, or the plan is of another toolset.
+            MisuseError: It is not a session, or the plan belongs to another toolset.
             RoundClosedError: The round has ended.
             PlanError: A call has ended or waits here, and the plan was not told: see
                 `plan.record`. Or a ticket or payload is not JSON data; nothing is closed.
@@ -296,8 +296,8 @@ class Toolset(metaclass=ToolsetMeta):
             binding: What it was saved as belonging to, if anything.
 
         Raises:
-            PlanError: The text is no session, was edited, is bound to something else, or its plan
-                was made for tools that have changed.
+            PlanError: The text is not a session, was edited, is bound to something else, or its
+                plan was made for tools that have changed.
             TranscriptError: The transcript would be invalid.
         """
         from ._session.saved_session import load_session
@@ -332,8 +332,8 @@ class Toolset(metaclass=ToolsetMeta):
             needs_approval: Whether calls wait for an approval, for tools that do not say.
 
         Raises:
-            ToolDefinitionError: Something is no tool, two tools share a wire name, or an option is
-                of the wrong kind.
+            ToolDefinitionError: Something is not a tool, two tools share a wire name, or an option
+                is of the wrong kind.
 
         Example:
             >>> from lutum_py import Toolset, tool_fn
@@ -366,7 +366,7 @@ class Toolset(metaclass=ToolsetMeta):
     ) -> type[Toolset]:
         """Make a toolset at run time, of tools that are known by JSON schemas only.
 
-        Inputs are plain dicts, checked with the package `jsonschema`. A tool whose name is no
+        Inputs are plain dicts, checked with the package `jsonschema`. A tool whose name is not
         Python name is reached by `toolset["its-name"]`.
 
         Args:
@@ -392,7 +392,7 @@ class Toolset(metaclass=ToolsetMeta):
         return made  # type: ignore[no-any-return]
 
 
-# Kept, and not imported anew: a sandbox that lets this package through gives what it imports later
+# Kept, and not imported again: a sandbox that lets this package through gives what it imports later
 # classes of its own, and two classes of one name know nothing of each other.
 
 

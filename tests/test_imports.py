@@ -66,7 +66,7 @@ OURS: Final = {
     "_view": "what makes no cuts needs no views",
     "_schema.capabilities": "for tools that say what they do to the world",
     "_schema.closed_schema": "for calls: what is only declared validates nothing",
-    "_schema.exact_data": "for digests of inputs that are no plain data",
+    "_schema.exact_data": "for digests of inputs that are not plain data",
     "_schema.field_issues": "for arguments that do not fit, and outputs",
     "_schema.input_model": "makes a pydantic model, which is as slow as to import pydantic",
     "_schema.json_schema": "loads pydantic's generator of schemas",

@@ -37,7 +37,7 @@ def parser(description: str) -> argparse.ArgumentParser:
         "--folder",
         type=Path,
         default=DEFAULT_FOLDER,
-        help=f"where everything is kept (default: {DEFAULT_FOLDER}); remove it to begin anew",
+        help=f"where everything is kept (default: {DEFAULT_FOLDER}); remove it to begin again",
     )
     return made
 
@@ -122,7 +122,7 @@ def waiting_calls(store: Store, options: argparse.Namespace) -> Sequence[Waiting
     if not is_begun(store):
         raise Refusal(f"Nothing was begun here. First: {line_of('pay', options)}")
     if store.load(CONVERSATION).session.finished():
-        raise Refusal(f"This conversation is over. To begin anew, remove {options.folder}.")
+        raise Refusal(f"This conversation is over. To begin again, remove {options.folder}.")
     return store.waiting(CONVERSATION)
 
 

@@ -134,7 +134,7 @@ def read(fields: list[Field], form: Mapping[str, str]) -> tuple[list[Field], dic
             try:
                 changes[field.name] = _value(field, text)
             except (ValueError, RecursionError) as error:
-                now = replace(now, fault=f"This is no JSON: {error}.")
+                now = replace(now, fault=f"This is not JSON: {error}.")
         filled.append(now)
     return filled, changes
 
@@ -146,7 +146,7 @@ def _value(field: Field, text: str) -> Any:
 
 
 def _refuse(word: str) -> Any:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a number of JSON")
 
 
 def check(

@@ -358,7 +358,9 @@ class Inbox:
         if waiting is None:
             raise Problem(409, "Already decided", *(by_ticket or self._why(id, call_id)))
         if (waiting.ticket.id, waiting.digest) != (form["ticket"], form["digest"]):
-            told = "It is asked anew, with other arguments or in another round of the conversation."
+            told = (
+                "It is asked again, with other arguments or in another round of the conversation."
+            )
             now = address("/call", **{"in": id, "id": call_id})
             raise Problem(
                 409,
@@ -399,7 +401,7 @@ async def _form_of(request: Request) -> Form:
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     if kind != "application/x-www-form-urlencoded":
-        raise Problem(415, "This is no form of this inbox")
+        raise Problem(415, "This is not a form of this inbox")
     body = b""
     async for part in request.stream():
         body += part

@@ -52,7 +52,7 @@ class Asked:
         def arguments(self) -> Any: ...
 
         def _of(self) -> tuple[str, str, str, str | None]:
-            """Give the id of the call, its tool, the digest of what is shown, and who asks.
+            """Return the id of the call, its tool, the digest of what is shown, and who asks.
 
             That is the name of the round, where it is known.
             """
@@ -107,7 +107,7 @@ class Asked:
             reason: Why.
 
         Raises:
-            InvalidValueError: The changes are no mapping of names.
+            InvalidValueError: The changes are not a mapping of names.
         """
         if not isinstance(changes, Mapping):
             id, tool, *_ = self._of()
@@ -126,7 +126,7 @@ class Asked:
             reason: Why; the model reads it where the answer is no.
 
         Raises:
-            MisuseError: The answer is no bool: many a text that says no counts as true.
+            MisuseError: The answer is not a bool.
         """
         if not isinstance(yes, bool):
             id, tool, *_ = self._of()

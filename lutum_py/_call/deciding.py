@@ -47,7 +47,7 @@ class Asking:
 
     Attributes:
         notes: What was said about calls that pass so far, in order: of each the line of the call
-            that it was said about, and the same line with what was said behind it.
+            that it was said about, and the same line with what was said after it.
         branches: The branches that were made.
     """
 
@@ -180,7 +180,7 @@ def ask_function(
         phase: In which part of deciding.
 
     Raises:
-        HookError: It raised, or gave something that is no decision.
+        HookError: It raised, or gave something that is not a decision.
     """
     function = getattr(hooks, "hook_tool_call", hooks)
     toolset = getattr(function, "__self__", None)
@@ -205,7 +205,7 @@ def ask_function(
         verdict = Verdict("complete", by, phase, detail=given_in(hook, call, given))
     elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
         draft, reason = answer.call, checked_reason(hook, call, answer.reason)
-        # `call.reject()` cannot know who says it; a hook set behind the function has said so.
+        # `call.reject()` cannot know who says it; a hook set after the function has said so.
         is_gate = answer.source == "gate"
         said: DecisionKind = "block" if is_gate else "reject"
         verdict = Verdict(said, by, "gate" if is_gate else phase, reason)
@@ -222,7 +222,7 @@ def ask_function(
     if verdict.said == "suspend" and is_answered(call, given.digest):
         return call
     made = asking.branch(call)
-    # Behind it stands what the function did with the call that it got, but for its end.
+    # After it stands what the function did with the call that it got, but for its end.
     for step in done:
         if step.kind in ("begun", "asked"):
             made._append(step.kind, by=step.by, phase=step.phase, said=step.said)
@@ -261,10 +261,10 @@ def settle(call: AnyToolCall, verdict: Verdict, asking: Asking) -> Settled:
 
 
 def given_in(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult]:
-    """Give the output that a hook answered a call with, and its result.
+    """Return the output that a hook answered a call with, and its result.
 
     Raises:
-        HookError: It does not fit, or is of another call.
+        HookError: It does not fit, or belongs to another call.
     """
     kind: Any = answer.__class__
     if kind is Complete:
@@ -460,7 +460,7 @@ def taken(
         wanted: What it may give, in words.
 
     Raises:
-        HookError: It is no decision, or does not fit the call.
+        HookError: It is not a decision, or does not fit the call.
     """
     kind: Any = decision.__class__
     if kind is RunNormally:
@@ -526,7 +526,7 @@ def _unfit(hook: str, call: AnyToolCall, did: str, error: Exception) -> HookErro
 
 
 def check_answers(hook: str, call: AnyToolCall, result: ToolResult) -> None:
-    """Make sure that a result is of this call."""
+    """Make sure that a result belongs to this call."""
     if not result.answers(call):
         raise hook_error(
             hook,
@@ -550,7 +550,7 @@ def checked_reason(hook: str, call: AnyToolCall, reason: object) -> str:
 
 
 def no_decision(hook: str, call: AnyToolCall, answer: object, wanted: str) -> HookError:
-    """Make the error for an answer that is no decision."""
+    """Make the error for an answer that is not a decision."""
     return hook_error(hook, call, f"returned {shorten(answer)}", f"Return {wanted}")
 
 

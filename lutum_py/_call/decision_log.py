@@ -48,7 +48,7 @@ class DecisionRecord(NamedTuple):
 
 
 def decisions_in(call: CallState, own: Collection[object]) -> list[tuple[float, DecisionRecord]]:
-    """Give what hooks and gates decided about a call, each with its time.
+    """Return what hooks and gates decided about a call, each with its time.
 
     Args:
         call: The call; a hook that let it pass decided nothing.
@@ -105,7 +105,7 @@ def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
     """Read from the line of a call what people changed in its arguments, and when: as one edit.
 
     An edit is `answered` with `said` edit; what is changed from there to the next thing that
-    happens to the call is what it came to: first by the person, then by hooks.
+    happens to the call is its outcome: first by the person, then by hooks.
     """
     # Of `proposed {"cents": 500} suspended answered (edit) changed (decision) {"cents": 400} asked
     # changed (hook) {"cents": 300} begun`: 500 was shown, 400 is the edit, 300 is final.

@@ -1,13 +1,13 @@
-"""The life of one call, as a table: which step may follow in which stage, and what comes of it.
+"""The life of one call, as a table: which step may follow in which stage, and where it leads.
 
 A call is what the model sent and a line of steps (`line`). Where it stands is the stage that its
 last step led to; nothing else keeps that. Everything that decides whether a step may be written
-stands here, and the documentation draws its diagram from the same table.
+is here, and the documentation draws its diagram from the same table.
 
     new --suspended--> waiting --answered--> resuming --begun--> running --ended--> succeeded
 
 What the table lacks is refused and changes nothing. Two rules need the line itself and stand in
-`line`: a wait or an end is `recorded` once, and behind an end only after-hooks are `asked`.
+`line`: a wait or an end is `recorded` once, and after an end only after-hooks are `asked`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What is said of a member of a toolset: one record, for tools, nested groups and whole classes.
+"""What is said about a member of a toolset: one record, for tools, nested groups and whole classes.
 
-`tool()`, `toolset()` and the head of a toolset class fill it; a selector keeps what it comes to on
+`tool()`, `toolset()` and the head of a toolset class fill it; a selector holds what applies on
 its path. An option is added here, with how it goes inward, and to the signatures that take it.
 """
 
@@ -70,13 +70,13 @@ class _OptionFields:
 
 
 class MemberOptions(Frozen, _OptionFields):
-    """Hold what was said of a member.
+    """Hold what was said about a member.
 
     Attributes:
         off: Whether it is left out unless it is asked for.
         deferred: Whether it is left out until a search of the model loads it.
         prefix: Stands before the wire name of each tool.
-        result_cap: The bound on what a model reads of a result; None lifts one that stands around.
+        result_cap: The bound on what a model reads of a result; None lifts one that is around.
         timeout: Seconds that a run may take; None lifts those that stand around.
         needs_approval: Whether a call has to be approved, or what says so of its input.
         asked_around: The conditions of the groups around it, the outermost first: nothing within a
@@ -140,7 +140,7 @@ class MemberOptions(Frozen, _OptionFields):
         )
 
     def inside(self, outer: MemberOptions) -> MemberOptions:
-        """Give what this comes to inside of a group, or of a class, of which more was said."""
+        """Return what this comes to inside of a group, or of a class, of which more was said."""
         if outer is PLAIN:
             return self
         # Three ways inward: what holds for a group holds for all in it (`off`, `deferred`), what
@@ -176,6 +176,6 @@ PLAIN: Final = MemberOptions()
 
 
 def conditions_of(options: MemberOptions) -> Conditions:
-    """Give what asks for an approval of a member's calls: its groups first, then itself."""
+    """Return what asks for an approval of a member's calls: its groups first, then itself."""
     own: Any = options.needs_approval
     return options.asked_around if own is UNSAID or own is False else (*options.asked_around, own)

@@ -23,7 +23,7 @@ _STATUSES = get_args(ReplyStatus)
 
 
 class Reply(Immutable, Generic[Out_co]):
-    """Return it from a tool or handler in the place of the output; it is not changed any more.
+    """Return it from a tool or handler in place of the output; it is not changed any more.
 
     `-> Reply[Picture]` declares the output `Picture`.
 
@@ -37,7 +37,7 @@ class Reply(Immutable, Generic[Out_co]):
 
     Raises:
         InvalidValueError: A tool cannot give this status.
-        MisuseError: The message or the code is no text, or the labels are no `Labels`.
+        MisuseError: The message or the code is not text, or the labels are not a `Labels`.
 
     Example:
         >>> from lutum_py import Reply, Toolset, ToolMetadata, tool, tool_fn

@@ -1,8 +1,8 @@
 """Rules: hooks that are declared beside the tool, so that nobody can forget them.
 
-Whoever decides about a call asks them, behind execution hooks and before gates: the tool's own
-first, then those of what it stands in, from the inside out. The approval is asked for right behind
-them, and a call of a tool with either begins only once it went through both.
+They are asked whenever a call is decided about, after execution hooks and before gates: the tool's
+own first, then those of the groups around it, from the inside out. The approval is asked for right
+after them. A call of a tool with a rule or an approval begins only once both have let it pass.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CallRule:
     """The rule of a group or class: a function of the call, as `apply_hooks` takes one.
 
     Raises:
-        ToolDefinitionError: It is no function.
+        ToolDefinitionError: It is not a function.
     """
 
     def __init__(self, function: Any) -> None:
@@ -60,13 +60,13 @@ class ArgsRule:
     """The rule of one tool: a function of those of its parameters that it names, or of its input.
 
     Raises:
-        ToolDefinitionError: It is no function, or takes a parameter that the tool lacks.
+        ToolDefinitionError: It is not a function, or takes a parameter that the tool lacks.
     """
 
     def __init__(self, spec: ToolSpec[Any, Any], function: Any) -> None:
         self._place = f"Tool `{spec.definition.name}`: `rule="
         if not callable(function) or isinstance(function, type):
-            raise ToolDefinitionError(f"{self._place}{shorten(function)}` is no function.")
+            raise ToolDefinitionError(f"{self._place}{shorten(function)}` is not a function.")
         self.function = function
         self.name = function_name(function)
         self._place += f"{self.name}`"

@@ -93,7 +93,7 @@ _BRANCHES: Final = {"anyOf": "no", "oneOf": "not exactly one"}
 
 
 def join(path: str, name: str) -> str:
-    """Give the path of a property."""
+    """Return the path of a property."""
     return f"{path}.{name}" if path else name
 
 

@@ -103,7 +103,7 @@ class CancellationToken:
         """Block this thread until somebody asks to stop.
 
         Args:
-            timeout: The longest time to wait, in seconds; None for ever.
+            timeout: The longest time to wait, in seconds; None forever.
 
         Returns:
             Whether the token is cancelled.

@@ -1,4 +1,4 @@
-"""Leave a tool for calls that it asks for, and find what they came to when it is run again.
+"""Leave a tool for calls that it asks for, and find their outcomes when it is run again.
 
 Nothing of the tool is kept alive: it says what it will need to go on (`state`), leaves by an
 exception, and is run from its first line again once each call has its result. For example:
@@ -60,7 +60,7 @@ class ToolAsks(Exception):
     """Leave a tool that cannot go on before others were called.
 
     Raised by `ToolContext.ask` and caught by `execution`, which makes an `AskingCall` of it. It is
-    no `ToolError`, since nothing failed: a tool lets it pass.
+    not a `ToolError`, since nothing failed: a tool lets it pass.
 
     Attributes:
         calls: What it asks for.
@@ -93,10 +93,10 @@ class Inner:
         return self.rounds[-1]
 
     def session(self) -> Any:
-        """Give the `Session` that was left, with the round of the calls behind what was said.
+        """Return the `Session` that was left, with the round of the calls after what was said.
 
         There the results stand under the ids that the model gave to its calls, and as a model is
-        told of them: cut where a tool has a cap, with what people edited.
+        told about them: cut where a tool has a cap, with what people edited.
 
         Raises:
             MisuseError: No session was left.

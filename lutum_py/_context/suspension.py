@@ -55,8 +55,8 @@ class SuspendTicket:
         resume_mode: What a decision to resume means.
 
     Raises:
-        InvalidValueError: `resume_mode` is no mode.
-        MisuseError: Another field is of another type.
+        InvalidValueError: `resume_mode` is not a mode.
+        MisuseError: Another field has another type.
 
     Example:
         >>> SuspendTicket(action="approve", message="Pay 20 EUR?").resume_mode.value
@@ -89,7 +89,7 @@ class SuspendTicket:
                 raise MisuseError.of_field("SuspendTicket", name, "a dict", given)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the ticket as plain data; what is not set is left out."""
+        """Return the ticket as plain data; what is not set is left out."""
         data: dict[str, Any] = {"id": self.id, "action": self.action}
         if self.message is not None:
             data["message"] = self.message
@@ -124,9 +124,9 @@ class Decision:
             and come again. `waiting.approve()` and its like put both in.
 
     Raises:
-        InvalidValueError: The action is unknown, or `edit` is no mapping of names, or stands beside
+        InvalidValueError: The action is unknown, or `edit` is not a mapping of names, or is beside
             another action than `resume`.
-        MisuseError: Another field is of another type.
+        MisuseError: Another field has another type.
 
     Example:
         >>> Decision(call_id="c1", action="cancel", reason="too expensive").action

@@ -4,7 +4,7 @@ The usual pools join their threads when the program or the event loop ends, so o
 would hang both. A daemon thread is left behind instead.
 
 What the function raised is handed over as a value. A future would take it for its own failure:
-asyncio's refuses a `StopIteration` and waits for ever, and turns some others into a cancellation.
+asyncio's refuses a `StopIteration` and waits forever, and turns some others into a cancellation.
 """
 
 from __future__ import annotations

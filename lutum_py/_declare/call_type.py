@@ -118,7 +118,7 @@ def _any_of(forms: list[tuple[str, Any]]) -> Any:
 
 
 def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
-    """Give the wire name of a tool, and the schema of its calls."""
+    """Return the wire name of a tool, and the schema of its calls."""
     spec = selector.spec
     # Read as {"tool": "web_search", "input": {"query": "tea"}}: the input goes through the tool's
     # own decoder as text, so that it is mended and refused exactly as one of the model is.
@@ -137,7 +137,7 @@ def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
 
 
 class _Input:
-    """What is said of an input in an annotation: it is read and described as the model's."""
+    """What is said about an input in an annotation: it is read and described as the model's."""
 
     def __init__(self, spec: ToolSpec[Any, Any]) -> None:
         self.spec = spec
@@ -169,7 +169,7 @@ class _Input:
 
 
 _DEPTH: Final = 3
-"""Of the place of what does not fit: the tool, its input, and the argument; behind it, keys."""
+"""Of the place of what does not fit: the tool, its input, and the argument; after it, keys."""
 _MAPPING: Any = Mapping
 """The same for `isinstance`: as a class it would narrow to one of an unknown type."""
 _PLAIN: Any = dict[str, Any]
@@ -199,6 +199,6 @@ def _written(toolset: Any, call: Any) -> dict[str, Any]:
     member = own if own is None or own in toolset else own._reaches(toolset)
     if member is None:
         raise PydanticSerializationError(
-            f"{shorten(call)} is no call of {toolset.__qualname__}, and is not written as one."
+            f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."
         )
     return {"tool": member.name, "input": call.spec.arguments.to_data(call._written())}

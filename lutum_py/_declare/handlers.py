@@ -151,11 +151,11 @@ class Handlers(Generic[T]):
         return register
 
     def missing(self) -> tuple[Selector[Any, Any], ...]:
-        """Give the tools that have neither a handler nor a function."""
+        """Return the tools that have neither a handler nor a function."""
         return tuple(each for each in self._toolset if self._done_by(each) is None)
 
     def complete(self) -> Self:
-        """Give the table if every tool is done; call it where the program starts.
+        """Return the table if every tool is done; call it where the program starts.
 
         Raises:
             ToolConstraintError: Some tools have neither; the text names each.
@@ -199,11 +199,11 @@ class Handlers(Generic[T]):
         return call.finish(invocation.run_sync(call, call._give_away(), taken))
 
     def _invocation_of(self, call: AnyToolCall) -> Invocation:
-        """Give what runs a call.
+        """Return what runs a call.
 
         Raises:
-            MisuseError: The tool has no handler or function, or is not in the toolset; or it is no
-                call.
+            MisuseError: The tool has no handler or function, or is not in the toolset; or it is not
+                a call.
         """
         if not isinstance(call, AnyToolCall):
             raise MisuseError(

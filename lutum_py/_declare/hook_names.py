@@ -43,7 +43,7 @@ HOOK_SET_NAMES = frozenset(
         "with_hooks",
     }
 )
-"""What every hook set has, which stands above this file: no member may be called so."""
+"""What every hook set has, which is above this file: no member may be called so."""
 
 _MARKS = "__lutum_hooks__"
 
@@ -68,7 +68,7 @@ def slot_of(members: Iterable[str], name: str) -> tuple[str, Phase] | None:
 
 
 def generated_names(members: Iterable[str]) -> Iterator[str]:
-    """Give the names of all hooks of some members, without the verb in front."""
+    """Yield the names of all hooks of some members, without the verb in front."""
     for member in members:
         for ending, _ in _ENDINGS:
             yield member + ending
@@ -115,7 +115,7 @@ def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
 
 
 def marks_of(mro: tuple[type, ...], name: str, defined: Any) -> tuple[Mark, ...]:
-    """Give the marks of a method, the one that stands nearest to it first.
+    """Return the marks of a method, the one that stands nearest to it first.
 
     A method without marks keeps those of the method that it overrides: whoever refines a guard
     does not take it out. An override that cannot be called, such as None, takes it out.

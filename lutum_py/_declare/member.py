@@ -1,4 +1,7 @@
-"""`tool()` and `toolset()`: what stands in the body of a toolset class."""
+"""`tool()` and `toolset()`: what is in the body of a toolset class.
+
+Their options, such as a prefix or a timeout, are in `_call.member_options`.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +111,7 @@ def tool(
             for it.
         result_cap: Bound what the model reads of the tool's results; None lifts the bound that its
             toolset sets.
-        timeout: Seconds that a run may take, in the place of the limits that the tool itself and
+        timeout: Seconds that a run may take, in place of the limits that the tool itself and
             its toolset set; None for no limit.
         needs_approval: Whether a call waits until a person approved it; or a function of the input
             that says so, which may be async. It is asked as the last gate, whatever the hooks are.
@@ -118,7 +121,7 @@ def tool(
             decides about it: by `plan()`, `apply_hooks`, `amend` or `call.hook`. That of a function
             tool has those of its parameters that it names, and a `ToolContext`, and returns None, a
             mapping of the arguments to change, `Complete` or `Reject`. That of any other tool takes
-            the input, and returns another input in the place of the mapping. A call begins only
+            the input, and returns another input in place of the mapping. A call begins only
             after it was asked.
         callers: Who may call it, where a provider runs programs that call tools: `model`,
             `program`, or both. Where this is left out, it is the model alone. Other providers let
@@ -170,13 +173,13 @@ def _check_message(message: str, definition: ToolDef) -> None:
     """Refuse a message that names what the tool does not take.
 
     Raises:
-        ToolDefinitionError: It does, or it is no text of plain names in braces.
+        ToolDefinitionError: It does, or it is not text of plain names in braces.
     """
     from string import Formatter
 
     place = f"Tool `{definition.name}`: `approval_message={shorten(message)}`"
     if not isinstance(message, str):
-        raise ToolDefinitionError(f"{place} is no text. Write `'Pay {{amount}}?'`, for example.")
+        raise ToolDefinitionError(f"{place} is not text. Write `'Pay {{amount}}?'`, for example.")
     known = names_in(definition.input_schema)
     try:
         parts = list(Formatter().parse(message))
@@ -193,7 +196,7 @@ def _check_message(message: str, definition: ToolDef) -> None:
             )
         if name not in known:
             raise ToolDefinitionError(
-                f"{place} names {shorten(name)}, which is no argument of the tool. It has "
+                f"{place} names {shorten(name)}, which is not an argument of the tool. It has "
                 f"{names_for_message(known)}."
             )
 

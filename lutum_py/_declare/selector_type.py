@@ -50,7 +50,7 @@ class _ToolsetSelector(Selector[Any, Any]):
 
     @classmethod
     def all(cls) -> tuple[Selector[Any, Any], ...]:
-        """Give every selector, in the order of declaration."""
+        """Return every selector, in the order of declaration."""
         selectors: tuple[Selector[Any, Any], ...] = cls.of_toolset._selectors
         return selectors
 

@@ -1,4 +1,4 @@
-"""What may stand in the body of a toolset class, and what to do where something else does."""
+"""What may be in the body of a toolset class, and what to do where something else does."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class GroupMember:
 
 
 def rules_of(function: Any) -> tuple[Rule, ...]:
-    """Give the rule of a group or class, if it has one.
+    """Return the rule of a group or class, if it has one.
 
     Raises:
-        ToolDefinitionError: It is no function.
+        ToolDefinitionError: It is not a function.
     """
     if function is None:
         return ()
@@ -149,7 +149,7 @@ def _check_functions(
     """Refuse functions of the body that were probably meant as tools, and would be none.
 
     A toolset has no instances, so that a body of nothing but functions does nothing at all; beside
-    members, one that takes neither `self` nor `cls` is no method.
+    members, one that takes neither `self` nor `cls` is not a method.
     """
     meant = [key for key, each in functions.items() if is_empty or not _is_method(each)]
     if meant:
@@ -157,7 +157,7 @@ def _check_functions(
         raise ToolDefinitionError(
             f"Toolset `{toolset}`: {names_for_message(meant)} {are}. Write a tool outside of the "
             f"class under `@tool_fn`, and declare it, as in `{meant[0]} = tool({meant[0]})`. What "
-            "is meant to be no tool takes `@staticmethod` or `@classmethod`."
+            "is not meant to be a tool takes `@staticmethod` or `@classmethod`."
         )
 
 

@@ -21,8 +21,8 @@ class ArgsHook:
     """Call a hook of a function's own parameters as the pipeline calls any execution hook.
 
     Raises:
-        HookError: The tool is no function, or nobody could give one of its parameters; or the hook
-            takes others.
+        HookError: The tool is not a function, or nobody could give one of its parameters; or the
+            hook takes others.
     """
 
     def __init__(self, function: Any, selector: AnySelector) -> None:

@@ -1,7 +1,8 @@
 """A stock gate that goes by what tools declare to do to the world.
 
 It asks four things, in this order: may the tool run where no user is present; is this a dry run,
-which does less; was a dry run made where one is required; and what does the policy say of the risk.
+which does less; was a dry run made where one is required; and what does the policy say about the
+risk. In which order all gates are asked is in `pipeline`.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def capability_gate(
         dry_run_argument: The argument by which a tool is asked for a dry run.
 
     Raises:
-        HookError: The policy names an unknown risk or action, or is no policy.
+        HookError: The policy names an unknown risk or action, or is not a policy.
 
     Example:
         >>> from lutum_py import ToolMetadata, Toolset, tool, tool_fn

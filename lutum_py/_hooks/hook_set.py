@@ -1,6 +1,6 @@
 """`HookSet`: who has a say about the calls of one toolset; how one registers hooks, and asks them.
 
-Where they are kept, and in which order they are asked, stands in `places`.
+Where they are kept, and in which order they are asked, is in `places`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class HookSet(HookPlaces[T]):
             `Reject(reason)`, or an awaitable of one.
 
         Raises:
-            HookError: The tool is not in the toolset, is no function tool, or has a hidden
+            HookError: The tool is not in the toolset, is not a function tool, or has a hidden
                 parameter without a default; or the function takes other parameters.
         """
         register = self._registrar("execution", selector)
@@ -310,7 +310,7 @@ class HookSet(HookPlaces[T]):
                 a tool that is not in the toolset. Nothing is registered.
         """
         if isinstance(policy, HookSet):
-            raise HookError("A hook set is no policy. Use `hooks.extend(other)`.")
+            raise HookError("A hook set is not a policy. Use `hooks.extend(other)`.")
         found: list[tuple[list[PhaseHooks], Phase, RegisteredHook]] = [
             (
                 self._places_of(mark.phase, mark.selector),
@@ -335,7 +335,7 @@ class HookSet(HookPlaces[T]):
         A nested hook set that both keep is left as it is.
 
         Raises:
-            HookError: The other is no hook set of the same toolset.
+            HookError: The other is not a hook set of the same toolset.
         """
         if not isinstance(other, HookSet) or other._toolset is not self._toolset:
             raise HookError(
@@ -381,7 +381,7 @@ class HookSet(HookPlaces[T]):
         return drive(self._decision_steps(call))
 
     def _decision_steps(self, call: AnyToolCall, /) -> Steps[HookOutcome]:
-        """Give the steps by which the hooks decide about one call."""
+        """Return the steps by which the hooks decide about one call."""
         from .pipeline import decide  # with `logging`, which is slow to import
 
         asking = Asking()

@@ -191,7 +191,7 @@ def _decide_fully(
         verdict = (yield from ask_approval(call, asking)) or verdict
     if verdict is not None:
         return settle(call, verdict, asking)
-    # An edit that hooks changed once more waits again: whoever is told of runs is told later.
+    # An edit that hooks changed once more waits again: whoever is told about runs is told later.
     if before and not (is_open and call._answers and call._answers[0].digest != call.digest):
         yield from _ask_before(before, call, of)
     return call
@@ -286,7 +286,7 @@ def _ask_gates(
         asking.note(call, gate.name, "gate", verdict.said, verdict.reason)
         if verdict.said == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
-        # All gates are asked, also behind a Block: each has its say on the line of the call, and
+        # All gates are asked, also after a Block: each has its say on the line of the call, and
         # none can be kept from a look by who was registered before it.
         verdicts.append(verdict)
     best = min(verdicts, key=lambda each: _STRICTEST.index(each.said), default=None)
@@ -312,13 +312,13 @@ def _check_conversation(gate: RegisteredHook, call: AnyToolCall) -> None:
 
 
 class AfterSaid(NamedTuple):
-    """What one after-hook said of a call's result.
+    """What one after-hook said about a call's result.
 
     Attributes:
         call: The call.
         hook: The name of the hook.
         key: Tells it from others of the name.
-        put: What it put in the place of the result, if anything.
+        put: What it put in place of the result, if anything.
     """
 
     call: AnyToolCall
@@ -344,7 +344,7 @@ def after(
     """Show a result to the after-hooks; each may put another in its place.
 
     Args:
-        call: The call that the result is of.
+        call: The call that the result belongs to.
         result: The result.
         hooks: The hook set.
         said: Takes what each hook said.

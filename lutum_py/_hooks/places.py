@@ -153,7 +153,7 @@ class HookPlaces(Generic[T]):
         None are listed for a tool of an outer toolset that the toolset of these hooks lacks.
 
         Raises:
-            HookError: The calls of the tool are of another toolset.
+            HookError: The calls of the tool belong to another toolset.
         """
         places = self._placed.get(selector)
         if places is None:
@@ -201,7 +201,7 @@ class HookPlaces(Generic[T]):
         """List the execution hooks, the gates and the before-hooks of a tool.
 
         Raises:
-            HookError: The calls of the tool are of another toolset.
+            HookError: The calls of the tool belong to another toolset.
         """
         # Worked out once for each tool, until any hook set is changed: a nested one may be kept by
         # others too. The change is read first, so that what is added meanwhile is not missed.
@@ -228,7 +228,7 @@ class HookPlaces(Generic[T]):
         """List the hooks of one phase for a tool, in the order in which they are asked.
 
         Raises:
-            HookError: The calls of the tool are of another toolset.
+            HookError: The calls of the tool belong to another toolset.
         """
         return in_order(self._places_for(selector), phase)
 

@@ -160,7 +160,7 @@ class PhaseHooks:
 
     Attributes:
         changes: Another object with each change of any place: what was worked out under an older
-            one is stale. It is no counter, since two threads that add at once may count one.
+            one is stale. It is not a counter, since two threads that add at once may count one.
     """
 
     changes: ClassVar[object] = object()
@@ -180,7 +180,7 @@ class PhaseHooks:
         return hooks
 
     def add(self, phase: Phase, hook: RegisteredHook) -> None:
-        """Add a hook behind those of its phase; of descriptions there is one at most."""
+        """Add a hook after those of its phase; of descriptions there is one at most."""
         hooks = self.of(phase)
         if phase == "description":
             hooks[:] = [hook]
@@ -189,7 +189,7 @@ class PhaseHooks:
         PhaseHooks.changes = object()
 
     def all(self) -> Iterator[tuple[Phase, RegisteredHook]]:
-        """Give every hook with its phase."""
+        """Yield every hook with its phase."""
         for phase in _PHASES:
             for hook in self.of(phase):
                 yield phase, hook
@@ -219,7 +219,7 @@ def in_order(places: tuple[PhaseHooks, ...], phase: Phase) -> list[RegisteredHoo
 # `guard`, `guard#2`: a saved plan names the hooks that were asked, and another process has other
 # function objects. The name alone would not tell two lambdas of one line apart.
 def keyed(hooks: Iterable[RegisteredHook]) -> Iterator[tuple[str, RegisteredHook]]:
-    """Give each hook with a key that is the same in another process: its name, counted."""
+    """Yield each hook with a key that is the same in another process: its name, counted."""
     seen: dict[str, int] = {}
     for hook in hooks:
         count = seen[hook.name] = seen.get(hook.name, 0) + 1

@@ -1,4 +1,7 @@
-"""Read a turn: it needs tools, or it is finished."""
+"""Read a turn: it needs tools, or it is finished.
+
+The text for a call of a tool that is unknown or not on offer is in `_declare.offer`.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ class TextResult(Generic[A_co]):
     """
 
     turn: AssistantTurn
-    _value: Any = field(default=..., repr=False)  # pickles as itself, and is no answer
+    _value: Any = field(default=..., repr=False)  # pickles as itself, and is not an answer
     committed: CommittedRound | None = None
 
     @property
@@ -205,7 +208,7 @@ def read_turn(
 
     Raises:
         DuplicateToolCallIdError: Two calls share an id.
-        MisuseError: It is no turn.
+        MisuseError: It is not a turn.
     """
     if not isinstance(turn, AssistantTurn):
         raise MisuseError(
@@ -237,14 +240,14 @@ def read_turn(
         selector = by_name.get(metadata.name)
         if selector is None:
             named = by_own_names(turn, names_known(toolset._by_name, answer))
-            if named is not turn:  # read anew, which few turns are
+            if named is not turn:  # read again, which few turns are
                 return read_turn(toolset, named, offered, redact, answer)
             names = names_known(offered.by_name, answer)
             issues.append(not_on_offer(toolset, metadata, offered, names, turn.dialect))
             continue
         # A turn that was cut off may end with `{"city": "Os`, or with nothing at all. The latter is
-        # fine for a tool without parameters, and for any other the model would be told of missing
-        # fields in place of the limit, and try the same again.
+        # fine for a tool without parameters, and for any other the model would be told about
+        # missing fields in place of the limit, and try the same again.
         is_blank = metadata.arguments.strip() in _NOTHING
         if metadata is cut_off and (not is_blank or names_in(selector.definition.input_schema)):
             issues.append(_cut_off(metadata))
@@ -260,14 +263,14 @@ def read_turn(
 
 
 def names_known(by_name: Mapping[str, object], answer: Answer[Any] | None) -> Collection[str]:
-    """Give the names by which a turn may call: of tools, and of the answer's."""
+    """Return the names by which a turn may call: of tools, and of the answer's."""
     if answer is None or answer.by == "format":
         return by_name
     return (*by_name, answer.definition.name)
 
 
 def by_own_names(turn: AssistantTurn, known: Collection[str]) -> AssistantTurn:
-    """Give a turn with each tool called by its own name, where its stand-in came."""
+    """Return a turn with each tool called by its own name, where its stand-in came."""
     return with_calls(turn, lambda call: replace(call, name=own_name(call.name, known)))
 
 
@@ -355,7 +358,7 @@ def answer_calls(
 
 
 class Missing(NamedTuple):
-    """Why a turn without calls is no answer."""
+    """Why a turn without calls is not an answer."""
 
     reason: MissingReason
     text: str
@@ -378,7 +381,7 @@ def missing_answer(
     if turn.is_truncated:
         return None, Missing("cut_off", f"The answer was cut off by the limit on tokens. {again}")
     if answer.by == "tool":
-        return None, Missing("no_call", f"That was no answer yet. {again}")
+        return None, Missing("no_call", f"That was not an answer yet. {again}")
     lines = "\n".join(f"- {each}" for each in fields)
     return None, Missing("invalid", f"The answer is not valid:\n{lines}\n{again}", fields)
 
@@ -389,7 +392,7 @@ def _read_texts(
     """Read the text of a turn as the answer; where it is not one, say what is wrong with it.
 
     Models write something before the answer, and some write the answer twice. Where the whole text
-    is no answer, each of its parts is read alone, and those that are answers have to be equal.
+    is not an answer, each of its parts is read alone, and those that are answers have to be equal.
     """
     value, fields = answer.read_text(turn.text, redact=redact)
     if fields:

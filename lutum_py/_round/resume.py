@@ -1,11 +1,11 @@
 """Take in a decision about a call that waits: check all, then change the plan.
 
 An edit is new input, so it goes where input goes: through the validation and the hooks. The person
-approved the edited arguments and nothing else. What comes out of the hooks with these is approved;
-what a hook changed once more waits again, and is shown as it is then.
+approved the edited arguments and nothing else. If the hooks leave these unchanged, the call is
+approved; if a hook changes them once more, it waits again, with the new arguments.
 
-Hooks may have to be awaited, and meanwhile another decision may be taken in: that one counts, since
-to cancel never has to wait. Two edits of one call do not go through hooks at once.
+Hooks may have to be awaited. A decision that is taken in meanwhile counts, so that a cancel never
+has to wait. Two edits of one call never go through hooks at the same time.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ _AS_RESULT = ResumeMode.USE_DECISION_AS_TOOL_RESULT
 
 
 def check_decision(decision: object) -> None:
-    """Make sure that it is a decision at all.
+    """Check that this is a decision.
 
     Raises:
         MisuseError: It is not.
     """
     if not isinstance(decision, Decision):
         raise MisuseError(
-            f"{shorten(decision)} is no decision. Make one with `waiting.approve()`, "
+            f"{shorten(decision)} is not a decision. Make one with `waiting.approve()`, "
             "`waiting.cancel(reason)` or `waiting.edit(changes)`."
         )
 
@@ -147,7 +147,7 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
         )
     if decision.ticket not in (None, ticket.id):
         yield (
-            f"is no answer to what is asked about {named}: it answers ticket "
+            f"is not an answer to what is asked about {named}: it answers ticket "
             f"{shorten(decision.ticket)}, and the call waits under {shorten(ticket.id)}. {_AGAIN}"
         )
     # Ids of calls and tickets may be the same in two conversations, as where a provider counts its
@@ -156,7 +156,7 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
     known = {call._kept.asked_in, None if stored is None else stored.name} - {None}
     if decision.asked_in is not None and known and decision.asked_in not in known:
         yield (
-            f"is no answer to what is asked about {named}: it was made about a call of another "
+            f"is not an answer to what is asked about {named}: it was made about a call of another "
             f"round, or of another conversation. {_AGAIN}"
         )
     try:  # no saved plan could hold anything else
@@ -308,7 +308,7 @@ def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
 
 
 def unmasked(waiting: SuspendedCall, edit: Mapping[str, Any], real: Any) -> Any:
-    """Give the arguments of an edit with what is left masked in it as it was.
+    """Return the arguments of an edit with what is left masked in it as it was.
 
     Args:
         waiting: The call that was shown.
@@ -316,7 +316,7 @@ def unmasked(waiting: SuspendedCall, edit: Mapping[str, Any], real: Any) -> Any:
         real: Its arguments as they are, secrets included.
 
     Raises:
-        ResumeError: A mask stands in a list that was edited, where nobody knows what it is for.
+        ResumeError: A mask is in a list that was edited, where nobody knows what it is for.
     """
     try:
         return _unmasked(edit, waiting.arguments, real, "")
@@ -324,7 +324,7 @@ def unmasked(waiting: SuspendedCall, edit: Mapping[str, Any], real: Any) -> Any:
         raise ResumeError(
             f"The edit of call {waiting.call.id!r} of tool `{waiting.call.name}` changes the list "
             f"`{error}` and leaves a mask in it, so that nobody knows which secret is meant. Give "
-            "the secrets of this list anew, or leave the list as it is shown."
+            "the secrets of this list again, or leave the list as it is shown."
         ) from None
 
 

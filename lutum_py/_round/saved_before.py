@@ -26,7 +26,7 @@ Data = dict[str, Any]
 
 
 def converted(saved: Saved) -> Data:
-    """Give turn and calls of a plan of format 1 or 2 in the form of format 3.
+    """Return turn and calls of a plan of format 1 or 2 in the form of format 3.
 
     Raises:
         PlanError: It is damaged.
@@ -43,7 +43,7 @@ def converted(saved: Saved) -> Data:
 
 
 class _Plan:
-    """Find what a plan of an older format says of a call, in all of its lists."""
+    """Find what a plan of an older format says about a call, in all of its lists."""
 
     def __init__(self, data: Data) -> None:
         items = data["turn"]["items"]
@@ -54,7 +54,7 @@ class _Plan:
         self.edits = _by_call((each["call_id"], each) for each in data.get("edits", ()))
         for call_id, edits in self.edits.items():
             if call_id not in self.sent or len(edits) > 1:
-                raise ValueError(f"{call_id!r} is no call of the turn, or was edited twice")
+                raise ValueError(f"{call_id!r} is not a call of the turn, or was edited twice")
         self.asked_before = _by_call(data.get("asked_before", ()))
         self.asked_after = _by_call(data.get("asked_after", ()))
 
@@ -109,7 +109,7 @@ class _Call:
         self.was_started = entry.get("was_started", False)
 
     def steps(self) -> Iterator[Data]:
-        """Give the line, the earliest step first."""
+        """Yield the line, the earliest step first."""
         # The old formats kept `{"state": "pending", "input": {…}, "is_rewritten": true}` and lists
         # beside it. The line `proposed asked changed` is one that would lead there; where several
         # would, the one is taken that claims least.
@@ -137,9 +137,9 @@ class _Call:
         )
 
     def _first(self) -> Any:
-        """Give the arguments before an edit, as far as they were kept: secrets stand there masked.
+        """Return the arguments before an edit, as far as they were kept: secrets are masked.
 
-        A secret that the model sent stands in its own text; another stays masked.
+        A secret that the model sent is in its own text; another stays masked.
         """
         if self.edit is None:
             return self.final
@@ -151,7 +151,7 @@ class _Call:
         }
 
     def _approvals(self) -> list[Data]:
-        """Give the answers by which the call goes on, the earliest first."""
+        """Return the answers by which the call goes on, the earliest first."""
         old = self.entry.get("approval")
         if old is None:
             return [*reversed(self.entry.get("approvals", ()))]
@@ -161,7 +161,7 @@ class _Call:
         return [{**old, "ticket": ticket, "is_of_tool": self.entry["id"] in self.plan.started}]
 
     def _answered(self) -> Iterator[Data]:
-        """Give each question about the call with its answer, the earliest first."""
+        """Yield each question about the call with its answer, the earliest first."""
         approvals = self._approvals()
         known = {each["decision"]["decision_id"] for each in approvals}
         # What no longer counts was spent by the next question of the same asker.
@@ -188,7 +188,7 @@ class _Call:
                 yield from self._edited()
 
     def _asked(self, of_tool: bool, ticket: Data | None, digest: str | None) -> Iterator[Data]:
-        """Give the step by which the call waited; who asked is the tool, a hook or the program."""
+        """Yield the step by which the call waited; the tool, a hook or the program asked."""
         wait = {"kind": "suspended", "digest": digest, "ticket": ticket}
         if of_tool:
             yield {"kind": "begun"}
@@ -200,7 +200,7 @@ class _Call:
         yield {**wait, "by": by, "phase": by and asked.get("phase", "gate")}
 
     def _edited(self) -> Iterator[Data]:
-        """Give what an edit changed, and what hooks changed on top; all edits of a call are one."""
+        """Yield what an edit changed, and hooks on top of it; all edits of a call are one."""
         person, by_hooks = self.edit["edited"], self.edit["final"]
         changed = {"kind": "changed", "phase": "decision", "arguments": self.final}
         if canonical_json(person) == canonical_json(by_hooks):
@@ -211,7 +211,7 @@ class _Call:
         yield {**changed, "phase": "hook"}
 
     def _end(self) -> Iterator[Data]:
-        """Give how the call stands."""
+        """Yield how the call stands."""
         entry, state = self.entry, self.state
         if state == "suspended":
             wait = [*self._asked(self.was_started, entry["ticket"], entry["digest"])]
@@ -231,7 +231,7 @@ class _Call:
             yield {"kind": "left"}
 
     def _settled(self) -> Data:
-        """Give the end of a call that a hook or a person answered or refused."""
+        """Return the end of a call that a hook or a person answered or refused."""
         entry, is_handled = self.entry, self.state == "handled"
         by, source = entry.get("by"), entry.get("source")
         record = _last(self.records, ("complete",) if is_handled else ("reject", "block"), by)
@@ -251,13 +251,13 @@ class _Call:
 
 
 def _marks(phase: str, keys: Iterable[str]) -> Iterator[Data]:
-    """Give the steps of hooks that were asked, of which only the keys were kept."""
+    """Yield the steps of hooks that were asked, of which only the keys were kept."""
     for key in keys:
         yield {"kind": "asked", "by": key.partition("#")[0], "phase": phase, "key": key}
 
 
 def _last(records: list[Data], kinds: tuple[str, ...], by: str | None = None) -> Data:
-    """Give the last record of some kinds, of one hook if it is named; empty where there is none."""
+    """Return the last record of some kinds, of one hook if named; empty where there is none."""
     for each in reversed(records):
         if each["decision"] in kinds and by in (None, each["hook"]):
             return each
@@ -265,7 +265,7 @@ def _last(records: list[Data], kinds: tuple[str, ...], by: str | None = None) ->
 
 
 def _unmasked(shown: Any, *known: Any) -> Any:
-    """Give what was shown, with each mask replaced by the first that is known to stand there.
+    """Return what was shown, with each mask replaced by the first that is known to stand there.
 
     A mask stands for a text that nobody knows any more, where the others are texts as well.
     """

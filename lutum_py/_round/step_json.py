@@ -2,7 +2,7 @@
 
 It says in which phases a step may be written, what it may say then, and what it holds. A step that
 the table of `_call.lifecycle` lacks is refused as well, so a text cannot say what could not
-have happened. What belongs to the kind stands under one name:
+have happened. What belongs to the kind is under one name:
 
     {"kind": "suspended", "at": "2026-01-01T12:00:00.000000+00:00", "by": "guard", "phase": "gate",
      "digest": "sha256:…", "ticket": {"id": "t1", "action": "approve", …}}
@@ -189,7 +189,7 @@ def _load_step(
     text: Any = saved.get("at", str, None)
     at = None if text is None else time_of(text)
     if at is None and text is not None:
-        raise saved.wrong("at", f"{shorten(text)} is no time in ISO 8601")
+        raise saved.wrong("at", f"{shorten(text)} is not a time in ISO 8601")
     detail: Any = None
     if saved.data.get(row.holds) is not None:
         detail = _HELD[row.holds][1](saved, metadata)

@@ -28,7 +28,7 @@ class _ClassSource:
 
 
 def attribute_docstrings(cls: type) -> dict[str, str]:
-    """Give the string literals that directly follow the annotated attributes of a class body.
+    """Return the string literals that directly follow the annotated attributes of a class body.
 
     Only the class's own body counts, not what it inherits. Where its source is not to be had
     (`exec`, a file edited since, some prompts), the answer is empty; at a prompt that is warned of.
@@ -64,7 +64,7 @@ def _is_typed_in(cls: type) -> bool:
 
 
 def _sources(cls: type) -> Iterator[tuple[str, str]]:
-    """Give the texts that a class may stand in, with their names: one, or of a notebook each cell.
+    """Yield the texts that a class may be in, with their names: one, or of a notebook each cell.
 
     The cell that is being run comes first, then the last one that was.
     """
@@ -98,7 +98,7 @@ def _pick(cls: type, path: str, candidates: list[_ClassSource]) -> _ClassSource 
     """
     import inspect
 
-    # Two classes of one name may stand in one file, as in the branches of an `if`. Which of the two
+    # Two classes of one name may be in one file, as in the branches of an `if`. Which of the two
     # this is shows by its line, or else by what it annotates.
     line = cls.__dict__.get("__firstlineno__")
     if line is not None:

@@ -205,7 +205,7 @@ class ToolEffect:
 
         Raises:
             ToolDefinitionError: A name is unknown, `target` is not the name of an argument, or
-                `area` is no word.
+                `area` is not a word.
         """
         known = _member(EffectKind, kind, "effect kind")
         defaults = EFFECT_DEFAULTS[known]
@@ -248,7 +248,7 @@ class ToolEffect:
         return floor
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain JSON data, every key present, that `from_dict` reads back."""
+        """Return plain JSON data, every key present, that `from_dict` reads back."""
         values = {name: getattr(self, name) for name in _EFFECT_KEYS}
         return {name: value and str(value) for name, value in values.items()}
 
@@ -301,7 +301,7 @@ class ToolCapabilities:
             effects: Effects, or kinds of effect where the kind's own defaults serve.
 
         Raises:
-            ToolDefinitionError: A flag is no bool, or an effect is unknown.
+            ToolDefinitionError: A flag is not a bool, or an effect is unknown.
         """
         flags = {
             "emits_progress": emits_progress,
@@ -323,7 +323,7 @@ class ToolCapabilities:
         object.__setattr__(self, "effects", made)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain JSON data, every key present, that `from_dict` reads back."""
+        """Return plain JSON data, every key present, that `from_dict` reads back."""
         return {
             "emits_progress": self.emits_progress,
             "emits_observer_text": self.emits_observer_text,

@@ -28,9 +28,9 @@ class Docstring:
 
 _ABOUT_PARAMETERS: Final = frozenset({"args", "arguments", "attributes", "parameters", "params"})
 _OTHER: Final = ("keyword ", "other ")
-"""What may stand before these in a title, as in `Keyword Args:`."""
+"""What may be before these in a title, as in `Keyword Args:`."""
 _DROPPED: Final = frozenset({"except", "exception", "raise", "return", "yield"})
-"""What no model is told of, in the singular, as a title and as a field."""
+"""What no model is told about, in the singular, as a title and as a field."""
 _DROPPED_TITLES: Final = _DROPPED | {"example", "receive", "warn"}
 _DROPPED_FIELDS: Final = _DROPPED | {"rtype", "type", "vartype", "ytype"}
 _PARAMETER_FIELDS: Final = frozenset(
@@ -50,9 +50,9 @@ _FIELD_ARGUMENT: Final = rf"(?:.*?\s)??(?P<names>{_NAMES})\s*"
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """Lines up to `end` that are no prose, with the entries that count: names, and their lines.
+    """Lines up to `end` that are not prose, with the entries that count: names, and their lines.
 
-    `leading` is what stands in a section before its first entry.
+    `leading` is what is in a section before its first entry.
     """
 
     end: int
@@ -142,7 +142,7 @@ def _google_section(lines: list[str], start: int) -> _Section | None:
 
 # `Parameters`, a line of dashes, `city : str` and an indented text.
 def _numpy_section(lines: list[str], start: int) -> _Section | None:
-    """Read an underlined title and what stands under it."""
+    """Read an underlined title and what is under it."""
     title = lines[start].strip().lower() if _is_underlined(lines, start) else ""
     end = start + 2
     if _is_dropped(title):

@@ -110,7 +110,7 @@ def _instead(name: str, known: Sequence[str]) -> str:
 
 
 def hidden(error: ValidationError, depth: int) -> ValidationError:
-    """Give an error of pydantic without values, and with those of its places that hold no key.
+    """Return an error of pydantic without values, and with those of its places that hold no key.
 
     Args:
         error: What pydantic found.

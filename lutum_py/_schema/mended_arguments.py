@@ -1,6 +1,6 @@
 """Mend arguments that came in a form which leaves no doubt about what is meant.
 
-Only where validation failed, and only in the places that it failed at: an object or array that came
+Only after validation failed, and only at the places where it failed: an object or array that came
 as a string of JSON, and a `null` for a field that may be left out but has no null.
 """
 
@@ -71,7 +71,7 @@ def _walk(data: Any, loc: Sequence[int | str]) -> tuple[list[int | str], Any, An
         if is_object(data) or is_array(data):
             known: Any = data if is_object(data) else range(len(data))
             # pydantic writes ("filters", 0, "Range", "low") where `Range` is a member of a union:
-            # what is no key of the data is passed over.
+            # what is not a key of the data is passed over.
             if step in known:
                 parent, data = data, data[cast("Any", step)]
                 steps.append(step)
@@ -83,7 +83,7 @@ def _walk(data: Any, loc: Sequence[int | str]) -> tuple[list[int | str], Any, An
 def _may_be_left_out(root: JsonSchema, steps: Sequence[int | str]) -> bool:
     """Whether the place is a field that is not required and has no null.
 
-    An entry of a mapping or of an array is no field.
+    An entry of a mapping or of an array is not a field.
     """
     root = localized(root)
     schemas = branches(root, [root])

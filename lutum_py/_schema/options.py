@@ -1,6 +1,6 @@
-"""What an author says of a tool besides its parameters and its output: one record for all ways.
+"""What an author says about a tool besides its parameters and its output: one record for all ways.
 
-The decorators fill it, what stands in the declaration itself fills its gaps, and the definition is
+The decorators fill it, what is in the declaration itself fills its gaps, and the definition is
 made of it. An option is added here twice, to the functions that take it, and to `ToolDef`.
 """
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOptions:
-    """Hold what was said of a tool; None stands for nothing.
+    """Hold what was said about a tool; None stands for nothing.
 
     Raises:
-        ToolDefinitionError: `skip` is no collection of names.
+        ToolDefinitionError: `skip` is not a collection of names.
     """
 
     name: str | None = None
@@ -71,7 +71,7 @@ class ToolOptions:
         )
 
     def checked(self, place: str) -> dict[str, Any]:
-        """Give what a definition is told, by name.
+        """Return what a definition is told, by name.
 
         Args:
             place: What is declared, for messages.
@@ -85,14 +85,14 @@ class ToolOptions:
 
             if not isinstance(self.capabilities, ToolCapabilities):
                 raise ToolDefinitionError(
-                    f"{place}: capabilities={shorten(self.capabilities)} are no "
+                    f"{place}: capabilities={shorten(self.capabilities)} are not "
                     "`ToolCapabilities`. Write `capabilities=ToolCapabilities(...)`."
                 )
         timeout = self.timeout
         if timeout is not None and not is_seconds(timeout):
             raise ToolDefinitionError(
-                f"{place}: timeout={shorten(timeout)} is no positive number of seconds. Leave it "
-                "out for none."
+                f"{place}: timeout={shorten(timeout)} is not a positive number of seconds. Leave "
+                "it out for none."
             )
         return {name: getattr(self, name) for name in TOLD}
 
@@ -105,7 +105,7 @@ class ToolOptions:
             text = getattr(self, field)
             if not (isinstance(text, str) or (text is None and field != "description")):
                 raise ToolDefinitionError(
-                    f"{place}: {field}={shorten(text)} is no text. Give a text, or leave it out."
+                    f"{place}: {field}={shorten(text)} is not text. Give a text, or leave it out."
                 )
             try:
                 (text or "").encode()

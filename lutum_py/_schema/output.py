@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _NO_NUMBERS = frozenset({bool, int, str, NoneType})
 _HALF_A_PAIR: Final = (
-    "a text in it holds half of a surrogate pair, which UTF-8 cannot carry; a file name that is no "
-    "UTF-8 has such, and `text.encode(errors='replace').decode()` takes them out"
+    "a text in it holds half of a surrogate pair, which UTF-8 cannot carry; a file name that is "
+    "not UTF-8 has such, and `text.encode(errors='replace').decode()` takes them out"
 )
 _TOO_MANY_DIGITS: Final = (
     f"an integer in it has more than {MOST_DIGITS:,} digits, which Python refuses to read; give "
@@ -163,7 +163,7 @@ class Output:
         return self.adapter.validate_json(text)
 
     def json_schema(self) -> JsonSchema | None:
-        """Give the JSON schema of the output; None where the type says nothing or has none."""
+        """Return the JSON schema of the output; None where the type says nothing or has none."""
         if self.type is None:
             return None
         from pydantic.errors import PydanticInvalidForJsonSchema
@@ -179,7 +179,7 @@ class Output:
 def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:
     """Say what an encoded output has in it wherever a NaN or an infinity may have been.
 
-    Pydantic writes them as null, and as words that are no JSON where a type's config says so.
+    Pydantic writes them as null, and as words that are not JSON where a type's config says so.
 
     Returns:
         The trace, and in which mode the serializer shows what there was: one that the author wrote
@@ -212,7 +212,7 @@ def _is_open(part: dict[str, Any], config: dict[str, Any]) -> bool:
 
 
 def _lost_number(plain: Any, written: Any, loc: tuple[int | str, ...]) -> FieldIssue | None:
-    """Find a number that the text does not carry: it has a null there, or what is no JSON."""
+    """Find a number that the text does not carry: it has a null there, or what is not JSON."""
     if isinstance(plain, float):
         if isfinite(plain) or isinstance(written, str):
             return None

@@ -1,7 +1,7 @@
 """What is secret in an input, and what may be shown of it.
 
 Secret is what a JSON schema calls `writeOnly` or gives the format `password`, and what pydantic
-has a type of secrets for. Data is held against the schema, and a mask stands wherever a secret
+has a type of secrets for. Data is checked against the schema, and a mask stands wherever a secret
 may be: also where the data does not have the shape that the schema says, so that the place of a
 secret below cannot be told. So what is masked may be more than a secret, and never less.
 """
@@ -62,7 +62,7 @@ class Masking:
         return is_inside or self._may_hide(here)
 
     def without_keys(self, loc: Iterable[str | int], *, all_keys: bool) -> tuple[str | int, ...]:
-        """Give a place with a mark for each key of a dictionary in it.
+        """Return a place with a mark for each key of a dictionary in it.
 
         Args:
             loc: The place, as pydantic names it.
@@ -83,7 +83,7 @@ class Masking:
     ) -> Iterator[tuple[str | int | None, list[JsonSchema]]]:
         """Go to a place: give each step with the schemas in front of it, at last those there.
 
-        pydantic also names the member of a union that it tried, which is no step into the value.
+        pydantic also names the member of a union that it tried, which is not a step into the value.
         """
         places: list[Any] = [self._root]
         steps = list(loc)
@@ -91,7 +91,7 @@ class Masking:
             meant = branches(self._root, places)
             yield step, meant
             # After `filter` in ("filter", "Range", "password"), where `Range` names a branch of a
-            # union, the schema of `filter` itself stays in, for `Range` is no step of the value.
+            # union, the schema of `filter` itself stays in, for `Range` is not a step of the value.
             if found := [part for schema in meant for part in below(schema, step)]:
                 stayed = [schema for schema in meant if any(key in schema for key in UNIONS)]
                 places = found + stayed * (number + 1 < len(steps))

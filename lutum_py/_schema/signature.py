@@ -42,7 +42,7 @@ _ANNOTATION_FORMAT: Final = {f"annotation_{key}": value for key, value in _FORMA
 
 
 def annotations_of(owner: Callable[..., Any]) -> dict[str, Any]:
-    """Give the annotations of a function, or those in the body of a class.
+    """Return the annotations of a function, or those in the body of a class.
 
     >>> def greet(name: "Later", loud: bool) -> None: ...
     >>> list(annotations_of(greet))  # `Later` is not looked up
@@ -52,7 +52,7 @@ def annotations_of(owner: Callable[..., Any]) -> dict[str, Any]:
 
 
 def signature_of(function: Callable[..., Any], **options: Any) -> inspect.Signature:
-    """Give the signature of whatever can be called.
+    """Return the signature of whatever can be called.
 
     Args:
         function: The function.
@@ -92,7 +92,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Say how a function is called and what the model is told of it.
+    """Say how a function is called and what the model is told about it.
 
     Attributes:
         parameters: What the model fills in, in order.
@@ -217,7 +217,7 @@ def read_others(
         if name in taken or parameter.kind in VARIADIC:
             continue
         hints: dict[str, Any] = {}
-        with suppress(NameError, ToolDefinitionError):  # what has no value here is no context
+        with suppress(NameError, ToolDefinitionError):  # what has no value here is not a context
             hints = _resolve("A handler", plain, {name}, None)
         if context is None and is_context(hints.get(name)):
             context = name
@@ -242,7 +242,7 @@ def hint_of(function: Callable[..., Any], name: str) -> Any:
 
 
 def plain_hint(annotation: Any, names: dict[str, Any] | None = None) -> Any:
-    """Give an annotation without `Annotated`; `REQUIRED` where it has no value here."""
+    """Return an annotation without `Annotated`; `REQUIRED` where it has no value here."""
     carrier: Any = SimpleNamespace(__annotations__={"it": annotation})
     with suppress(Exception):
         return typing.get_type_hints(carrier, globalns=names)["it"]
@@ -298,7 +298,7 @@ def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
 def _is_marked(
     function: Callable[..., Any], written: Any, namespace: Mapping[str, Any] | None
 ) -> bool:
-    """Whether a parameter is skipped by its annotation, read without what the mark stands on.
+    """Whether a parameter is skipped by its annotation, read without what the mark is on.
 
     A hidden type often is imported for checkers only, so that the annotation as a whole has no
     value when the program runs.
@@ -313,13 +313,13 @@ def _is_marked(
         return False
     if not isinstance(body, ast.Subscript) or not isinstance(body.slice, ast.Tuple):
         return False
-    # Of `Annotated["Database", Skip()]` only the marks behind the type are evaluated: `Database`
+    # Of `Annotated["Database", Skip()]` only the marks after the type are evaluated: `Database`
     # may be imported for checkers alone, and `Skip` has to be there to be written.
     names = {**_names_around(function), **(namespace or {})}
     for mark in body.slice.elts[1:]:
         try:
             value = eval(compile(ast.Expression(mark), "<annotation>", "eval"), names)
-        except Exception:  # noqa: BLE001 - then it is no mark of ours
+        except Exception:  # noqa: BLE001 - then it is not a mark of ours
             continue
         if isinstance(value, Skip) or value is Skip:
             return True
@@ -360,7 +360,7 @@ def function_name(function: Any) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Give the first line of what pydantic or Python says, for a message with advice of its own."""
+    """Return the first line of an error's text, for a message with advice of its own."""
     first = str(error).split("\n", 1)[0]
     return cut(first.partition(". Set `arbitrary_types_allowed")[0].rstrip("."), 200)
 

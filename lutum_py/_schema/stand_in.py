@@ -21,7 +21,7 @@ _PLAIN: Final = rf"[a-zA-Z][a-zA-Z0-9_]{{0,{_STEM + _DIGEST}}}"
 
 
 def stand_in(name: str) -> str:
-    """Give what goes out for a name where the provider refuses it.
+    """Return what goes out for a name where the provider refuses it.
 
     Args:
         name: Any text; the tool's own name, or one that a model made up.
@@ -46,7 +46,7 @@ def is_plain(name: str) -> bool:
 
 
 def own_name(name: str, known: Collection[str]) -> str:
-    """Give the name of which another is the stand-in; or that name where it is no stand-in.
+    """Return the name of which another is the stand-in; or that name where it is not a stand-in.
 
     Args:
         name: What came: a tool's own name, its stand-in, or anything else.

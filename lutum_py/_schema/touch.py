@@ -2,7 +2,7 @@
 
 A touch has a place in one tree: the world, its areas, and in each area its targets; in `files`
 folders and what is in them. Two touches may meet where the place of one is that of the other or
-above it. What is not known stands above all that it may be.
+above it. What is not known is above all that it may be.
 
     *                                 anything
     * / orders / a17                  one order
@@ -75,7 +75,7 @@ def place_of(touch: Touch) -> Place:
 
 
 def beside(place: Place) -> Place | None:
-    """Give what may hold the same files as a path: paths of the root, or those that are not."""
+    """Return what may hold the same files as a path: paths of the root, or those that are not."""
     if len(place) > 1 and place[0] == FILES:
         return (FILES, "." if place[1] == "/" else "/")
     return None
@@ -113,7 +113,7 @@ def touches_of(
 
 
 def _data(arguments: Arguments, value: Any, named: set[str]) -> dict[str | None, Any]:
-    """Give arguments by their names on the wire, but for secrets and what has no JSON form."""
+    """Return arguments by their names on the wire, but for secrets and what has no JSON form."""
     try:
         data = arguments.to_data(value) if arguments.keeps_names else None
     except (TypeError, ValueError, RecursionError):
@@ -132,7 +132,7 @@ _Form: TypeAlias = Literal["NFC", "NFKC"]
 
 
 def _targets(value: Any, form: _Form) -> Iterator[str | None]:
-    """Give the targets that an argument names; None where it may be any."""
+    """Yield the targets that an argument names; None where it may be any."""
     if is_array(value) and value:
         for part in value:
             yield from _targets(part, form)

@@ -27,7 +27,7 @@ class SpokenIn(Protocol):
     id: str | None
 
     def _request_items(self, view: View | None = None) -> TranscriptView:
-        """Give what the next request says."""
+        """Return what the next request says."""
         ...
 
     def _drop_ephemeral(self, sent: TranscriptView) -> None:

@@ -55,10 +55,10 @@ def dump_session(
 
 
 def _check_plan(toolset: Any, plan: ToolRoundPlan[Any]) -> None:
-    """Refuse what is no open plan of the toolset.
+    """Refuse what is not an open plan of the toolset.
 
     Raises:
-        MisuseError: It is no plan, or that of another toolset.
+        MisuseError: It is not a plan, or that of another toolset.
         RoundClosedError: Its round has ended.
     """
     if not isinstance(plan, ToolRoundPlan):

@@ -39,7 +39,7 @@ class Session:
             its calls begin with it and the turn's place, so that equal calls of two turns differ.
 
     Raises:
-        MisuseError: `transcript` is no `Transcript`, or the id no text.
+        MisuseError: `transcript` is not a `Transcript`, or the id is not text.
         InvalidValueError: The id is empty.
 
     Example:
@@ -111,7 +111,7 @@ class Session:
                 such as those of `lutum_py.models`.
 
         Raises:
-            MisuseError: It is no model, but for example a name or a client.
+            MisuseError: It is not a model, but for example a name or a client.
         """
         check_model(model)
         return Turn(self, model)
@@ -123,7 +123,7 @@ class Session:
     @overload
     def finished(self, answer: TypeForm[A1], /) -> Finished[A1] | None: ...
     def finished(self, answer: Any = None, /) -> Any:
-        """Give the outcome of the last turn, if the conversation ends with an answer.
+        """Return the outcome of the last turn, if the conversation ends with an answer.
 
         So a loop that takes a conversation up asks whether it is over before it asks the model.
 
@@ -133,7 +133,7 @@ class Session:
 
         Returns:
             The same as `collect()` gave, also where the answer came beside calls; None where the
-            last turn is no answer of this type, or something was said since.
+            last turn is not an answer of this type, or something was said since.
 
         Raises:
             ToolDefinitionError: The type has no JSON schema.
@@ -163,7 +163,7 @@ class Session:
         return made
 
     def _request_items(self, view: View | None = None) -> TranscriptView:
-        """Give what the next request says, ephemeral messages in their places."""
+        """Return what the next request says, ephemeral messages in their places."""
         transcript = self.transcript
         if view is not None:
             return view.of(transcript, self._ephemeral)

@@ -19,7 +19,7 @@ from typing import Final
 _SATURATION: Final = 1.2
 """How soon another occurrence of a word counts for less (k1)."""
 _LENGTH: Final = 0.75
-"""How far a long text is held against its words, from 0 to 1 (b)."""
+"""How far a long text is checked against its words, from 0 to 1 (b)."""
 
 _CASE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Scripts without spaces between words have a word for each character.
@@ -90,7 +90,7 @@ class Bm25:
                 scores.append(times * (_SATURATION + 1) / (times + weight))
 
     def ranked(self, query: str, limit: int) -> list[int]:
-        """Give the numbers of the texts that fit, the best first; of equal ones the earlier.
+        """Return the numbers of the texts that fit, the best first; of equal ones the earlier.
 
         Args:
             query: What is looked for, in words.

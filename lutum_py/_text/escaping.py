@@ -30,7 +30,7 @@ _LONGEST: Final = 80
 """How many characters of a name are shown."""
 
 
-# A model may write `Pay Acme 12.00?` and behind it what wipes the line and writes another amount.
+# A model may write `Pay Acme 12.00?` and after it what wipes the line and writes another amount.
 # Whoever approves on a terminal has to see what is run, so all that does not print is spelled out.
 def visible(text: str, kept: str = "") -> str:
     r"""Spell out the characters that do not print, and make a plain space of every other space.
@@ -108,7 +108,7 @@ def quoted(name: str) -> str:
 
 
 def words_of(error: object) -> str:
-    """Give the text of anything, such as an exception; where its `str` raises, say so.
+    """Return the text of anything, such as an exception; where its `str` raises, say so.
 
     >>> words_of(ValueError("no such city"))
     'no such city'

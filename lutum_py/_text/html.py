@@ -210,7 +210,7 @@ class Part(NamedTuple):
         text: The text; of a call, the name of its tool.
         kind: How it is set: `hidden` is folded on a page, `problem` is something to be mended, of a
             `picture` the text describes it.
-        about: What is said behind the text of a call: its id.
+        about: What is said after the text of a call: its id.
         source: The `data:` URL of a picture.
     """
 
@@ -226,8 +226,8 @@ class Entry(NamedTuple):
 
     Attributes:
         place: Its number, or its id.
-        who: Who said it, or which tool it is of.
-        state: How it stands; empty where nothing is to be said of that.
+        who: Who said it, or which tool it belongs to.
+        state: How it stands; empty where nothing is to be said about that.
         kind: The kind of mark that it has.
         about: Remarks, such as the model.
         parts: What was said.
@@ -321,7 +321,7 @@ def _picture(part: Part) -> Element:
 
 
 def preview_of(text: str) -> str:
-    """Give the beginning of a text that is too long to be read at once; a short one whole."""
+    """Return the beginning of a text that is too long to be read at once; a short one whole."""
     lines = text.split("\n", _FOLDED_AFTER)
     # Folded only where much is saved: a text of 13 lines with 12 of them shown would cost a click
     # for one.

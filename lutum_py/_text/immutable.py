@@ -68,7 +68,7 @@ _MADE: Final = (
 
 
 # A descriptor that steps aside: the first look at `Point.__eq__` makes all methods and puts them in
-# the place of these.
+# place of these.
 class _Later:
     """Stand for what is made when it is asked for."""
 
@@ -202,7 +202,7 @@ class Frozen(Immutable):
             object.__setattr__(self, name, value)
 
     def _but(self, **changed: Any) -> Self:
-        """Give the same value with other fields, which are known to be right."""
+        """Return the same value with other fields, which are known to be right."""
         made = object.__new__(type(self))
         made._fill(tuple(changed.get(name, getattr(self, name)) for name in self._fields))
         return made

@@ -1,4 +1,7 @@
-"""JSON text: compact, canonical, shortened for messages, and its digest."""
+"""JSON text: compact, canonical, shortened for messages, and its digest.
+
+Also which Python values count as JSON types, as a number, or as seconds of a timeout.
+"""
 
 from __future__ import annotations
 
@@ -230,7 +233,7 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 LEAVES: Final = frozenset({str, int, float, bool, NoneType})
-"""What stands at the ends of JSON data: told so, it is not asked whether it is a mapping."""
+"""What is at the ends of JSON data: told so, it is not asked whether it is a mapping."""
 
 _NO_OBJECTS: Final = LEAVES | {list, tuple}
 
@@ -301,7 +304,7 @@ def _json_data(value: Any, path: str) -> Any:
         made: dict[str, Any] = {}
         for key, part in value.items():
             if not isinstance(key, str):
-                raise ValueError(f"at {path} it has the key {shorten(key)}, which is no text")
+                raise ValueError(f"at {path} it has the key {shorten(key)}, which is not text")
             made[str.__str__(key)] = _json_data(part, f"{path}.{shorten(key)[1:-1]}")
         return made
     raise ValueError(f"at {path} it holds {shorten(value)}, which JSON does not have")
@@ -357,7 +360,7 @@ _TOKEN: Final = r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+'
 def indented_json(text: str, width: int = 72) -> str:
     """Lay out JSON text on lines, where it does not fit on one; no value is written otherwise.
 
-    Text that is no JSON stays as it is.
+    Text that is not JSON stays as it is.
 
     >>> print(indented_json('{"a": [1.0], "b": {}}', width=10))
     {
@@ -375,7 +378,7 @@ def indented_json(text: str, width: int = 72) -> str:
         json.loads(text)
     except (ValueError, RecursionError):
         return text
-    # Token by token, not parsed and written anew: `1.0` stays `1.0`, a key that stands twice stays
+    # Token by token, not parsed and written again: `1.0` stays `1.0`, a key that stands twice stays
     # twice, and what a person approves is the text itself.
     tokens: list[str] = re.findall(_TOKEN, text)
     laid: list[str] = []

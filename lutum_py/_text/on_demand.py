@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Final
 
 # One lock for all, held for a few instructions. Locks of their own would have an order in which
-# they must be taken, and threads that take two in different orders wait for each other for ever.
+# they must be taken, and threads that take two in different orders wait for each other forever.
 ONCE: Final = RLock()
 """The lock for what is made when it is first asked for, and of which all threads have the same.
 
@@ -48,7 +48,7 @@ _OURS: Final = frozenset({"TYPE_CHECKING", "annotations", "exported", "on_demand
 
 
 def exported(names: Iterable[str]) -> Iterable[str]:
-    """Give the `__all__` of a module that only re-exports, of all names that are in it.
+    """Return the `__all__` of a module that only re-exports, of all names that are in it.
 
     For checkers, what is imported as in `from m import A as A` is public: so nothing is said twice.
     """

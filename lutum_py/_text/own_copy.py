@@ -15,7 +15,7 @@ def own_copy(value: T) -> T:
     """Copy a value of any type deeply.
 
     What cannot be copied, such as a lock or an open file, is given as it is; a dict, list, tuple or
-    set that it stands in is a new one all the same.
+    set that it is in is a new one all the same.
 
     >>> from threading import Lock
     >>> lock = Lock()

@@ -38,7 +38,7 @@ class Section(NamedTuple):
 
     Attributes:
         name: What the ids of its entries begin with.
-        title: What stands above it.
+        title: What is above it.
         head: What the columns of its entries are.
         entries: The entries.
         is_folded: Whether it is opened by hand.

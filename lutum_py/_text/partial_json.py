@@ -56,7 +56,7 @@ class PartialJson:
         return len(self._shown) - 1
 
     def view(self, number: int) -> Any:
-        """Give the value as far as it can be read there; for display only.
+        """Return the value as far as it can be read there; for display only.
 
         Where it cannot be read at all, that is what could be read before.
         """

@@ -2,7 +2,7 @@
 
 Python keeps such halves where JSON wrote them as escapes, where a pair was cut in two, and for the
 odd bytes in the name of a file. One of them in a conversation would stop every client from sending
-it, for ever. So each is replaced where it comes in; two that make a character become it.
+it, forever. So each is replaced where it comes in; two that make a character become it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def is_plainly_sendable(value: Any) -> bool:
 
 
 def halves_in(value: Any, position: str = "") -> Iterator[str]:
-    """Give the place of each text in plain JSON data that cannot be sent as it is."""
+    """Yield the place of each text in plain JSON data that cannot be sent as it is."""
     if not is_plainly_sendable(value):  # hardly any data holds one
         yield from _halves_in(value, position)
 

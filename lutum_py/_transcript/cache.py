@@ -36,7 +36,7 @@ class Cache:
     Raises:
         InvalidValueError: There would be more than 4 markers, the ttl is unknown, `content` is
             blank, or `covers` is given without it.
-        MisuseError: A field is of another type.
+        MisuseError: A field has another type.
 
     Example:
         >>> Cache(ttl="1h").turns

@@ -1,6 +1,6 @@
 """Transcripts and sessions in notebooks and on rich's terminal: who said what, calls and results.
 
-Of a long transcript the beginning and the end are shown, and how much stands between them.
+Of a long transcript the beginning and the end are shown, and how much is between them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def items_html(
 
 
 def items_rich(items: Sequence[TranscriptItem]) -> Iterator[str]:
-    """Give a line for each of the items that are shown."""
+    """Yield a line for each of the items that are shown."""
     for place in _places(len(items), _RICH_TAIL):
         if place is None:
             yield f"… {len(items) - _HEAD - _RICH_TAIL:,} items"
@@ -79,7 +79,7 @@ def _line(part: Part) -> str:
 # Of 500 items with a tail of 50: 0 to 9, None, 450 to 499. One item more than fits is shown all the
 # same, since the line about it would take as much room.
 def _places(count: int, tail: int) -> Iterator[int | None]:
-    """Give the places that are shown; None stands for those in between."""
+    """Yield the places that are shown; None stands for those in between."""
     if count <= _HEAD + tail + 1:
         yield from range(count)
         return
@@ -131,7 +131,7 @@ def _result_entry(number: str, result: ToolResult, *, is_whole: bool) -> Entry:
 
 
 def usage_in_words(usage: Usage) -> list[str]:
-    """Say what the provider counted; nothing is said of what it did not."""
+    """Say what the provider counted; nothing is said about what it did not."""
     said: list[str] = []
     for whole, what, of_it in (
         (

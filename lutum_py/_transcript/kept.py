@@ -53,8 +53,8 @@ class Kept:
     """Hold what is kept of one transcript.
 
     Attributes:
-        renderings: What was rendered of it, by dialect and what stands in front.
-        fronts: What stands in front, by view.
+        renderings: What was rendered of it, by dialect and what is in front.
+        fronts: What is in front, by view.
         ledger: How much there is to read in its items, once somebody wanted to know.
         counted: The same, by the function that counted last.
         loaded: Which deferred tools it has loaded, by offer.

@@ -23,7 +23,7 @@ class _LabelFields:
 class Labels(Frozen, _LabelFields):
     """Say of one result whether it is trusted, and who may read it.
 
-    None is "as declared": what a policy says of the tool.
+    None is "as declared": what a policy says about the tool.
 
     Args:
         trusted: Whether nobody from outside wrote any of it.
@@ -33,7 +33,8 @@ class Labels(Frozen, _LabelFields):
             in as it ends.
 
     Raises:
-        MisuseError: `trusted` is no truth value, `readers` are no texts, or `inner` no such pairs.
+        MisuseError: `trusted` is not a truth value, `readers` are not texts, or `inner` does not
+            hold such pairs.
 
     Example:
         >>> Labels(trusted=False, readers=["bob@a.com", "ann@a.com"])
@@ -74,7 +75,7 @@ class Labels(Frozen, _LabelFields):
             None where the server says nothing, or nothing that it is believed.
 
         Raises:
-            MisuseError: `meta` is no mapping.
+            MisuseError: `meta` is not a mapping.
 
         Example:
             >>> said = {"ifc": {"integrity": "untrusted", "confidentiality": "public"}}
@@ -111,7 +112,7 @@ def readers_of(where: str, readers: object) -> tuple[str, ...]:
     """Take names of readers, in order and each once.
 
     Raises:
-        MisuseError: They are no texts.
+        MisuseError: They are not texts.
     """
     given: Any = readers
     is_many = isinstance(readers, Iterable) and not isinstance(readers, str | bytes)
@@ -122,7 +123,7 @@ def readers_of(where: str, readers: object) -> tuple[str, ...]:
 
 
 def check_labels(where: str, labels: object) -> None:
-    """Refuse what are no labels."""
+    """Refuse what are not labels."""
     if not isinstance(labels, Labels):
         raise MisuseError.of_field(where, "labels", "Labels or None", labels)
 
@@ -140,7 +141,7 @@ def joined_labels(own: Labels | None, inner: Iterable[tuple[str, Labels | None]]
 
 
 def dump_labels(labels: Labels | None) -> dict[str, Any]:
-    """Give the entry that a saved result has of its labels; none where it has none."""
+    """Return the entry that a saved result has of its labels; none where it has none."""
     if labels is None:
         return {}
     readers = None if labels.readers is None else list(labels.readers)

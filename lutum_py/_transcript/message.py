@@ -29,7 +29,7 @@ class Message:
 
     Raises:
         InvalidValueError: The role is none of the three.
-        MisuseError: `text` is no text, or an attachment is no `Attachment`.
+        MisuseError: `text` is not text, or an attachment is not an `Attachment`.
 
     Example:
         >>> Message("user", "Hello").role
@@ -62,7 +62,7 @@ class Message:
 
 
 def dump_message(message: Message) -> dict[str, Any]:
-    """Give a message as plain data."""
+    """Return a message as plain data."""
     return {
         "type": "message",
         "role": message.role,

@@ -1,4 +1,4 @@
-"""The place of a round in its conversation: behind so many items, the last of which is known.
+"""The place of a round in its conversation: after so many items, the last of which is known.
 
 A round that was opened in one place and committed in another would answer what nobody asked there.
 The place is told by the number of items and the digest of the last, so that a branch of the
@@ -16,7 +16,7 @@ from .request import TranscriptItem
 from .result import ToolResult
 
 
-# `Place(4, digest="sha256:…")`: behind four items, the last of which is this one. A reference to
+# `Place(4, digest="sha256:…")`: after four items, the last of which is this one. A reference to
 # the transcript would not outlive a save, and the number alone would take any conversation of four
 # items for this one.
 class Place:
@@ -44,7 +44,7 @@ class Place:
         return self._digest
 
     def is_end_of(self, items: Sequence[TranscriptItem]) -> bool:
-        """Whether these items are those that the round stands behind, and no more."""
+        """Whether these items are those that the round is behind, and no more."""
         length = self.length
         if len(items) != length:
             return False
@@ -52,7 +52,7 @@ class Place:
         return not length or items[length - 1] is self._last or self.is_behind(items)
 
     def is_behind(self, items: Sequence[TranscriptItem]) -> bool:
-        """Whether these items begin with those that the round stands behind."""
+        """Whether these items begin with those that the round is behind."""
         if not self.length:
             return True
         if len(items) < self.length:
@@ -65,7 +65,7 @@ class Place:
 
 
 def digest_of_item(item: TranscriptItem) -> str:
-    """Give what tells an item from another: the same after it was saved and loaded."""
+    """Return what tells an item from another: the same after it was saved and loaded."""
     if isinstance(item, Message):
         # Without payload and usage: some stores change these, and the place stays the same.
         return digest_of([item.role, item.text])

@@ -71,7 +71,7 @@ class DeferredTools:
 
 
 def names_loaded_by(result: ToolResult) -> list[str]:
-    """Give the names that the result of a search has, whoever made or edited it."""
+    """Return the names that the result of a search has, whoever made or edited it."""
     output = result.output if result.is_success else None
     return [name for name in output if isinstance(name, str)] if is_array(output) else []
 
@@ -106,7 +106,7 @@ class TurnRequest(Frozen, _RequestFields):
         deferred: The tools that a search of the model may load, where there are any.
 
     Raises:
-        MisuseError: A field is of another type.
+        MisuseError: A field has another type.
 
     Example:
         >>> TurnRequest(items=[Message("user", "Hello")]).tool_choice.mode

@@ -45,7 +45,7 @@ def kind_of(key: bytes | None) -> str:
 
 
 # Over the canonical JSON and not the text: a database may give the same data with other spaces or
-# in another order, and that is no edit.
+# in another order, and that is not an edit.
 def seal_of(data: dict[str, Any], key: bytes | None) -> str:
     """Make the seal of a part of the text."""
     body = canonical_json({name: part for name, part in data.items() if name != "seal"})
@@ -107,13 +107,13 @@ def _edited(saved: Saved, key: bytes | None, what: str) -> PlanError:
         said = "does not fit this key: it was saved with another one, or was edited"
     elif edited:
         calls = ", ".join(repr(each) for each in edited[:10])
-        said = f"was edited after it was saved, in what it says of call {calls}"
+        said = f"was edited after it was saved, in what it says about call {calls}"
     else:
         said = "was edited after it was saved: its contents do not match its seal"
     gave = "dump_json" if what == "plan" else "dump_session"
     return PlanError(
         f"This {what} {said}. What was approved may not be what would run; load the text that "
-        f"`{gave}()` gave, or let the model start anew."
+        f"`{gave}()` gave, or let the model start again."
     )
 
 

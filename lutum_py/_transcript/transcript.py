@@ -93,7 +93,7 @@ class Transcript(Growing, Sequence[TranscriptItem]):
     def usage_by_model(self) -> dict[str | None, Usage]:
         """Add up the same for each model, by the name with which the turns came back."""
         # By the name in the answer, as `gpt-5-2025-08-07`: the name that was asked for is an alias,
-        # and prices change behind it.
+        # and prices change after it.
         by_model: dict[str | None, Usage] = {}
         for item in self._items:
             if isinstance(item, AssistantTurn) and item.usage is not None:
@@ -101,7 +101,7 @@ class Transcript(Growing, Sequence[TranscriptItem]):
         return by_model
 
     def view(self) -> TranscriptView:
-        """Give what is there now; it stays as it is while the transcript grows."""
+        """Return what is there now; it stays as it is while the transcript grows."""
         return TranscriptView(self, len(self._items))
 
     def copy(self) -> Transcript:
@@ -125,7 +125,7 @@ class Transcript(Growing, Sequence[TranscriptItem]):
         """Read what `dump_json` gave.
 
         Raises:
-            TranscriptError: The text is no transcript, of an unknown version, damaged, or would
+            TranscriptError: The text is not a transcript, of an unknown version, damaged, or would
                 be invalid; the error says where.
         """
         from .transcript_json import load_transcript

@@ -51,7 +51,7 @@ class TranscriptView(Sequence[TranscriptItem]):
     Attributes:
         transcript: What it is a view of.
         base_length: How many of its items belong to the view.
-        ephemeral: Pairs of a place in the transcript and the item that stands before it, in order.
+        ephemeral: Pairs of a place in the transcript and the item that is before it, in order.
         front: What goes out in place of its first items.
     """
 
@@ -78,7 +78,7 @@ class TranscriptView(Sequence[TranscriptItem]):
         return self.base_count + len(self.ephemeral)
 
     def index_of(self, place: int) -> int:
-        """Give the index, among the items without ephemeral ones, of the first at a place."""
+        """Return the index, among the items without ephemeral ones, of the first at a place."""
         front = self.front
         if place < front.end:
             return bisect_left(front.places, place)
@@ -90,7 +90,7 @@ class TranscriptView(Sequence[TranscriptItem]):
         known = len(front.items)
         if start < known:
             yield from zip(front.positions[start:stop], front.items[start:stop], strict=True)
-        # Behind the front every index is off by the same: if items 2 to 5 went out as one, index 3
+        # After the front every index is off by the same: if items 2 to 5 went out as one, index 3
         # is position 6, so `moved` is 3.
         moved = front.end - known
         for position in range(max(start, known) + moved, stop + moved):
@@ -123,7 +123,7 @@ class TranscriptView(Sequence[TranscriptItem]):
         position = index + length if index < 0 else index
         if not 0 <= position < length:
             raise IndexError(f"item {index} of {length}")
-        # Each ephemeral message moves what is behind it by one. There are few, so they are counted.
+        # Each ephemeral message moves what follows it by one. There are few, so they are counted.
         for number, (place, message) in enumerate(self.ephemeral):
             at = self.index_of(place) + number
             if position == at:

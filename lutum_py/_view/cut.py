@@ -23,7 +23,7 @@ class Cut:
         kind: `clear` and `cap` change what the model reads of results; `drop` and `summary` put a
             user message in place of whole rounds.
         start: The first item that is concerned.
-        stop: The first item behind them.
+        stop: The first item after them.
         text: What is read instead; None for `cap`.
         at: How long the transcript was when the cut was made.
         freed: How many tokens it freed, estimated.
@@ -60,7 +60,7 @@ class Cut:
 
     @property
     def is_span(self) -> bool:
-        """Whether a message stands in place of the items."""
+        """Whether a message is in place of the items."""
         return self.kind in ("drop", "summary")
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ _NAMES: Final = tuple(field.name for field in fields(Cut))
 
 
 def dump_cut(cut: Cut) -> dict[str, Any]:
-    """Give a cut as plain data."""
+    """Return a cut as plain data."""
     return {name: getattr(cut, name) for name in _NAMES}
 
 
@@ -101,7 +101,7 @@ def load_cut(saved: Saved) -> Cut:
     # The rest of the folder indexes with these numbers and never asks again, so saved text that was
     # edited by hand has to fail here.
     if not 0 <= made.start < made.stop <= made.at:
-        raise saved.wrong("stop", f"items {made.start} to {made.stop} of {made.at} are no span")
+        raise saved.wrong("stop", f"items {made.start} to {made.stop} of {made.at} are not a span")
     if made.kind == "cap":
         if made.max_bytes is None or made.max_bytes < LEAST_BYTES:
             raise saved.wrong("max_bytes", f"a cap leaves {LEAST_BYTES} bytes at least")

@@ -20,7 +20,7 @@ _LEFT_OUT: Final = "\n[... {} of {} bytes left out ...]\n"
 
 
 def front_of(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
-    """Give what goes out in place of the first items; made once for each tuple of cuts.
+    """Return what goes out in place of the first items; made once for each tuple of cuts.
 
     Raises:
         ViewError: The cuts were made for another transcript.
@@ -85,7 +85,7 @@ def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
 # The question stays because what follows the span may be rounds that work on it: a notice alone
 # would leave the model with results and no task. User messages in a row are one question.
 def carried(items: Sequence[TranscriptItem], span: Cut) -> tuple[list[int], list[int]]:
-    """Give the positions of what a span never cuts: what goes before its message, and after it."""
+    """Return the positions that a span never cuts: what goes before its message, and after it."""
     before: list[int] = []
     asked: list[int] = []
     is_last = False
@@ -104,7 +104,7 @@ def carried(items: Sequence[TranscriptItem], span: Cut) -> tuple[list[int], list
 
 
 def _asks(items: Sequence[TranscriptItem], span: Cut) -> bool:
-    """Tell whether a question stood right behind a span when the cut was made."""
+    """Tell whether a question stood right after a span when the cut was made."""
     # Up to `at` only: would it look further, a question that is asked later would take away what an
     # older request carried, and the front of the same view would change.
     for position in range(span.stop, span.at):
@@ -117,7 +117,7 @@ def _asks(items: Sequence[TranscriptItem], span: Cut) -> bool:
 
 
 def edited(item: TranscriptItem, position: int, edits: Iterable[Cut]) -> TranscriptItem:
-    """Give an item as cuts leave it; what is no result, or kept, stays the same object."""
+    """Return an item as cuts leave it; what is not a result, or kept, stays the same object."""
     if not isinstance(item, ToolResult):
         return item
     for cut in edits:

@@ -121,7 +121,7 @@ class Ledger:
         self.reports.append(report)
 
     def size_of(self, item: TranscriptItem) -> Size:
-        """Give the size of one item."""
+        """Return the size of one item."""
         if isinstance(item, AssistantTurn):
             goes_back = _output_of(item)
             if goes_back is not None:
@@ -153,7 +153,7 @@ class Ledger:
         return tokens or 0
 
     def between(self, start: int, stop: int) -> Size:
-        """Give the size of the items of a span."""
+        """Return the size of the items of a span."""
         known, loose = self._known, self._loose
         return Size(known[stop] - known[start], loose[stop] - loose[start])
 
@@ -169,7 +169,7 @@ class Ledger:
         return max((tokens + USUAL_RATE * _ENOUGH) / (loose + _ENOUGH), _LIGHTEST)
 
     def front_size(self, front: Front, items: Sequence[TranscriptItem]) -> Size:
-        """Give the size of what goes out in place of the first items; added up once."""
+        """Return the size of what goes out in place of the first items; added up once."""
         size = self._fronts.take(front)
         if size is None:
             each = [
@@ -181,13 +181,13 @@ class Ledger:
         return size
 
     def size_at(self, position: int, item: TranscriptItem, items: Sequence[TranscriptItem]) -> Size:
-        """Give the size of what is sent for a position; what is noted is not measured again."""
+        """Return the size of what is sent for a position; what is noted is not measured again."""
         if item is items[position]:
             return self.between(position, position + 1)
         return self.size_of(item)
 
     def last_report(self, since: int) -> Report | None:
-        """Give the last report, if it is of a turn from a position on."""
+        """Return the last report, if it is of a turn from a position on."""
         report = self.reports[-1] if self.reports else None
         return report if report is not None and report.position >= since else None
 
@@ -198,7 +198,7 @@ def too_light(tokens: int, size: Size) -> bool:
 
 
 def ledger_of(transcript: Transcript, count: Count | None = None) -> Ledger:
-    """Give the ledger of a transcript, with all of its items noted; the last count is kept."""
+    """Return the ledger of a transcript, with all of its items noted; the last count is kept."""
     kept = transcript.kept
     ledger: Ledger | None = kept.ledger if count is None else kept.counted
     if ledger is None or ledger.count != count:
@@ -212,7 +212,7 @@ def ledger_of(transcript: Transcript, count: Count | None = None) -> Ledger:
 
 
 def _output_of(turn: AssistantTurn) -> int | None:
-    """Give the tokens of a turn as far as they go back: reasoning that nobody saw does not."""
+    """Return the tokens of a turn as far as they go back: reasoning that nobody saw does not."""
     usage = turn.usage
     if usage is None or usage.output_tokens is None:
         return None

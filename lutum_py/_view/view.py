@@ -1,7 +1,7 @@
 """`View`: what of a transcript is sent, as a value beside it; the transcript is never changed.
 
 A view is a few cuts. What goes out in place of the items that they concern is worked out once for
-each view, and what is behind them goes out as it is: so between two cuts every request is the last
+each view, and what follows them goes out as it is: so between two cuts every request is the last
 one with something at its end, and costs no more for a longer transcript.
 """
 
@@ -65,7 +65,7 @@ class View:
             raise MisuseError.of_field("View", "cuts", "a tuple of `Cut`s", self.cuts)
 
     def of(self, target: Target, ephemeral: Iterable[tuple[int, Message]] = ()) -> TranscriptView:
-        """Give what is sent, for a dialect's `messages(...)` or the items of a `TurnRequest`.
+        """Return what is sent, for a dialect's `messages(...)` or the items of a `TurnRequest`.
 
         Args:
             target: A session or transcript; what it has now is meant, whatever comes to it later.
@@ -151,13 +151,13 @@ class View:
         Args:
             target: The session or transcript.
             older_than: How many model turns from the end stay. The span then begins at the first
-                model turn, or behind the last summary.
-            span: The first item to drop and the first behind them, instead.
+                model turn, or after the last summary.
+            span: The first item to drop and the first after them, instead.
             notice: What the model reads, as a user message.
 
         Raises:
             ViewError: The span is empty, splits a round, overlaps another cut that it cannot take
-                in, or has what the model has not answered yet; or the view is of another
+                in, or has what the model has not answered yet; or the view belongs to another
                 transcript.
             InvalidValueError: The notice is blank.
             MisuseError: Neither `older_than` nor `span` is given, or both.
@@ -182,7 +182,7 @@ class View:
 
         Args:
             target: The session or transcript.
-            span: The first item that it stands for, and the first behind them.
+            span: The first item that it stands for, and the first after them.
             text: The summary, which the model reads as a user message.
 
         Raises:
@@ -264,7 +264,7 @@ class View:
         return self._cutting(target, count, overhead).tokens
 
     def since(self, old: View) -> tuple[Cut, ...]:
-        """Give the cuts that are new; what a cut freed before is not counted again."""
+        """Return the cuts that are new; what a cut freed before is not counted again."""
         new: list[Cut] = []
         gone = [cut for cut in old.cuts if cut not in self.cuts]
         for cut in self.cuts:
@@ -292,7 +292,7 @@ class View:
         """Read what `dump_json` gave.
 
         Raises:
-            SavedDataError: The text is no view, of an unknown version, or damaged.
+            SavedDataError: The text is not a view, of an unknown version, or damaged.
         """
         saved = open_saved(
             text, form=_FORMAT, versions=(_VERSION,), error=SavedDataError, what="view"

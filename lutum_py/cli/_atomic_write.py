@@ -20,8 +20,8 @@ def write_file(path: Path, data: bytes) -> None:
 
     The bytes go into a temporary file beside it, which then takes its name. On Linux that file has
     no name before it is whole, so that a process that is killed leaves nothing. A symbolic link is
-    followed, the permissions are kept, and what is no regular file (such as a pipe) is written to
-    directly.
+    followed, the permissions are kept, and what is not a regular file (such as a pipe) is written
+    to directly.
 
     Raises:
         Failure: It cannot be written; the file is as it was.

@@ -39,7 +39,7 @@ def dialect_module(dialect: str) -> Any:
 
 @contextmanager
 def reading(name: str) -> Generator[None]:
-    """Name the file in what is said of its content.
+    """Name the file in what is said about its content.
 
     Raises:
         HistoryError: The provider would refuse a request; its violations are to be listed.
@@ -135,7 +135,9 @@ class Conversation:
         try:
             return getattr(dialect_module(self.dialect), name)(value)
         except TypeError as error:
-            raise Failure(f"{self.name} is no request body of {self.dialect}: {error}.") from error
+            raise Failure(
+                f"{self.name} is not a request body of {self.dialect}: {error}."
+            ) from error
 
 
 def read_conversation(file: str, dialect: str | None, option: str = "--dialect") -> Conversation:
@@ -147,8 +149,8 @@ def read_conversation(file: str, dialect: str | None, option: str = "--dialect")
         option: How the command is told so.
 
     Raises:
-        Failure: It cannot be read, is no JSON, or is of another dialect, or nobody can tell of
-            which.
+        Failure: It cannot be read, is not JSON, or belongs to another dialect, or nobody can tell
+            about which.
     """
     return conversation_of(*read_bytes(file), dialect, option)
 
@@ -176,7 +178,7 @@ def conversation_of(
         )
     if dialect is not None and dialect not in possible:
         raise Failure(
-            f"{name} is no request body of {dialect}; it looks like one of "
+            f"{name} is not a request body of {dialect}; it looks like one of "
             f"{' or '.join(sorted(possible))}. Say `{option} {min(possible)}`."
         )
     if dialect is None and len(possible) > 1:
@@ -188,7 +190,7 @@ def conversation_of(
 
 
 def session_of(name: str, saved: Saved, dialect: str | None) -> Conversation:
-    """Give the conversation in a saved session.
+    """Return the conversation in a saved session.
 
     Raises:
         PlanError: There is none in it.
@@ -201,7 +203,7 @@ def session_of(name: str, saved: Saved, dialect: str | None) -> Conversation:
 
 
 def read_bytes(file: str) -> tuple[str, bytes]:
-    """Give what a file is called in messages, and its bytes; standard input for `-`.
+    """Return what a file is called in messages, and its bytes; standard input for `-`.
 
     Raises:
         Failure: It cannot be read.
@@ -214,7 +216,7 @@ def read_bytes(file: str) -> tuple[str, bytes]:
 
 
 def _possible(value: Any) -> set[str]:
-    """Give the dialects that a body, or a list of messages, can be of."""
+    """Return the dialects that a body, or a list of messages, can be of."""
     if not is_array(value) and not is_object(value):
         return set()
     # First by the key of the messages: `contents` is of one dialect, `messages` of several. Then by

@@ -31,8 +31,8 @@ class Style:
 
     Attributes:
         indent: What one level is indented by; None for text on one line.
-        after_comma: What stands behind a comma on one line.
-        after_colon: What stands behind a colon.
+        after_comma: What follows a comma on one line.
+        after_colon: What follows a colon.
         is_ascii: Whether other characters are escaped.
         line: How a line ends.
         end: What stands after the last bracket.
@@ -54,14 +54,16 @@ def read_exact(data: bytes, name: str) -> tuple[Any, Style]:
         name: What it is called in messages.
 
     Raises:
-        Failure: It is no JSON, or an object in it has the same key twice.
+        Failure: It is not JSON, or an object in it has the same key twice.
     """
     try:
         words = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Failure(f"{name} is no UTF-8 text (byte {error.start}), so it is no JSON.") from None
+        raise Failure(
+            f"{name} is not UTF-8 text (byte {error.start}), so it is not JSON."
+        ) from None
     if not words.strip():
-        raise Failure(f"{name} is empty, so it is no JSON.")
+        raise Failure(f"{name} is empty, so it is not JSON.")
     try:
         value = json.loads(
             words,
@@ -78,7 +80,7 @@ def read_exact(data: bytes, name: str) -> tuple[Any, Style]:
                 f"{name} is JSON Lines, a value on each line, and not one JSON value. Give one "
                 "line at a time; where each line is a message, make one list of them."
             ) from None
-        raise Failure(f"{name} is no JSON: {error}.") from None
+        raise Failure(f"{name} is not JSON: {error}.") from None
     return value, _style_of(words)
 
 

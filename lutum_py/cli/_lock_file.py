@@ -27,7 +27,7 @@ class LockedTool:
     """What is kept of one tool.
 
     Attributes:
-        description: What the model is told of it.
+        description: What the model is told about it.
         digest: `ToolDef.digest`: of the name and the input schema, without descriptions.
         input_schema: The schema of its arguments.
         output_schema: The schema of its output, or None.
@@ -50,7 +50,7 @@ Lock = dict[str, dict[str, LockedTool]]
 
 
 def lock_of(toolset: type[Toolset]) -> dict[str, LockedTool]:
-    """Give what is locked of each tool of a toolset."""
+    """Return what is locked of each tool of a toolset."""
     return {selector.name: _locked(selector) for selector in toolset}
 
 
@@ -103,19 +103,19 @@ def _sorted(value: Any) -> Any:
 
 
 class _LockError(SavedDataError):
-    """The file is no lock, or was damaged."""
+    """The file is not a lock, or was damaged."""
 
 
 class DamagedLock(Failure):
-    """There is a file, but what it holds is no lock; `reason` says why, without a remedy."""
+    """There is a file, but what it holds is not a lock; `reason` says why, without a remedy."""
 
     def __init__(self, reason: str, path: Path) -> None:
-        super().__init__(f"{reason} Write it anew: {lock_command(path, 'module:Toolset')}.")
+        super().__init__(f"{reason} Write it again: {lock_command(path, 'module:Toolset')}.")
         self.reason = reason
 
 
 def lock_command(path: Path, *arguments: str) -> str:
-    """Give the command that writes a lock file, as it is typed in a shell."""
+    """Return the command that writes a lock file, as it is typed in a shell."""
     file = [] if path == DEFAULT_FILE else ["--file", str(path)]
     return f"`{shlex.join(['lutum', 'lock', *file, *arguments])}`"
 
@@ -144,10 +144,10 @@ def read_lock(path: Path) -> Lock:
     try:
         return _read(Saved(value, "$", _LockError))
     except _LockError as error:
-        raise DamagedLock(f"{name} is no lock file: {error}", path) from None
+        raise DamagedLock(f"{name} is not a lock file: {error}", path) from None
     except ValueError as error:
-        why = f"a schema in it is no JSON ({error})"
-        raise DamagedLock(f"{name} is no lock file: {why}.", path) from None
+        why = f"a schema in it is not JSON ({error})"
+        raise DamagedLock(f"{name} is not a lock file: {why}.", path) from None
     except RecursionError:
         raise DamagedLock(f"{name} is nested too deeply to be a lock file.", path) from None
 

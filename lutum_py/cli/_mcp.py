@@ -101,7 +101,7 @@ def inspect_server(
     """Print what a server offers, and give the exit code.
 
     Raises:
-        Failure: The server was not reached, or what it sent is no listing.
+        Failure: The server was not reached, or what it sent is not a listing.
         MissingExtraError: The SDK is not installed.
     """
     try:

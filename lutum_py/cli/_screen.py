@@ -24,7 +24,7 @@ class Failure(Exception):
 
 
 def system_reason(error: OSError | ValueError) -> str:
-    """Give the system's own word for what is wrong with a file, to end a sentence with."""
+    """Return the system's own word for what is wrong with a file, to end a sentence with."""
     said = error.strerror if isinstance(error, OSError) else None
     return visible(said or str(error)).lower()
 
@@ -85,7 +85,7 @@ def _hanging(line: Text) -> RenderableType:
 
 
 def write(stream: TextIO, words: str) -> None:
-    """Write text; what the stream cannot encode is escaped, and a reader that left is no error.
+    """Write text; what the stream cannot encode is escaped, and a reader that left is not an error.
 
     Raises:
         Failure: Standard output takes no more, as on a full disk.

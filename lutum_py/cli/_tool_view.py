@@ -47,7 +47,7 @@ def _first_paragraph(description: str) -> str:
 
 
 def _members(report: dict[str, Any], group: str) -> Iterator[RenderableType]:
-    """Give the blocks of one toolset: its tools, then what it nests."""
+    """Yield the blocks of one toolset: its tools, then what it nests."""
     for tool in report["tools"]:
         if tool["path"].rpartition(".")[0] == group:
             yield text("")
@@ -117,7 +117,7 @@ _AREAS: dict[str | None, str] = {"*": "everything", None: "nothing"}
 
 
 def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Give what there is of a tool besides its types, as pairs of a label and words."""
+    """Yield what there is of a tool besides its types, as pairs of a label and words."""
     if tool["sent_as"]:
         yield "sent as", f"{next(iter(tool['sent_as'].values()))}, to {', '.join(tool['sent_as'])}"
     if tool["path"].rpartition(".")[2] != tool["name"]:
@@ -154,7 +154,7 @@ def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def print_schemas(
     toolset: type[Toolset], dialect: str, strict: bool, everything: bool, as_json: bool
 ) -> None:
-    """Print the tools, and what the dialect cannot say of them.
+    """Print the tools, and what the dialect cannot say about them.
 
     Raises:
         Exit: A tool has no form in the dialect.

@@ -35,7 +35,7 @@ def check_transcript(value: Any) -> list[Violation]:
         Every violation, in the order of the items.
 
     Raises:
-        TranscriptError: It is of another version, or has no items.
+        TranscriptError: It has another version, or has no items.
     """
     return examine_transcript(value)[1]
 
@@ -50,7 +50,7 @@ def examine_transcript(value: Any) -> tuple[list[TranscriptItem | None], list[Vi
         The items, None for each that is damaged, and every violation, in their order.
 
     Raises:
-        TranscriptError: It is of another version, or has no items.
+        TranscriptError: It has another version, or has no items.
     """
     items, found = _examine(value)
     faults = [
@@ -72,10 +72,10 @@ def repair_transcript(value: Any) -> tuple[Any, list[Change]]:
         The mended copy, and what was changed.
 
     Raises:
-        TranscriptError: It is of another version, or has no items.
+        TranscriptError: It has another version, or has no items.
     """
     items, found = _examine(value)
-    # Results are put together anew behind the turn of their calls; every other item stays where it
+    # Results are put together again after the turn of their calls; every other item stays where it
     # is, as the very JSON that was read.
     loaded, answers = value["items"], dict[int, list[Any]]()
     for call in found.calls:
@@ -118,7 +118,7 @@ def _examine(value: Any) -> tuple[list[Any], Checked]:
 
 
 def _load(entry: Any, at: int) -> Any:
-    """Give an item, or the error that says why it is not one."""
+    """Return an item, or the error that says why it is not one."""
     try:
         return load_item(Saved(entry, f"items[{at}]", TranscriptError))
     except TranscriptError as error:
@@ -126,7 +126,7 @@ def _load(entry: Any, at: int) -> Any:
 
 
 def _answer(call: CheckedCall, items: list[Any]) -> Any:
-    """Give the result of a call as it is to be saved."""
+    """Return the result of a call as it is to be saved."""
     metadata = call.metadata
     if call.result is not None:
         return {**items[call.result], "name": metadata.name, "arguments": metadata.arguments}

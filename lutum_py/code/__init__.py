@@ -3,7 +3,7 @@
 `program_tool` makes a tool of a toolset. Its programs run in Monty, a small Python interpreter in a
 process of its own, which reaches nothing but these tools; see SECURITY.md. What a program awaits
 are calls of the same plan, which your hooks decide about like any other. While they wait the
-program is bytes in the saved plan, or nothing but what its calls came to.
+program is bytes in the saved plan, or nothing but the outcomes of its calls.
 
 | a call that the program awaits | in the program |
 |---|---|

@@ -34,7 +34,7 @@ class ProgramLimits:
         calls: Calls that it may make. A plan takes 100 within one call, whatever is said here.
 
     Raises:
-        InvalidValueError: A limit is no number above 0.
+        InvalidValueError: A limit is not a number above 0.
 
     Example:
         >>> ProgramLimits(seconds=1).calls

@@ -23,7 +23,7 @@ _MOST: Final = 200
 
 
 def signature(tool: ToolDef) -> str:
-    """Write a tool as the head of an async function, with what its model is told of it."""
+    """Write a tool as the head of an async function, with what its model is told about it."""
     schema = tool.input_schema
     types = _Types(schema)
     properties: Mapping[str, Any] = schema["properties"]
@@ -37,8 +37,8 @@ def signature(tool: ToolDef) -> str:
         if not name.isidentifier() or iskeyword(name):
             odd.append(f"{name!r}: {types.of(part)}{shown}")
             continue
-        # Python takes no required parameter behind one with a default, and JSON schemas have them
-        # in any order; behind a `*` it does.
+        # Python takes no required parameter after one with a default, and JSON schemas have them
+        # in any order; after a `*` it does.
         if not shown and any(" = " in each for each in written) and "*" not in written:
             written.append("*")
         written.append(f"{name}: {types.of(part)}{shown}")

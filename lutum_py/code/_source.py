@@ -1,7 +1,7 @@
 """What an interpreter is given to run: the tools, the program, and what takes its value out.
 
 Nothing but text leaves an interpreter, and it is made in there, within the limits: a program may
-hold a value that is small there and takes for ever to be copied.
+hold a value that is small there and takes forever to be copied.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def prelude(tools: Iterable[str]) -> str:
 def keeping_value(code: str) -> str:
     """Write a program so that it keeps the value of its last expression, in `_`.
 
-    Where it ends with another statement, what is written is no program.
+    Where it ends with another statement, what is written is not a program.
 
     Raises:
         ProgramError: It has no end, or is too long.
@@ -68,7 +68,7 @@ def keeping_value(code: str) -> str:
 
 
 def _start_of_last(code: str) -> int | None:
-    """Find where the last statement begins that stands in no other; None where there is none."""
+    """Find where the last statement begins that is in no other; None where there is none."""
     lines = [0]
     for line in code.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
@@ -100,14 +100,14 @@ def call_in(text: str, tools: Mapping[str, Sequence[str]]) -> tuple[str, dict[st
         tools: The names of the tools, each with those of its parameters.
 
     Raises:
-        TypeError: It is no call of a tool; the text says why.
+        TypeError: It is not a call of a tool; the text says why.
     """
     sent = value_in(text)
     if not (is_array(sent) and len(sent) == 3 and is_array(sent[1]) and is_object(sent[2])):
-        raise TypeError("it is no call of a tool")
+        raise TypeError("it is not a call of a tool")
     name, given, named = sent
     if name not in tools:
-        raise TypeError("it is no call of a tool")
+        raise TypeError("it is not a call of a tool")
     parameters = tools[name]
     if len(given) > len(parameters):
         raise TypeError(f"{name}() takes {len(parameters)} arguments, and {len(given)} were given")
@@ -121,7 +121,7 @@ def value_in(text: str) -> Any:
     """Read a value that left a program as JSON text.
 
     Raises:
-        TypeError: There is too much of it, or it is no JSON.
+        TypeError: There is too much of it, or it is not JSON.
     """
     if len(text) > _LARGEST:
         raise TypeError(f"it is larger than {_LARGEST:,} characters as JSON")
@@ -129,4 +129,4 @@ def value_in(text: str) -> Any:
         # At most 200 levels, whatever the Python.
         return from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        raise TypeError(f"it is no JSON data: {error}") from None
+        raise TypeError(f"it is not JSON data: {error}") from None

@@ -30,7 +30,7 @@ is JSON data. The tools are:"""
 
 
 class ProgramResult(TypedDict):
-    """What a program came to.
+    """The outcome of a program.
 
     Attributes:
         output: The value of its last expression.
@@ -63,7 +63,7 @@ def program_tool(
             calls.
 
     Raises:
-        ToolDefinitionError: It is no toolset, or a tool cannot be called by its name in Python.
+        ToolDefinitionError: It is not a toolset, or a tool cannot be called by its name in Python.
         InvalidValueError: `keep` is neither of the two.
 
     Example:
@@ -116,7 +116,7 @@ def program_tool(
 
 def _check_name(tools: type[Toolset], name: str) -> None:
     if not name.isidentifier() or iskeyword(name):
-        what = "which is no name in Python"
+        what = "which is not a name in Python"
     elif (read := normalize("NFKC", name)) != name:
         what = f"which Python reads as {shorten(read)}"
     elif hasattr(builtins, name):
@@ -130,7 +130,7 @@ def _check_name(tools: type[Toolset], name: str) -> None:
 
 
 def _answer(result: ToolResult) -> Answer:
-    """Give a result as a program has it.
+    """Return a result as a program has it.
 
     Raises:
         MisuseError: The toolset of the plan has no such tool, which no program could help.

@@ -6,7 +6,7 @@ same names:
 
 | name | what it does |
 |---|---|
-| `NAME` | the dialect's name, as it stands on every turn that it decoded |
+| `NAME` | the dialect's name, as it is on every turn that it decoded |
 | `tools(toolset, *, available=None, descriptions=(), strict=False)` | the tools on offer |
 | `tool_choice(requirement)` | the value of the request field that asks for a call |
 | `answer_format(answer)` | the request fields that hold the text to a final answer of a type |

@@ -86,7 +86,7 @@ class Loss:
 
 
 # A dict, and not a pair of body and losses: it goes to an SDK as it is, `client.create(**body)`,
-# and who does not care for the losses need not know of them. They are no key of it, which the
+# and who does not care for the losses need not know of them. They are not a key of it, which the
 # provider would refuse.
 class EncodedRequest(dict[str, Any]):
     """A request body, to be sent as it is, that remembers what it could not carry.
@@ -110,7 +110,7 @@ def cache_losses(cache: Cache | None, dialect: str, *known: str) -> list[Loss]:
     """Say which fields of a cache were given that a dialect has no word for.
 
     Args:
-        cache: What the request says of the cache.
+        cache: What the request says about the cache.
         dialect: The dialect's name.
         known: The fields that it has a word for.
 

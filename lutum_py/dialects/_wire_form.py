@@ -1,4 +1,4 @@
-"""Turns as a provider sends them, and what the model said as it stands in a list of messages.
+"""Turns as a provider sends them, and what the model said as it is in a list of messages.
 
 The testing kit judges dialects by these, so they are written by hand in each dialect's
 `_wire_form.py`, and neither rendered nor read by its other files. Nothing but the kit loads them.
@@ -46,7 +46,7 @@ class WireForm:
             halves. What no stream carries, such as a turn without a reason to end, it makes up.
         paths: What the address of a request ends with, and whether that asks for a stream; None
             where the body says so.
-        last_line: What stands at the end of a stream, if anything.
+        last_line: What is at the end of a stream, if anything.
     """
 
     response: Callable[[AssistantTurn, int], dict[str, Any]]
@@ -58,7 +58,7 @@ class WireForm:
 
 
 def wire_form_of(name: str) -> WireForm:
-    """Give the wire form of a dialect in the list."""
+    """Return the wire form of a dialect in the list."""
     found: WireForm = import_module(f"{DIALECTS[name]}._wire_form").WIRE_FORM
     return found
 
@@ -73,27 +73,27 @@ def as_object(arguments: str) -> Any:
 
 
 def said_call(id: Any, name: Any, arguments: Any) -> Said:
-    """Make a call of what stands in a message, which may be anything."""
+    """Make a call of what is in a message, which may be anything."""
     text = arguments if isinstance(arguments, str) else compact_json(arguments)
     return Said(text, str(name), id if isinstance(id, str) and id else None)
 
 
 def halves(text: str) -> Iterator[str]:
-    """Give a text in two pieces, none of them empty."""
+    """Return a text in two pieces, none of them empty."""
     middle = (len(text) + 1) // 2
     return (piece for piece in (text[:middle], text[middle:]) if piece)
 
 
 def of_role(messages: Iterable[Any], role: str) -> Iterator[dict[str, Any]]:
-    """Give the messages of one role."""
+    """Return the messages of one role."""
     return (each for each in objects(list(messages)) if each.get("role") == role)
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Give the objects in a list; none where it is no list."""
+    """Return the objects in a list; none where it is not a list."""
     return [each for each in value if is_object(each)] if is_array(value) else []
 
 
 def object_of(value: Any) -> dict[str, Any]:
-    """Give an object; an empty one for anything else."""
+    """Return an object; an empty one for anything else."""
     return value if is_object(value) else {}

@@ -2,8 +2,8 @@
 
 A line ends with a line feed, a carriage return or both; `data:` lines of one event are joined; a
 blank line ends the event; a line that begins with a colon is a comment (the HTML standard, section
-"Server-sent events"). `[DONE]`, with which OpenAI's streams end, is no event. Gemini streams a JSON
-array where no `alt=sse` was asked for, and some hosts one object a line: both are understood.
+"Server-sent events"). `[DONE]`, with which OpenAI's streams end, is not an event. Gemini streams a
+JSON array where no `alt=sse` was asked for, and some hosts one object a line: both are understood.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class EventSplitter:
 
 
 def events(chunks: str | bytes | Iterable[str | bytes]) -> Iterator[dict[str, Any]]:
-    r"""Give the events of a stream as they come in.
+    r"""Yield the events of a stream as they come in.
 
     Args:
         chunks: The text or bytes of the response, whole or in chunks of any size, such as
@@ -168,7 +168,7 @@ def events(chunks: str | bytes | Iterable[str | bytes]) -> Iterator[dict[str, An
 
 
 async def aevents(chunks: AsyncIterable[str | bytes]) -> AsyncIterator[dict[str, Any]]:
-    """Give the events of a stream whose chunks come in asynchronously; else as `events`.
+    """Return the events of a stream whose chunks come in asynchronously; else as `events`.
 
     Args:
         chunks: The chunks, such as `response.aiter_bytes()` of httpx.

@@ -12,7 +12,7 @@ LutumError
 │   ├── ToolInputError             your code gave a call an input that does not fit its tool
 │   ├── ToolOutputError            a tool returned something else than it declares
 │   ├── ToolConstraintError        a turn asks for tools that it does not offer
-│   ├── HookError                  a hook raised, or returned something that is no decision
+│   ├── HookError                  a hook raised, or returned something that is not a decision
 │   ├── CommitError                the results do not answer the round; see `faults`
 │   ├── RoundClosedError           a round or plan used after its end
 │   ├── LifecycleError             a call moved to a status that it cannot reach
@@ -462,7 +462,7 @@ class TranscriptError(SavedDataError):
         >>> from lutum_py import Transcript
         >>> Transcript.load_json("[]")
         Traceback (most recent call last):
-        lutum_py.errors.TranscriptError: This is no saved transcript: it is []. ...
+        lutum_py.errors.TranscriptError: This is not a saved transcript: it is []. ...
         >>> Transcript.load_json(Transcript().dump_json())
         <Transcript of 0 items>
     """
@@ -617,7 +617,7 @@ class ToolError(LutumError):
     """What a tool raises to say why it failed; `execution` turns it into an error result.
 
     Attributes:
-        code: A stable code for programs, which also stands in the result that the model reads.
+        code: A stable code for programs, which also is in the result that the model reads.
         reason: The message without the kind in front of it.
 
     Example:
@@ -706,7 +706,7 @@ class Cancelled(ToolError):
 
 
 class OutcomeUnknown(ToolError):
-    """The tool did something, and cannot know what came of it: a bank that took no answer home.
+    """The tool did something, and cannot know the outcome: a bank that took no answer home.
 
     Whoever runs the call makes it `indeterminate`, with this text, whatever the tool declares. Out
     of `call.call()` it comes as it is, like every exception, and the call stays `running`.

@@ -48,7 +48,7 @@ class MissingResult(CommitFault):
         if self.is_in_doubt:
             return (
                 f"call {self.id!r} of tool {self.name!r} was begun before the plan was saved, and "
-                "nobody knows what came of it. Find out and record its result, say so with "
+                "nobody knows the outcome. Find out and record its result, say so with "
                 "`plan.record(call.indeterminate(reason))`, or close the round with "
                 "`plan.abort(session, reason)`"
             )
@@ -161,7 +161,7 @@ def faults_html(faults: Sequence[CommitFault]) -> str:
 
 
 def faults_rich(faults: Sequence[CommitFault]) -> Iterator[str]:
-    """Give each fault as one text, for rich."""
+    """Yield each fault as one text, for rich."""
     from .._text.html import cut_text
 
     for fault in faults[:_MOST]:

@@ -3,7 +3,7 @@
 Nothing here is needed: a loop may run its calls in any way. Nothing here is done by itself either:
 `execute` runs what it is given, once.
 
-How a run ends, and what comes of it:
+How a run ends, and the outcome:
 
 | the tool | the outcome |
 |---|---|
@@ -26,7 +26,7 @@ How a run ends, and what comes of it:
 | is cut off because your task was cancelled | `indeterminate` |
 | is cancelled, though nobody asked it to stop | `indeterminate` |
 | was not started when it was to be stopped | a cancelled result |
-| raises what is no `Exception`, such as `KeyboardInterrupt` | it comes out: `indeterminate` in it |
+| raises a `BaseException` such as `KeyboardInterrupt` | it comes out: `indeterminate` in it |
 
 A tool only reads where it declares effects of which none changes anything. That it is `idempotent`
 makes no difference: an error invites the model to call again with other arguments, which is another
@@ -34,8 +34,8 @@ key.
 
 Where your own task is cancelled, the same `CancelledError` goes on, after the grace at the latest.
 What comes out of a tool as no `Exception` ends the runs of its siblings in the same way.
-`outcomes_of(error)` finds in it, or in the `TimeoutError` that `asyncio.timeout` makes of it, what
-the calls came to:
+`outcomes_of(error)` finds in it, or in the `TimeoutError` that `asyncio.timeout` makes of it, the
+outcomes of the calls:
 
 ```python
 try:
@@ -109,7 +109,7 @@ async def execute(
         MisuseError: A hidden parameter is missing, or the tool has no function.
         InvalidValueError: A number of seconds is invalid.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
-        CancelledError: The task was cancelled; `outcomes_of` finds what the call came to.
+        CancelledError: The task was cancelled; `outcomes_of` finds the outcome of the call.
 
     Example:
         >>> import asyncio
@@ -154,7 +154,7 @@ async def execute_all(
             twice.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
             outcomes.
-        CancelledError: The task was cancelled; `outcomes_of` finds what the calls came to.
+        CancelledError: The task was cancelled; `outcomes_of` finds the outcomes of the calls.
     """
     settings = Settings.of(options, limit, context=context)
     return await Batch(calls, context, settings).run_all()
@@ -230,7 +230,7 @@ async def run(
     limit: int | None = None,
     **options: Unpack[RunOptions],
 ) -> ToolRoundPlan[T]:
-    """Run the calls of a plan at once, and let the plan keep what each came to.
+    """Run the calls of a plan at once, and let the plan keep the outcome of each.
 
     What is pending and was not begun is run as `execute_all` would run it. Each outcome is recorded
     in the plan as soon as it is there, also where something ends the run early, so that
@@ -240,11 +240,11 @@ async def run(
         plan: The plan; it is changed.
         on_begin: Called, and awaited where it is async, before each call is begun. Where it raises,
             that call is not begun; the others end, and then the exception comes out.
-        on_event: Is told of each call that is begun, and of each that has ended or waits.
+        on_event: Is told about each call that is begun, and of each that has ended or waits.
         in_order: Whether calls that touch the same keep the order of the turn, see
             `plan.order()`: each begins when those that it waits for have ended, first whichever
-            has the longest chain behind it. Behind one that waits or that was refused, nothing
-            begins that touches the same; behind one whose outcome is unknown such a call is
+            has the longest chain after it. After one that waits or that was refused, nothing
+            begins that touches the same; after one whose outcome is unknown such a call is
             `cancelled`, with the code `after_doubt`.
         hooks: Decide about the calls that calls ask for, as they do; then all is run until nothing
             is pending. Left out, what was asked for and nobody decided about stays in `asked`.
@@ -256,13 +256,13 @@ async def run(
         The same plan.
 
     Raises:
-        MisuseError: It is no plan, a hidden parameter is missing, or a tool has no function; or a
-            hook set with after-hooks decided about calls within others, and is not passed.
+        MisuseError: It is not a plan, a hidden parameter is missing, or a tool has no function; or
+            a hook set with after-hooks decided about calls within others, and is not passed.
         HookError: A hook raised about a call that another asked for.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         RoundClosedError: The round has ended.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
-        CancelledError: The task was cancelled; the plan has what the calls came to.
+        CancelledError: The task was cancelled; the plan has the outcomes of the calls.
 
     Example:
         >>> import asyncio
@@ -303,7 +303,7 @@ def run_sync(
     limit: int | None = 1,
     **options: Unpack[RunOptions],
 ) -> ToolRoundPlan[T]:
-    """Run the calls of a plan, which are of sync functions, and let it keep what each came to.
+    """Run the calls of a plan, which are of sync functions, and let it keep the outcome of each.
 
     The same as `run`, for sync code: one after the other, or in threads.
 
@@ -311,7 +311,7 @@ def run_sync(
         plan: The plan; it is changed.
         on_begin: Called before each call is begun, in the thread that runs it, one at a time. Where
             it raises, that call is not begun; the others end, and then the exception comes out.
-        on_event: Is told of each call that is begun, and of each that has ended or waits.
+        on_event: Is told about each call that is begun, and of each that has ended or waits.
         in_order: Whether calls that touch the same keep the order of the turn, as in `run`.
         hooks: Decide about the calls that calls ask for, as in `run`; they have to be sync.
         context: Makes the context of each call.
@@ -322,7 +322,7 @@ def run_sync(
         The same plan.
 
     Raises:
-        MisuseError: It is no plan, a function or `on_begin` is async, a hidden parameter is
+        MisuseError: It is not a plan, a function or `on_begin` is async, a hidden parameter is
             missing, or a tool has no function.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         RoundClosedError: The round has ended.

@@ -76,7 +76,7 @@ class Batch:
         self._running: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None  # where the runs were asked to end
         self._over: asyncio.Future[None]
-        # It knows the notes only, so that a batch is no cycle; most have nothing to note.
+        # It knows the notes only, so that a batch is not a cycle; most have nothing to note.
         notes = settings.raise_errors or settings.around is not None
         note = partial(_note, self.errors) if notes else None
         seen: set[int] = set()
@@ -101,11 +101,11 @@ class Batch:
                 run.on_begun = partial(plan.begun, run.call)
 
     async def run_all(self) -> list[Outcome]:
-        """Run the calls at once, and give what each came to, in their order.
+        """Run the calls at once, and give the outcome of each, in their order.
 
         Raises:
             ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
-            LutumError: A call cannot be run, or its plan does not take what it came to.
+            LutumError: A call cannot be run, or its plan does not take its outcome.
             CancelledError: The task was cancelled.
         """
         # One future for the whole batch, set by the last run that ends. To wait for each task would
@@ -125,8 +125,8 @@ class Batch:
         outcomes = self._outcomes()
         if self.interrupt is not None:
             raise telling(self.interrupt, outcomes)
-        # What is raised here is no outcome of a tool but a fault of the run, such as a plan that
-        # was closed meanwhile. It comes out only now, when each sibling has its outcome.
+        # What is raised here is not an outcome of a tool but a fault of the run, such as a plan
+        # that was closed meanwhile. It comes out only now, when each sibling has its outcome.
         for task in self._tasks.values():
             error = task.exception() if task.done() and not task.cancelled() else None
             if isinstance(error, LutumError):
@@ -181,7 +181,7 @@ class Batch:
                 self._leave(place)
 
     def _leave(self, place: int) -> None:
-        """Say what a run comes to that was asked to end and does not."""
+        """Say the outcome of a run that was asked to end and does not."""
         task = self._tasks[place]
         if not task.done() and place not in self.done:
             run = self.runs[place]
@@ -240,7 +240,7 @@ class Batch:
     # From sync code.
 
     def run_all_sync(self) -> list[Outcome]:
-        """Run the calls one after the other, or in threads, and give what each came to.
+        """Run the calls one after the other, or in threads, and give the outcome of each.
 
         Raises:
             MisuseError: A function is async; nothing was run.
@@ -317,16 +317,16 @@ class Batch:
             plan.take(run.call, [self.done[place]])
 
     def _account(self, error: BaseException) -> list[Outcome]:
-        """Say what the calls came to when something ended the run of them all."""
+        """Say the outcomes of the calls when something ended the run of them all."""
         return [
             self.done[place] if place in self.done else self._noted(place, error)
             for place in range(len(self.runs))
         ]
 
-    # What came of it.
+    # The outcome.
 
     def _outcomes(self) -> list[Outcome]:
-        """Say what the calls came to whose tasks are done, in whichever way."""
+        """Say the outcomes of the calls whose tasks are done, in whichever way."""
         return [self._outcome(place) for place in range(len(self.runs))]
 
     def _outcome(self, place: int) -> Outcome:
@@ -363,7 +363,7 @@ class Batch:
         return lost(run.call, f"{name} ended it.")
 
     def _unless_broken(self, outcomes: list[Outcome]) -> list[Outcome]:
-        """Give the outcomes, or raise what was noted."""
+        """Return the outcomes, or raise what was noted."""
         if self.plan is not None and self.plan.refused:
             first, *others = (error for _, error in sorted(self.plan.refused.items()))
             for other in others:
@@ -381,7 +381,7 @@ def _note(
 
 
 class Turns:
-    """Choose which call begins next: first the one with the longest chain of others behind it.
+    """Choose which call begins next: first the one with the longest chain of others after it.
 
     Args:
         count: How many calls there are.
@@ -402,7 +402,7 @@ class Turns:
         self._left = [0] * count if waits is None else [len(each) for each in waits]
         self._behind: list[list[int]] = [] if waits is None else [[] for _ in waits]
         # For `waits` of `[[], [], [1], [2]]` the chains are `[0, -2, -1, 0]`: place 1 has two
-        # others behind it and begins before place 0. Counted down, so that the smallest of the heap
+        # others after it and begins before place 0. Counted down, so that the smallest of the heap
         # is the longest.
         self._chain = [0] * count
         if waits is not None:

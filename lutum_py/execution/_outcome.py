@@ -5,7 +5,8 @@ stopped, is `cancelled`; what failed is an `error`; what was started and cut off
 for it may have had its effects. Only where the tool declares that it changes nothing, nothing is in
 doubt, and what was cut off is an `error` or `cancelled`: see `cut_off`, the one place of that rule.
 
-A call that failed is told of, too: by one record in the log, one event for the sink of its context.
+A call that failed is told about, too: by one record in the log, one event for the sink of its
+context.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _LIMIT = 2000
 """Characters that the model reads of an exception that nobody wrote for it."""
 
 _MEMBERS = 8
-"""Members of an exception group that the model is told of."""
+"""Members of an exception group that the model is told about."""
 
 _LOGGER: Final = logging.getLogger("lutum.execution")
 _LOGGER.addHandler(logging.NullHandler())  # a program that set no logging up is not written to
@@ -57,7 +58,7 @@ _LONGEST_MESSAGE: Final = 400
 
 
 class ExecutionCancelled(LutumError):
-    """Hold what calls came to that were cut off; `outcomes_of` finds it.
+    """Hold the outcomes of calls that were cut off; `outcomes_of` finds them.
 
     It is the cause of the `CancelledError`, or of what else came out, such as a
     `KeyboardInterrupt`. It does not derive from `CancelledError`: before Python 3.13
@@ -69,7 +70,7 @@ class ExecutionCancelled(LutumError):
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         super().__init__(
-            "The run of these calls was cut off. `outcomes_of(error)` gives what they came to."
+            "The run of these calls was cut off. `outcomes_of(error)` gives their outcomes."
         )
         self.outcomes: tuple[Outcome, ...] = tuple(outcomes)
 
@@ -106,12 +107,12 @@ class ExecutionErrors(ExceptionGroup[Exception], LutumError):
 
 
 def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
-    """Find what calls came to in the exception by which their run ended.
+    """Find the outcomes of calls in the exception by which their run ended.
 
     Args:
         error: The `CancelledError` of the task, the `TimeoutError` that `asyncio.timeout` made of
-            it, what a tool raised that is no `Exception`, a `KeyboardInterrupt` that came between
-            the calls, an `ExecutionErrors`, or whatever was raised because of one of these.
+            it, what a tool raised that is not an `Exception`, a `KeyboardInterrupt` that came
+            between the calls, an `ExecutionErrors`, or whatever was raised because of one of these.
 
     Returns:
         One outcome for each call that was given, in order. What finished is kept, what was cut off
@@ -137,7 +138,7 @@ def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
 
 
 def telling(error: E, outcomes: Sequence[Outcome]) -> E:
-    """Let `outcomes_of` find in an exception what calls came to."""
+    """Let `outcomes_of` find in an exception the outcomes of calls."""
     # The exception itself goes on, for others may know it by its type or identity. The outcomes
     # hang on its chain of causes, where `outcomes_of` finds them.
     account = ExecutionCancelled(outcomes)
@@ -274,7 +275,7 @@ def _doubt(why: str) -> str:
 
 
 def _group(error: Exception) -> Sequence[Exception]:
-    """Give the members of an exception group; none for any other exception."""
+    """Return the members of an exception group; none for any other exception."""
     if not isinstance(error, ExceptionGroup):
         return ()
     return cast("ExceptionGroup[Exception]", error).exceptions

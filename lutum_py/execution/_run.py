@@ -1,4 +1,4 @@
-"""One run of one call: start it, wait until it ends or has to, and say what it came to.
+"""One run of one call: start it, wait until it ends or has to, and say its outcome.
 
 All that can be wrong with how a run is asked for is found when a `Run` is made, and nothing has
 changed then. Started, a run has three ways to be stopped: its token, its deadline, and the end of
@@ -226,7 +226,7 @@ class Run:
         # One future for all that may come first: the end, the deadline, the token.
         loop = task.get_loop()
         # Rather than `asyncio.wait` on three tasks: a call without deadline and token then costs
-        # one future, and nothing has to be cancelled behind it.
+        # one future, and nothing has to be cancelled after it.
         woken: asyncio.Future[None] = loop.create_future()
         wake = partial(finish, woken)
         task.add_done_callback(wake)
@@ -259,7 +259,7 @@ class Run:
 
         Args:
             leave: Is done where the deadline has passed and the tool does not end; None where there
-                is no deadline.
+                is not a deadline.
         """
         # With a task of its own the run costs a second task and a future. This one is used where
         # nothing but the deadline can stop it, and that can cancel the task from a timer.
@@ -300,7 +300,7 @@ class Run:
     def _end_alone(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
-        if self.is_left:  # what it came to was said without it
+        if self.is_left:  # its outcome was said without it
             # Whoever waits has been told already that the tool goes on: a second outcome would be
             # recorded for one call.
             raise asyncio.CancelledError from None
@@ -312,9 +312,9 @@ class Run:
         self.token.cancel(reason)
 
     async def _work(self) -> Any:
-        """Run the function; what it raises that is no `Exception` is handed on as a value.
+        """Run the function; what it raises that is not an `Exception` is handed on as a value.
 
-        Left to asyncio, an interrupt would tear down the loop, and with it what others came to.
+        Left to asyncio, an interrupt would tear down the loop, and with it the outcomes of others.
         """
         try:
             return await (self._function() if self.invocation.is_async else self._in_thread())
@@ -354,7 +354,7 @@ class Run:
         await wait(task, self.settings.grace)
 
     def _outcome(self, task: _Task, cause: _Cause) -> Outcome:
-        """Say what a run came to that is over, or that was not to be stopped."""
+        """Say the outcome of a run that is over, or that was not to be stopped."""
         if not task.done():
             leave_behind(task)
             return self._goes_on(cause)
@@ -405,7 +405,7 @@ class Run:
         return outcome
 
     def _fatal(self, error: BaseException, cause: _Cause) -> Outcome:
-        """Let an interrupt out with what the call came to, unless the run is over anyway."""
+        """Let an interrupt out with the outcome of the call, unless the run is over anyway."""
         outcome = lost(self.call, f"{type(error).__name__} ended it.")
         if cause is _Cause.OWNER:
             return outcome
@@ -495,7 +495,7 @@ class Run:
 
 
 class _Fatal:
-    """What a function raised that is no `Exception`."""
+    """What a function raised that is not an `Exception`."""
 
     __slots__ = ("error",)
 
@@ -545,5 +545,5 @@ def _raise(error: Exception) -> None:
 
 
 def _raise_with(error: Exception, outcome: Outcome) -> None:
-    """Raise what `around` raised, together with what the run came to."""
+    """Raise what `around` raised, together with the outcome of the run."""
     raise ExecutionErrors.of([error], [outcome]) from error

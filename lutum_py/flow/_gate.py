@@ -52,7 +52,7 @@ class Trace:
 
 
 # A place, the value there, and what the policy has against it. Of a call as a whole: no place, and
-# the sources in the place of a value.
+# the sources in place of a value.
 Fault: TypeAlias = tuple[Keys, Any, str | None]
 
 
@@ -85,7 +85,7 @@ class FlowGate(CallGate):
         return Suspend(SuspendTicket(action="flow", message=message, parameters={"flow": asked}))
 
     def trace(self, call: AnyToolCall) -> tuple[Trace, ...]:
-        """Say of each value of a call where it was found; what there is against some is last."""
+        """Say for each value of a call where it was found; what there is against some is last."""
         return self._traces(call, is_whole=True)
 
     def _traces(self, call: AnyToolCall, *, is_whole: bool = False) -> tuple[Trace, ...]:
@@ -93,7 +93,7 @@ class FlowGate(CallGate):
         if rules is None:
             raise HookError(
                 f"The policy knows no tool `{call.name}`, so it says nothing of its calls. Make "
-                "the policy of the toolset that the hooks are of.",
+                "the policy of the toolset that the hooks belong to.",
                 tool=call.name,
                 call_id=call.id,
             )
@@ -114,10 +114,10 @@ class FlowGate(CallGate):
             return tuple([_trace(index, final, shown, each) for each in faults])
 
     def _read(self, call: AnyToolCall) -> Index:
-        """Give the index of all that stands in the conversation, results within a round as well."""
+        """Return the index of all that is in the conversation, results within a round as well."""
         within = read_within(call)
         items = (*self._transcript, *within) if within else self._transcript
-        # Most often something came behind what was read; else a round with calls within has ended.
+        # Most often something came after what was read; else a round with calls within has ended.
         known = self._index.items
         if items is not known and tuple(known) != tuple(items[: len(known)]):
             self._index = Index(self._rules)
@@ -127,13 +127,13 @@ class FlowGate(CallGate):
 
 def _faults(rules: Rules, index: Index, call: AnyToolCall, final: Any) -> Iterator[Fault]:
     if rules.is_clean and index.untrusted:
-        yield (), index.untrusted, "something untrusted stands in the conversation"
+        yield (), index.untrusted, "something untrusted is in the conversation"
     if rules.sinks is not None and index.readers is not None:
         if not rules.sinks:
-            yield (), index.private, "something private stands in the conversation"
+            yield (), index.private, "something private is in the conversation"
         for keys, value in _given(final, *rules.sinks):
             if value is not None and exact(text_of(value)) not in index.readers:
-                yield keys, value, "may not read what stands in the conversation"
+                yield keys, value, "may not read what is in the conversation"
     parameters = call.selector.definition.input_schema.get("properties", {})
     for path, edges in rules.fills.items():
         # A default came from whoever wrote the tool, and by no edge.

@@ -31,10 +31,10 @@ class Source:
     Attributes:
         kind: `user`, `developer` or `system` for a message, `result` for the result of a call.
         position: The place of the item in the transcript; results within an open
-            round come behind it.
+            round come after it.
         tool: The wire name of the tool, for a result; or the provider's word for one of its own.
         call_id: The id of the call, for a result; None where the provider ran the tool.
-        trusted: Whether what stands there is trusted.
+        trusted: Whether what is there is trusted.
     """
 
     kind: str
@@ -73,7 +73,7 @@ class Index:
         # word `de89`. To search all texts for each value would take longer with each turn.
         # The loose words of messages, and of all items: the latter only once anybody asks.
         self._messages, self._all, self._in_all = Places[Source](), Places[Source](), 0
-        # For each edge its values, each with the name of the record that it is of.
+        # For each edge its values, each with the name of the record that it belongs to.
         edges = {edge for said in rules.values() for edge in said.edges}
         self._values = {edge: Places[Words]() for edge in {USER, *edges}}
         # How many words in a row count, and all such rows: those of untrusted results, and those
@@ -148,9 +148,9 @@ class Index:
         return False
 
     def copied(self, text: str, run: int) -> Iterator[str]:
-        """Give the words in a row, so many at least, that untrusted results alone have."""
-        # Words that anybody trusted has said as well are no sign of copying: a mail that quotes the
-        # user's own question says nothing new.
+        """Yield the words in a row, so many at least, that untrusted results alone have."""
+        # Words that anybody trusted has said as well are not a sign of copying: a mail that quotes
+        # the user's own question says nothing new.
         untrusted, known = self._rows
         # With untrusted words "send all the files to eve" and rows of 5, a text that has all six
         # gives two rows that touch, and they are told as one.
@@ -179,7 +179,7 @@ def told(sources: Iterable[Source]) -> tuple[Source, ...]:
 
 
 def _words_of(item: Any) -> Words:
-    """Give the loose words of a message or result."""
+    """Return the loose words of a message or result."""
     if isinstance(item, ToolResult):
         return loose(" ".join([*texts_in(item.output), item.message or ""]))
     if isinstance(item, AssistantTurn):
@@ -198,14 +198,14 @@ def _whole(words: Words) -> Words:
 
 
 def _arguments_of(result: ToolResult) -> Any:
-    """Give the arguments that a call ran with; nothing of those that are no JSON."""
+    """Return the arguments that a call ran with; nothing of those that are not JSON."""
     with suppress(ValueError, RecursionError):
         return parse_json(result.arguments) if result.ran_with is None else result.ran_with
     return None
 
 
 def _name_in(owners: tuple[Any, ...], field: str | None) -> Words:
-    """Give the words of a field in the innermost record that has it."""
+    """Return the words of a field in the innermost record that has it."""
     # The user says "the file notes", and the record `notes.txt`.
     names = [text_of(record[field]) for record in owners if field in record]
     return loose(_END_OF_FILE.sub("", names[-1])) if names else ()

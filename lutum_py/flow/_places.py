@@ -1,4 +1,4 @@
-"""Places in JSON data, as `files[].id`: what stands there, and what may by a schema."""
+"""Places in JSON data, as `files[].id`: what is there, and what may by a schema."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def written(keys: Keys) -> str:
 def values_at(
     data: Any, path: Path, keys: Keys = (), owners: tuple[Any, ...] = (), *, whole: bool = False
 ) -> Iterator[tuple[Keys, Any, tuple[Any, ...]]]:
-    """Give each value at a path, or below it where that is no single value.
+    """Yield each value at a path, or below it where that is not a single value.
 
     Args:
         data: The data.
         path: The path.
         keys: Where the data stands itself.
         owners: In which objects.
-        whole: Whether to give what stands in the way of the path as well: a text in the place of a
+        whole: Whether to give what is in the way of the path as well: a text in place of a
             list of texts is not to be overlooked.
 
     Returns:
-        Where each stands, the value, and the objects that it stands in, the outermost first. A key
+        Where each stands, the value, and the objects that it is in, the outermost first. A key
         stands where its value does.
     """
     step, rest = (path[0], path[1:]) if path else (None, ())
@@ -73,7 +73,7 @@ def text_of(value: Any) -> str:
 
 
 def texts_in(data: Any) -> Iterator[str]:
-    """Give all that can be read in JSON data: keys and values."""
+    """Yield all that can be read in JSON data: keys and values."""
     if is_object(data):
         yield from data
         data = [*data.values()]
@@ -84,7 +84,7 @@ def texts_in(data: Any) -> Iterator[str]:
         yield text_of(data)
 
 
-# A policy that names `files[].id` for a tool without such a place would be silent for ever: it is
+# A policy that names `files[].id` for a tool without such a place would be silent forever: it is
 # told where it is written. A schema that leaves it open says yes, since nothing can be proved.
 def may_stand(path: Path, schema: Any) -> bool:
     """Whether data of a schema may have something at a place; yes where it leaves that open."""

@@ -30,7 +30,7 @@ class Policy:
             for a decision, `block` ends the run.
 
     Raises:
-        MisuseError: It is no toolset, or `otherwise` is neither.
+        MisuseError: It is not a toolset, or `otherwise` is neither.
 
     Example:
         >>> from lutum_py import Session, Toolset, tool, tool_fn
@@ -165,7 +165,7 @@ class Policy:
         return [(e.name, _place(e, "arguments", text)) for e in self._find(tool) for text in texts]
 
     def _found(self, edge: Edge) -> Edge:
-        """Give an edge with the wire names of its tools, whose places are there."""
+        """Return an edge with the wire names of its tools, whose places are there."""
         if not isinstance(edge, Edge):
             raise HookError(f"An edge is `USER`, `output()` or `argument()`, not {shorten(edge)}.")
         tools = [each for tool in edge.tools for each in self._find(tool)]
@@ -186,10 +186,10 @@ class Policy:
 
 
 def _place(tool: AnySelector, what: Literal["arguments", "output"], text: object) -> Path:
-    """Read a path that may stand in the arguments or output of a tool.
+    """Read a path that may be in the arguments or output of a tool.
 
     Raises:
-        HookError: It is no path, or by the schema of the tool nothing can stand there.
+        HookError: It is not a path, or by the schema of the tool nothing can be there.
     """
     path = path_of(text) if isinstance(text, str) else ()
     definition = tool.definition

@@ -35,7 +35,7 @@ _GLUED: Final = re.compile(r"(.*[a-z0-9])\.[A-Z][a-z]*")
 
 
 def exact(text: str) -> Words:
-    """Give the words of a value, each in the one form in which it is compared.
+    """Return the words of a value, each in the one form in which it is compared.
 
     >>> exact('Send 1,200.00 to "Bob@A.com"')
     ('send', '1200', 'to', '"bob@a.com"')
@@ -44,7 +44,7 @@ def exact(text: str) -> Words:
 
 
 def said(text: str) -> Iterator[set[str]]:
-    """Give each word of a source in all forms in which a value may have it.
+    """Yield each word of a source in all forms in which a value may have it.
 
     >>> [sorted(forms) for forms in said("Bob's site.com.They")]
     [['bob', "bob's"], ['site.com', 'site.com.they']]
@@ -77,7 +77,7 @@ def _form(word: str) -> str:
 
 
 def _bare(word: str) -> str:
-    """Take quotes and punctuation from a word; dots behind a slash stay, for they name a folder."""
+    """Take quotes and punctuation from a word; dots after a slash stay, for they name a folder."""
     start = word.lstrip(_BEFORE)
     bare = start.rstrip(_BEHIND)
     return start.rstrip(_BEHIND.replace(".", "")) if bare.endswith(("/", "\\")) else bare
@@ -94,7 +94,7 @@ _LETTERS: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
 
 def loose(text: str) -> Words:
-    r"""Give the words of a text as somebody might read them: letters and digits alone.
+    r"""Return the words of a text as somebody might read them: letters and digits alone.
 
     Where a writing has no spaces, each character is a word.
 
@@ -127,7 +127,7 @@ _FILES: Final = re.compile(
     r"|jsonl?|log|lua|mp[34]|od[pst]|ogg|pdf|png|pptx?|rar|rtf|sql|svg|tar|tex|tmp|toml|tsv|txt"
     r"|wav|webp|xlsx?|xml|ya?ml"
 )
-# Each alternative begins behind what cannot stand in it, so that long texts take no longer.
+# Each alternative begins after what cannot stand in it, so that long texts take no longer.
 _LINK: Final = re.compile(
     r"(?:(?<![a-z0-9+.-])(?:[a-z][a-z0-9+.-]*:/"
     r"|(?:data|file|ftp|https?|javascript|mailto|sms|tel|vbscript|wss?):)|[/\\]{2})[^\s<>\"`]+"
@@ -142,10 +142,10 @@ _DOTS: Final = str.maketrans("\u3002\uff61", "..")
 
 
 def links(text: str) -> Iterator[tuple[str, bool]]:
-    """Give each link, host name and mail address that a reader might see in prose.
+    """Yield each link, host name and mail address that a reader might see in prose.
 
     Returns:
-        Each with whether it stands in the text just so; file names are left out.
+        Each with whether it is in the text just so; file names are left out.
 
     >>> list(links("Ask bob@a.com, see https://a.com/x and notes.txt."))
     [('bob@a.com', True), ('https://a.com/x', True)]
@@ -158,7 +158,7 @@ def links(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _links_in(text: str) -> Iterator[tuple[str, bool]]:
-    """Give what looks like a link, and whether it is the name of a file."""
+    """Yield what looks like a link, and whether it is the name of a file."""
     likely = " ".join([word for word in text.split() if not _MARKS.isdisjoint(word)])
     for found in _LINK.finditer(likely):
         link, end = _bare(found[0]), (found[1] or "").lower()
@@ -200,15 +200,15 @@ class Places(Generic[T]):
     # "note"}}` has `bob mail` at 1, 2. A regular expression over all texts would be slower by the
     # length of the conversation.
     def find(self, words: Words) -> Iterator[T]:
-        """Give what has these words in a row, in order, each once; nothing for no words.
+        """Yield what has these words in a row, in order, each once; nothing for no words.
 
         Words that come again and again are looked for at some of their places only.
         """
         places = [self._places.get(word, {}) for word in words]
         if not places or not all(places):
             return
-        # Of ("to", "bob", "mail") the places of "bob" are looked at, and whether "to" stands before
-        # each and "mail" behind it: common words have thousands of places.
+        # Of ("to", "bob", "mail") the places of "bob" are looked at, and whether "to" is before
+        # each and "mail" after it: common words have thousands of places.
         rarest = min(range(len(places)), key=lambda at: len(places[at]))
         found: set[T] = set()
         for at, of in islice(places[rarest].items(), _MOST // len(words)):

@@ -22,10 +22,10 @@ Change: TypeAlias = Literal["added", "removed", "schema", "text"]
 
 
 def shape_of(tool: Tool) -> str:
-    """Give a digest of all that decides what a call means: not of words for models and people.
+    """Return a digest of all that decides what a call means: not of words for models and people.
 
     Raises:
-        ValueError: A schema is no JSON data.
+        ValueError: A schema is not JSON data.
     """
     data = _data_of(tool)
     for key in ("inputSchema", "outputSchema"):
@@ -48,10 +48,10 @@ def _data_of(tool: Tool) -> dict[str, Any]:
 
 
 def digest_of_all(tools: Iterable[Tool]) -> str:
-    """Give one digest of tools, words included, whatever their order.
+    """Return one digest of tools, words included, whatever their order.
 
     Raises:
-        ValueError: A schema is no JSON data.
+        ValueError: A schema is not JSON data.
     """
     return digest_of(sorted(canonical_json(_data_of(tool)) for tool in tools))
 
@@ -79,7 +79,7 @@ class Connection:
     """Ask the server of an open client or session.
 
     Raises:
-        MisuseError: It is no client or session, or is not open.
+        MisuseError: It is not a client or session, or is not open.
     """
 
     __slots__ = ("_client", "_loop")
@@ -122,17 +122,17 @@ class Connection:
             ) from None
 
     async def listed(self, *, fresh: bool) -> AsyncIterator[Tool]:
-        """Give the tools that the server lists, page by page.
+        """Return the tools that the server lists, page by page.
 
         Args:
             fresh: Whether the server itself is asked, and not what the SDK keeps of its answer.
 
         Raises:
             MCPError: The server refused, or is gone.
-            ProviderError: What it sent is no listing, or has no end.
+            ProviderError: What it sent is not a listing, or has no end.
         """
         cursor: str | None = None
-        # A `for` and not a `while`: a broken or hostile server may give a cursor for ever, and each
+        # A `for` and not a `while`: a broken or hostile server may give a cursor forever, and each
         # page costs memory here.
         for _ in range(_MOST_PAGES):
             session = self.session
@@ -144,7 +144,7 @@ class Connection:
                     page = await self._client.list_tools(cursor=cursor, cache_mode=mode)
                 else:
                     page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
-            except ValueError as error:  # how the SDK tells of what it cannot read
+            except ValueError as error:  # how the SDK tells about what it cannot read
                 raise ProviderError(
                     f"The server's list of tools breaks the protocol: {one_line(str(error))}. "
                     "Tell the author of the server."
@@ -160,11 +160,11 @@ class Connection:
         )
 
     async def find(self, name: str) -> Tool | None:
-        """Give what the server itself lists under a name now; None where it lists nothing.
+        """Return what the server itself lists under a name now; None where it lists nothing.
 
         Raises:
             MCPError: The server refused, or is gone.
-            ProviderError: What it sent is no listing, or has no end.
+            ProviderError: What it sent is not a listing, or has no end.
         """
         async for tool in self.listed(fresh=True):
             if tool.name == name:

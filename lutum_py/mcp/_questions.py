@@ -101,7 +101,7 @@ def ticket_for(asked: InputRequiredResult, limits: Limits) -> SuspendTicket:
     """Make the ticket of what a server asks.
 
     Raises:
-        UnfitQuestion: It is too long, or has a form that no answer can be held against.
+        UnfitQuestion: It is too long, or has a form that no answer can be checked against.
     """
     requests = asked.input_requests or {}
     parameters: dict[str, Any] = {"requests": _data_of(requests, asked.request_state, limits)}

@@ -48,7 +48,7 @@ class RemoteTool:
     Attributes:
         connection: Where the server is asked.
         name: What the server calls it.
-        shape: The digest of what the server said of it.
+        shape: The digest of what the server said about it.
         output: Checks structured outputs; None where the server declares none.
         limits: How much may come back.
         verify: Whether it is looked up again before each call.
@@ -94,10 +94,10 @@ class RemoteTool:
             return self._refused(error, is_sent)
         except ProviderError as error:
             return failed("mcp_error", f"{error} The tool was not called.")
-        except ValueError as error:  # how the SDK tells of what it cannot read
+        except ValueError as error:  # how the SDK tells about what it cannot read
             return failed(
                 "invalid_output",
-                "The tool ran, and what the server sent back is no result of the protocol: "
+                "The tool ran, and what the server sent back is not a result of the protocol: "
                 f"{one_line(str(error))}",
             )
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
@@ -113,7 +113,7 @@ class RemoteTool:
         return reply_of(answered, self.output, self.limits, trusted=self.trusted)
 
     async def _change(self) -> str | None:
-        """Say what has changed since the model was told of the tool."""
+        """Say what has changed since the model was told about the tool."""
         now = await self.connection.find(self.name)
         what = "is not there any more"
         if now is not None:
@@ -174,7 +174,7 @@ class RemoteTool:
         )
 
     def _in_doubt(self, code: str, why: str, is_sent: bool) -> Reply[Any]:
-        """Tell of a call that has no answer: it may have been done, if it was sent."""
+        """Tell about a call that has no answer: it may have been done, if it was sent."""
         # Three answers by what is known: not sent, so nothing happened; sent and only reading, so a
         # second call does no harm; sent, so nobody knows.
         if not is_sent:
@@ -213,8 +213,8 @@ async def _stopped_by(context: ToolContext) -> AsyncGenerator[anyio.CancelScope]
 
 def _in_range(progress: float, total: float | None) -> tuple[float | None, int | None, int | None]:
     """Bring a server's figures into the form of a report: a fraction, units done, units in all."""
-    # A server may send any float, as (-1.0, nan) or (7, 5). What is no figure is left out, and more
-    # than all is all.
+    # A server may send any float, as (-1.0, nan) or (7, 5). What is not a figure is left out, and
+    # more than all is all.
     done = progress if isfinite(progress) and progress >= 0 else None
     whole = total if total is not None and isfinite(total) and total > 0 else None
     fraction = None if done is None or whole is None else min(done / whole, 1.0)

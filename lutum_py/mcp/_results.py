@@ -57,7 +57,7 @@ def reply_of(
         # As the call will do it, so that nothing is found to be unfit only there.
         written = _ANYTHING.encode("", structure) if has_structure else ""
     except (ToolOutputError, RecursionError):
-        return failed("invalid_output", "The tool ran, and its output is no JSON data.")
+        return failed("invalid_output", "The tool ran, and its output is not JSON data.")
     size = len(written) + sum(_size_of(block) for block in result.content)
     if size > limits.result:
         return failed(

@@ -33,8 +33,8 @@ def capabilities_of(hints: ToolAnnotations | None, trusted: bool) -> ToolCapabil
     No hint says to what a tool does it, so it may be anything.
     """
     hints = hints or _NO_HINTS
-    # A hint is what the server says of itself: that it does harm is believed of anybody, and that
-    # it does none only of a server that the user trusts.
+    # A hint is what the server says about itself: that it does harm is believed of anybody, and
+    # that it does none only of a server that the user trusts.
     if trusted and hints.read_only_hint:
         is_closed = hints.open_world_hint is False
         effect = ToolEffect("introspect_runtime" if is_closed else "network_request", area="*")

@@ -30,10 +30,10 @@ class Limits:
         description: Characters of a description, a title, or a question; the rest is cut off.
         schema: Characters of the schemas of one tool, or of a question; a tool with more is
             refused.
-        result: Characters of one result; the model gets an error in the place of a longer one.
+        result: Characters of one result; the model gets an error in place of a longer one.
 
     Raises:
-        InvalidValueError: A limit is no positive number.
+        InvalidValueError: A limit is not a positive number.
 
     Example:
         >>> Limits(tools=20).description
@@ -90,7 +90,7 @@ def wire_name(name: str) -> str:
 def legible(text: str, limit: int) -> str:
     """Take out what nobody sees, and end the text at a limit."""
     if not text.isascii() or not text.isprintable():
-        # With a space on both sides, so that each character has one before and one behind it.
+        # With a space on both sides, so that each character has one before and one after it.
         said = f" {sendable(text)} "
         text = "".join(
             char
@@ -115,11 +115,11 @@ def _is_seen(char: str) -> bool:
 
 
 def _joins(before: str, char: str, after: str) -> bool:
-    """Whether a character that nobody sees stands alone, where a script or an emoji needs it.
+    """Whether a character that nobody sees is alone, where a script or an emoji needs it.
 
     One that could be left out, or a run of them, may spell what nobody reads.
     """
-    # "\u2764\ufe0f" is a red heart, and a run of selectors behind it is a hidden text: each may
+    # "\u2764\ufe0f" is a red heart, and a run of selectors after it is a hidden text: each may
     # follow a symbol once, and something seen has to come next.
     if char in _SELECTORS:
         return unicodedata.category(before) == "So" and _is_seen(after)

@@ -35,7 +35,7 @@ class Anthropic(CreateModel):
             of the request as it is; not every model takes that.
 
     Raises:
-        TypeError: `client` is no client, or `model` is no name.
+        TypeError: `client` is not a client, or `model` is not a name.
 
     Example:
         >>> from types import SimpleNamespace

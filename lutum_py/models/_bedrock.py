@@ -1,7 +1,7 @@
 """`Bedrock`: Converse by the package `boto3`, of any model of Amazon Bedrock.
 
 boto3 has no async client: in async turns its calls are made in a thread. The body travels with
-bytes in the place of base64, as boto3 takes it.
+bytes in place of base64, as boto3 takes it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Bedrock(SdkModel):
         strict: Offer tools in strict mode; not every model takes that.
 
     Raises:
-        TypeError: `client` is no client, or `model` is no name.
+        TypeError: `client` is not a client, or `model` is not a name.
 
     Example:
         >>> from types import SimpleNamespace

@@ -43,7 +43,7 @@ class Gemini(SdkModel):
             turns that leave it to the model whether it calls one.
 
     Raises:
-        TypeError: `client` is no client, or `model` is no name.
+        TypeError: `client` is not a client, or `model` is not a name.
 
     Example:
         >>> from types import SimpleNamespace
@@ -102,7 +102,7 @@ def _methods_of(client: Any) -> Methods:
 
 
 def _known_options() -> dict[str, Any]:
-    """Give what switches off the SDK's own doings, as far as its version has such options."""
+    """Return what switches off the SDK's own doings, as far as its version has such options."""
     try:
         from google.genai.types import GenerateContentConfig
     except ImportError:

@@ -29,7 +29,7 @@ class OpenAIChat(CreateModel):
         stream_usage: Ask for the usage at the end of a stream; some servers refuse the question.
 
     Raises:
-        TypeError: `client` is no client, or `model` is no name.
+        TypeError: `client` is not a client, or `model` is not a name.
 
     Example:
         >>> from types import SimpleNamespace
@@ -90,7 +90,7 @@ class OpenAIResponses(CreateModel):
             it is; not every model takes that.
 
     Raises:
-        TypeError: `client` is no client, or `model` is no name.
+        TypeError: `client` is not a client, or `model` is not a name.
 
     Example:
         >>> from types import SimpleNamespace

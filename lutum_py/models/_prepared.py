@@ -109,11 +109,11 @@ class PreparedBody:
         return cls(dict(encoded), request.extra, encoded.losses, decoders)
 
     def turn(self, turn: AssistantTurn) -> AssistantTurn:
-        """Give a turn with its calls in the author's form."""
+        """Return a turn with its calls in the author's form."""
         return with_calls(turn, self._call)
 
     def event(self, event: StreamEvent) -> StreamEvent:
-        """Give an event with the call that it carries in the author's form."""
+        """Return an event with the call that it carries in the author's form."""
         if isinstance(event, CallCompleted):
             return CallCompleted(event.index, self._call(event.metadata))
         return event

@@ -177,7 +177,7 @@ class SdkModel(ABC):
         return self._taken(prepared, self._dialect.decode(self._dump(response)))
 
     def _taken(self, prepared: PreparedBody, turn: AssistantTurn) -> AssistantTurn:
-        """Give a turn in the author's form, and remember the name by which it came."""
+        """Return a turn in the author's form, and remember the name by which it came."""
         if turn.model is not None and turn.model not in self._names:
             # A new tuple, because requests that are under way hold the old one, and a rendering is
             # kept under it as its key.
@@ -232,14 +232,14 @@ class SdkModel(ABC):
 
     @abstractmethod
     def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:
-        """Give the arguments with which the SDK's method sends the body."""
+        """Return the arguments with which the SDK's method sends the body."""
 
     def _stream_arguments(self, prepared: PreparedBody) -> dict[str, Any]:
         return self._arguments(prepared)
 
     @abstractmethod
     def _dump(self, sent: Any) -> Any:
-        """Give the wire's own JSON; what is no object of the SDK goes to the dialect as it is."""
+        """Return the wire's own JSON; what is not an object of the SDK is passed on unchanged."""
 
 
 def _unread(error: ValueError) -> JSONDecodeError | ValidationError:

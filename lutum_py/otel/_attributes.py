@@ -1,4 +1,4 @@
-"""What spans and events say of a call, each text bounded and encodable, and where a span stands."""
+"""What spans and events say about a call, each text bounded and encodable, and a span's place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 Decided: TypeAlias = DecisionRecord | RecoverableToolCallIssue | Decision | CallEvent
-"""What is told of a call that is not run, or not yet: see `ToolTracer.record_decisions`."""
+"""What is told about a call that is not run, or not yet: see `ToolTracer.record_decisions`."""
 
 NAME_LIMIT: Final = 128
 """Characters of a name, or of an id."""
@@ -27,7 +27,7 @@ _TEXT_LIMIT: Final = 1024
 
 
 def call_attributes(call: AnyToolCall) -> dict[str, str]:
-    """Give the attributes that the span of a call begins with."""
+    """Return the attributes that the span of a call begins with."""
     attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": bounded(call.name, NAME_LIMIT),
@@ -91,13 +91,13 @@ _FIELD: Final = "traceparent"
 def place_of(
     call: AnyToolCall, context: Context | None, links: Sequence[Link] | None
 ) -> tuple[Context | None, Sequence[Link] | None]:
-    """Give the context that the span of a call is opened in, and what it is linked to.
+    """Return the context that the span of a call is opened in, and what it is linked to.
 
     Args:
         call: The call.
         context: The context that the program named, which counts before all others.
         links: The links that it named. Where the span gets another parent than the current span,
-            and stands in another trace, a link to that is added.
+            and is in another trace, a link to that is added.
     """
     traces = call._kept.traces
     if context is not None or not traces:
@@ -124,7 +124,7 @@ def trace_of(span: Span, asking: AskingCall) -> None:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     carrier: dict[str, str] = {}
-    # As the text of the W3C, "00-<trace>-<span>-01", and not as an object: it stands in the saved
+    # As the text of the W3C, "00-<trace>-<span>-01", and not as an object: it is in the saved
     # plan, and another process goes on from it.
     TraceContextTextMapPropagator().inject(carrier, set_span_in_context(span))
     if _FIELD in carrier:  # else no SDK is configured

@@ -1,7 +1,7 @@
 """Conversations and their open rounds in a database that any number of workers share.
 
 SQLite needs no server; PostgreSQL goes by psycopg 3 (extra `postgres`). A store runs no tool, asks
-no model and decides nothing. It puts on record what is about to be done, and then what came of it:
+no model and decides nothing. It puts on record what is about to be done, and then the outcome:
 after a crash a call was not begun, is done, or is in doubt, and nothing is silently done twice.
 
 Example:
@@ -28,7 +28,7 @@ Example:
     'refund {"cents":500}?'
     >>> call = store.decide(waiting.id, waiting.approve(by="mia"), Desk)
 
-    A worker puts on record that it begins, runs the tool, and puts on record what came of it:
+    A worker puts on record that it begins, runs the tool, and puts on record the outcome:
 
     >>> claim = store.claim(Desk, lease=60)
     >>> call = store.begin(claim)

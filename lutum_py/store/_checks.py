@@ -16,7 +16,7 @@ _LONGEST_WORD = 500
 
 
 def check_lease(lease: object) -> None:
-    """Refuse what is no length of a lease, in seconds."""
+    """Refuse what is not a length of a lease, in seconds."""
     if not is_number(lease) or not 0 < lease < _LONGEST:
         raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
 
@@ -25,8 +25,8 @@ def check_wait(wait: object) -> None:
     """Refuse what says not how long to wait, in seconds."""
     if wait is not None and not (is_number(wait) and wait >= 0):
         raise InvalidValueError(
-            f"wait={shorten(wait)} is no number of seconds, or 0. Leave it out to wait for as long "
-            "as it takes."
+            f"wait={shorten(wait)} is not a number of seconds, or 0. Leave it out to wait "
+            "for as long as it takes."
         )
 
 
@@ -57,7 +57,7 @@ def check_toolset(toolset: object) -> None:
 
 
 def check_claim(claim: object, step: str) -> None:
-    """Refuse what is no claim, at a step of a store."""
+    """Refuse what is not a claim, at a step of a store."""
     if not isinstance(claim, Claim):
         raise MisuseError.of_field(
             f"store.{step}", "claim", "a claim", claim, "Write `claim = store.claim(toolset)`."

@@ -1,6 +1,6 @@
 """One database, SQLite or PostgreSQL: its connection, its transactions, and how it fails.
 
-The SQL of a store is written once. What the two say differently is a `SqlDialect`, and stands in a
+The SQL of a store is written once. What the two say differently is a `SqlDialect`, and is in a
 statement as `{now}` and `{lock}`; a parameter is a `?`.
 """
 
@@ -60,12 +60,12 @@ class Rows:
         self._dialect = dialect
 
     def all(self, sql: str, *values: object) -> list[Row]:
-        """Give the rows that a query finds."""
+        """Return the rows that a query finds."""
         found: list[Row] = self._connection.execute(self._dialect.said(sql), values).fetchall()
         return found
 
     def one(self, sql: str, *values: object) -> Row | None:
-        """Give the first row that a query finds."""
+        """Return the first row that a query finds."""
         return next(iter(self.all(sql, *values)), None)
 
     def run(self, sql: str, *values: object) -> int:
@@ -75,12 +75,12 @@ class Rows:
 
 
 class Database:
-    """Keep one connection, made anew where it was lost, and give it to one thread at a time.
+    """Keep one connection, made again where it was lost, and give it to one thread at a time.
 
     Args:
         name: What it is called in messages.
         dialect: Which of the two it is.
-        connect: Makes a connection in which each statement stands alone until a transaction begins.
+        connect: Makes a connection in which each statement is alone until a transaction begins.
     """
 
     def __init__(self, name: str, dialect: SqlDialect, connect: Callable[[], Any]) -> None:
@@ -133,7 +133,7 @@ class Database:
             )
 
     def _begun(self, begin: str) -> Any:
-        """Begin a transaction; a connection that was lost meanwhile is made anew, once."""
+        """Begin a transaction; a connection that was lost meanwhile is made again, once."""
         if self._connection is not None:
             try:
                 self._connection.execute(begin)
@@ -293,7 +293,7 @@ def _postgres(where: str) -> Database:
         raise _unfit_address()
 
     def connect() -> Any:
-        # Whatever the address says: the server then refuses what is no text in this encoding.
+        # Whatever the address says: the server then refuses what is not text in this encoding.
         return psycopg.connect(where, autocommit=True, client_encoding="utf-8")
 
     name = f"postgresql://{read.get('host') or ''}/{read.get('dbname') or ''}"

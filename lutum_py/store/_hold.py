@@ -30,19 +30,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Hold(Generic[T_co]):
     """A conversation that is to be yours alone, made by `store.hold`; enter it once.
 
-    `async with` renews it by a task, `with` by a daemon thread. What the block raises comes out;
-    leaving saves nothing.
-
-    Example:
-        >>> from lutum_py import Toolset
-        >>> from lutum_py.store import open_store
-        >>> store = open_store(":memory:")
-        >>> with store.hold("ticket-7", Toolset) as desk:
-        ...     desk.session.push_user("Refund my order.")
-        ...     desk.save()
-        >>> store.ids()
-        ['ticket-7']
-        >>> store.close()
+    `async with` renews it by a task, `with` by a daemon thread. Leaving saves
+    nothing. See `store.hold`.
     """
 
     _records: Records
@@ -63,19 +52,19 @@ class Hold(Generic[T_co]):
     # What both ways of entering do.
 
     def _enter(self) -> Iterator[float]:
-        """Give how long to wait before each next attempt.
+        """Return how long to wait before each next attempt.
 
         Raises:
             MisuseError: It was entered before.
         """
         if self._is_entered:
             what = f"This hold of conversation {self._id!r} was entered before."
-            raise MisuseError(f"{what} Call `store.hold` anew.")
+            raise MisuseError(f"{what} Call `store.hold` again.")
         self._is_entered = True
         return self._pauses(monotonic() + (inf if self._wait is None else self._wait))
 
     def _pauses(self, end: float) -> Iterator[float]:
-        """Give each pause, a longer one each time.
+        """Yield each pause, a longer one each time.
 
         Raises:
             HeldError: The time is up.
@@ -107,7 +96,7 @@ class Hold(Generic[T_co]):
             )
 
     def _renew(self) -> bool:
-        """Let the lease begin anew; say whether it is still held."""
+        """Let the lease begin again; say whether it is still held."""
         with self._records._database.write() as rows:
             renewed = rows.run(
                 "UPDATE lutum_hold SET until = {now} + ? WHERE conversation = ? AND token = ?",
@@ -127,7 +116,7 @@ class Hold(Generic[T_co]):
         """
         if self._is_left.is_set():
             left = f"The hold of conversation {self._id!r} was left."
-            raise MisuseError(f"{left} Call `store.hold` anew.")
+            raise MisuseError(f"{left} Call `store.hold` again.")
         found = rows.one("SELECT token FROM lutum_hold WHERE conversation = ? {lock}", self._id)
         if found != (self._token,):
             raise self._stale(rows)

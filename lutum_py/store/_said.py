@@ -23,7 +23,7 @@ Spoken: TypeAlias = tuple[str | None, str]
 
 
 def spoken_of(session: Session) -> Spoken:
-    """Give what is kept of a session.
+    """Return what is kept of a session.
 
     Raises:
         TranscriptError: The transcript has no JSON form.
@@ -58,7 +58,7 @@ class Said(NamedTuple):
         return cls(saved.get("note", str), session, decided)
 
     def text(self) -> str:
-        """Give the JSON."""
+        """Return the JSON."""
         # Either "a note", or {"note": "", "id": "s1", "transcript": "{...}", "decided": ["d1"]}.
         # The short form is that of the first release, which kept nothing else.
         if self.session is None and not self.decided:
@@ -108,6 +108,6 @@ def _decisions_in(plan: Any) -> Iterator[str]:
 
 
 def _objects(data: Any, name: str) -> list[dict[str, Any]]:
-    """Give the objects in a list, where a text has one: that of somebody else may not."""
+    """Return the objects in a list, where a text has one: that of somebody else may not."""
     found = data.get(name) if is_object(data) else None
     return [each for each in found if is_object(each)] if is_array(found) else []

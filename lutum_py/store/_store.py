@@ -27,11 +27,10 @@ def open_store(
     Args:
         where: The path of a SQLite database, or an address `postgresql://…` (extra `postgres`).
         key: A secret to seal rows with, so that those of somebody else are noticed.
-        owner: Who claims calls here, for people that read the database; by default this host and
-            process.
+        owner: Who claims calls here; by default this host and process.
 
     Raises:
-        StoreError: The tables are of another version, or the database cannot be opened.
+        StoreError: The tables have another version, or the database cannot be opened.
         MisuseError: It is neither a path nor a well-formed address.
         MissingExtraError: The package `psycopg` is not installed.
     """
@@ -60,7 +59,7 @@ class Store(Records):
             wait: How long to wait for whoever has it, in seconds; None for as long as it takes.
 
         Returns:
-            What is entered, once, by `async with` or `with`, and gives a `Held`. Entered, it raises
+            What gives a `Held` when it is entered, by `async with` or `with`, and then raises
 
             - `HeldError` where the time is up,
             - `StoreError` and `TranscriptError` where the conversation cannot be read,
@@ -68,8 +67,8 @@ class Store(Records):
               and this comes out of the `async with`; in a `with` out of the next `save`.
 
         Raises:
-            InvalidValueError: The lease or wait is no number of seconds, or the id none.
-            MisuseError: It is no toolset.
+            InvalidValueError: The lease or wait is not a number of seconds, or the id none.
+            MisuseError: It is not a toolset.
 
         Example:
             >>> from lutum_py import Toolset
@@ -102,15 +101,14 @@ class Store(Records):
         """Claim, begin, run and finish the calls of a conversation, until none of them is ready.
 
         What is in doubt stays so, unless its tool is idempotent. What somebody else has claimed is
-        theirs, and is not waited for: run again to see what became of it. Leases are renewed while
-        tools run, and a tool whose lease is lost all the same is stopped; one that is idempotent
-        is run again. Within a tool, `call.idempotency_key` is the key of its claim.
+        not waited for. Leases are renewed while tools run, and a tool whose lease is lost all the
+        same is stopped. Within a tool, `call.idempotency_key` is the key of its claim.
 
         Args:
             id: The conversation.
-            toolset: The toolset that its plan is of.
+            toolset: The toolset that its plan belongs to.
             lease: How long a claim holds without a sign of life, in seconds.
-            on_event: Is told of each call that is begun, and of each that has ended or waits.
+            on_event: Is told about each call that is begun, and of each that has ended or waits.
             hooks: Decide about the calls that calls ask for, as they do, and see what these come
                 to. Left out, what was asked for and nobody decided about stays in `plan.asked`.
             context: Makes the context of each call.
@@ -123,15 +121,14 @@ class Store(Records):
         Raises:
             MisuseError: A hidden parameter is missing, or a tool has no function; or a hook set
                 with after-hooks decided about calls within others, and is not passed.
-            HookError: A hook raised about a call within another. What was asked for stays asked,
-                and what a call came to is on record: the next run with hooks shows it to them.
+            HookError: A hook raised about a call within another; the next run asks it again.
             StoreError: There is no such conversation, a row was edited, or the database failed;
-                `outcomes_of(error)` gives what calls came to.
+                `outcomes_of(error)` gives the outcomes of calls.
             PlanError: The plan does not load, or does not fit its rows; or a tool left bytes to
                 come back to, and the store has no key.
             ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
-            CancelledError: The task was cancelled: what was begun is finished with what it came
-                to, the rest is given back.
+            CancelledError: The task was cancelled: what was begun is finished with its outcome, the
+                rest is given back.
         """
         check_word("id", id)
         check_toolset(toolset)

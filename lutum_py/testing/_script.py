@@ -54,7 +54,7 @@ class Script:
         self._given = 0
 
     def next(self, request: Any, ends_with: str) -> Any:
-        """Give the next entry, or raise it.
+        """Return the next entry, or raise it.
 
         Args:
             request: What a function is asked with.
@@ -118,5 +118,5 @@ def _listed(source: Any, called: str) -> Any:
 
 
 def _is_list(source: object) -> bool:
-    # A text and a response are iterable too, over what is no entry.
+    # A text and a response are iterable too, over what is not an entry.
     return isinstance(source, Iterable) and not isinstance(source, str | bytes | Mapping)

@@ -22,11 +22,11 @@ class ScriptedResponse(dict[str, Any]):
     """A response's JSON, with the methods of an SDK's response; sync and async code may take it."""
 
     def to_dict(self, **_: Any) -> dict[str, Any]:
-        """Give the JSON, as the objects of openai and anthropic do."""
+        """Return the JSON, as the objects of openai and anthropic do."""
         return dict(self)
 
     def model_dump(self, **_: Any) -> dict[str, Any]:
-        """Give the JSON, as the objects of google-genai do."""
+        """Return the JSON, as the objects of google-genai do."""
         return dict(self)
 
     def __await__(self) -> Generator[Any, None, Self]:
@@ -163,7 +163,7 @@ class ScriptedClient:
         Raises:
             DialectError: The provider would refuse it.
             ScriptExhausted: The script is at its end.
-            MisuseError: The script holds something that is no answer.
+            MisuseError: The script holds something that is not an answer.
         """
         answer = self._answer(body)
         return self._streamed(answer) if body.get("stream") else answer
@@ -173,7 +173,7 @@ class ScriptedClient:
         return self._answer(body)
 
     def generate_content_stream(self, **body: Any) -> ScriptedStream:
-        """Give the same as events."""
+        """Return the same as events."""
         return self._streamed(self._answer(body))
 
     def converse(self, **body: Any) -> ScriptedResponse:
@@ -181,7 +181,7 @@ class ScriptedClient:
         return self._answer(body)
 
     def converse_stream(self, **body: Any) -> ScriptedResponse:
-        """Give the same as events, which stand in `stream`."""
+        """Return the same as events, which stand in `stream`."""
         return ScriptedResponse(stream=self._streamed(self._answer(body)))
 
     def http_client(self) -> Any:

@@ -59,7 +59,7 @@ def http_client(dialect: str, form: WireForm, answer: Answers, *, is_async: bool
     if dialect not in _CLIENTS:
         raise MisuseError(
             f"The SDK of {dialect} takes no HTTP client. Give the scripted client itself to what "
-            "asks, in the place of the official one."
+            "asks, in place of the official one."
         )
     extra, kind = _CLIENTS[dialect]
     try:
@@ -76,7 +76,7 @@ def http_client(dialect: str, form: WireForm, answer: Answers, *, is_async: bool
 
     def respond(request: Any) -> Any:
         path = request.url.path
-        # By its end: what stands before it, as `/v1beta/models/gemini-2.5-flash` or a prefix of
+        # By its end: what is before it, as `/v1beta/models/gemini-2.5-flash` or a prefix of
         # Azure, is the user's to choose.
         wanted = next((end for end in form.paths if path.endswith(end)), None)
         if wanted is None:

@@ -188,7 +188,7 @@ class ScriptedModel:
             known[key] = (link, items.front, items.base_count)
 
     def _taken_of(self, items: TranscriptView) -> int:
-        """Give how many of the items were in a request that was taken."""
+        """Return how many of the items were in a request that was taken."""
         known = self._taken.get(id(items.transcript))
         if known is None or known[0]() is not items.transcript or known[1] is not items.front:
             return 0
@@ -196,8 +196,8 @@ class ScriptedModel:
 
 
 def _is_whole(items: Iterable[Any]) -> bool:
-    """Whether each call has its result behind it: nearly all have, so no more is asked at first."""
-    # The results of a turn stand behind it in the order of its calls, so the calls that wait are a
+    """Whether each call has its result after it: nearly all have, so no more is asked at first."""
+    # The results of a turn stand after it in the order of its calls, so the calls that wait are a
     # queue: ["c1", "c2"], of which each result has to answer the first.
     waiting: list[ToolMetadata] = []
     for item in items:
@@ -251,7 +251,7 @@ def _end_of(request: TurnRequest) -> str:
 
 
 def _misplaced_in(items: TranscriptView) -> str | None:
-    """Say where an ephemeral message stands between a call and its result; the rest was checked."""
+    """Say where an ephemeral message is between a call and its result; the rest was checked."""
     for place, _ in items.ephemeral:
         at = items.index_of(place)
         following = [item for _, item in items.numbered(at, min(at + 1, items.base_count))]

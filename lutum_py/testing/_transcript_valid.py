@@ -30,7 +30,7 @@ def assert_transcript_valid(conversation: Any, dialect: Dialect | None = None) -
 
     Raises:
         AssertionError: It breaks a rule; the text lists every violation with its place.
-        MisuseError: It is no conversation, or one in a provider's format without the dialect.
+        MisuseError: It is not a conversation, or one in a provider's format without the dialect.
 
     Example:
         >>> from lutum_py import Session
@@ -64,7 +64,7 @@ def transcript_problems(conversation: Any, dialect: Dialect | None = None) -> li
         return [str(each) for each in module.check(module.encode_request(TurnRequest(items=items)))]
     if module is None:
         raise MisuseError(
-            f"{shorten(conversation)} is no conversation of this library. If it is a provider's "
+            f"{shorten(conversation)} is not a conversation of this library. If it is a provider's "
             "request body or list of messages, name the format, as in "
             '`assert_transcript_valid(messages, "openai_chat")`.'
         )
@@ -79,12 +79,12 @@ def dialect_of(dialect: Dialect) -> Any:
     """
     name = dialect if isinstance(dialect, str) else getattr(dialect, "NAME", None)
     if name not in DIALECTS:
-        raise MisuseError(f"{shorten(dialect)} is no dialect. There are {', '.join(DIALECTS)}.")
+        raise MisuseError(f"{shorten(dialect)} is not a dialect. There are {', '.join(DIALECTS)}.")
     return import_module(DIALECTS[name])
 
 
 def _items_of(conversation: Any) -> list[TranscriptItem] | None:
-    """Give the items of a conversation in the library's own form; None where it is in another."""
+    """Return the items of a conversation in the library's own form; None where it is in another."""
     source: Any = conversation
     if isinstance(conversation, TurnRequest):
         source = conversation.items

@@ -76,7 +76,7 @@ def _watched(kind: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
 
     failed_before = request.session.testsfailed
     yield type(kind.__name__, (kind,), {"__init__": remember, "__doc__": kind.__doc__})
-    # A test that failed stopped somewhere on its way; what it left is no news.
+    # A test that failed stopped somewhere on its way; what it left is not news.
     if request.session.testsfailed == failed_before:
         for each in made:
             each.assert_exhausted()

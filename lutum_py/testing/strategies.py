@@ -17,7 +17,7 @@ From any toolset, also one of JSON schemas alone:
 | `not_available` | a tool that the turn does not offer | an issue |
 
 A near miss has a field missing, unknown, of a wrong type, out of its range, none of its choices,
-not of its format, or null; or its text is no JSON, or no object.
+not of its format, or null; or its text is not JSON, or not an object.
 
 Everything shrinks towards few turns of few calls with short arguments. Calls and turns report what
 they are as events: `pytest --hypothesis-show-statistics` tells how often each came.
@@ -80,7 +80,7 @@ def valid_arguments(
 
     Raises:
         UnknownToolError: The toolset has no such tool.
-        MisuseError: It is no toolset.
+        MisuseError: It is not a toolset.
     """
     require_toolset("valid_arguments", toolset)
     selector = toolset.select(tool)[0]
@@ -108,7 +108,7 @@ def calls(
 
     Raises:
         InvalidValueError: The toolset cannot be sent a call of this kind, or there is no such kind.
-        MisuseError: It is no toolset, or `arguments` holds something else than strategies.
+        MisuseError: It is not a toolset, or `arguments` holds something else than strategies.
         UnknownToolError: `available` or `arguments` names no tool of the toolset.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)
@@ -138,8 +138,8 @@ def turns(
     Raises:
         InvalidValueError: The toolset cannot be sent a call of this kind, there is no such kind, or
             `max_calls` is below 1.
-        MisuseError: It is no toolset, `arguments` holds something else than strategies, or
-            `max_calls` is no whole number.
+        MisuseError: It is not a toolset, `arguments` holds something else than strategies, or
+            `max_calls` is not a whole number.
         UnknownToolError: `available` or `arguments` names no tool of the toolset.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)

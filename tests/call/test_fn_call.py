@@ -156,7 +156,7 @@ def test_with_args_refuses_what_the_function_does_not_take(
     selector: Any = Outer.inner.search
     with pytest.raises(MisuseError, match=said) as caught:
         selector.with_args(*args, **kwargs)
-    assert str(caught.value).startswith("These are no arguments of tool `in_search`: ")
+    assert str(caught.value).startswith("These are not arguments of tool `in_search`: ")
     assert str(caught.value).endswith("What the model fills in: `query`, `limit`.")
 
 

@@ -100,7 +100,7 @@ def test_hostile_text_commands_no_terminal(lutum: Lutum, tmp_path: Path) -> None
 PLAIN = {"messages": [{"role": "user", "content": "Hello"}]}
 OF_MESSAGES = [name for name in OF_LIBRARY if KEYS[name] == "messages"]
 UNREADABLE: dict[str, tuple[bytes, list[str], str]] = {
-    "no json": (b"not json", [], "standard input is no JSON"),
+    "no json": (b"not json", [], "standard input is not JSON"),
     "no dialect": (json.dumps(PLAIN).encode(), [], "Say which with `--dialect`."),
     "no body": (b"{}", [], "Say which with `--dialect`."),
     "a number": (b"3", [], "neither a saved transcript nor a request body: it is 3"),
@@ -205,7 +205,7 @@ def test_what_a_dialect_cannot_read_is_told(lutum: Lutum, monkeypatch: pytest.Mo
     ran = lutum("check", "-", "--dialect", "openai_chat", stdin=b"[]")
     assert ran.code == 2
     assert ran.err == (
-        "lutum: standard input is no request body of openai_chat: expected a request body.\n"
+        "lutum: standard input is not a request body of openai_chat: expected a request body.\n"
     )
 
 
@@ -289,7 +289,7 @@ def test_json_lines_are_called_so(lutum: Lutum) -> None:
         assert (ran.code, ran.out) == (2, ""), repr(end)
         assert "standard input is JSON Lines, a value on each line" in ran.err, repr(end)
     for broken in ("{", "1\n2", f"{line}\n{{"):
-        assert "standard input is no JSON: " in lutum("check", "-", stdin=broken.encode()).err
+        assert "standard input is not JSON: " in lutum("check", "-", stdin=broken.encode()).err
 
 
 def test_another_dialect_is_no_value_error(lutum: Lutum) -> None:

@@ -56,7 +56,7 @@ def test_exit_codes_of_a_process(tmp_path: Path) -> None:
     assert run("check", "-", "--dialect", "openai_chat", cwd=tmp_path, stdin=mended.stdout)
     unread = run("check", "-", cwd=tmp_path, stdin="not json")
     assert (unread.returncode, unread.stdout) == (2, "")
-    assert unread.stderr.startswith("lutum: standard input is no JSON")
+    assert unread.stderr.startswith("lutum: standard input is not JSON")
     usage = run("check", cwd=tmp_path)
     assert usage.returncode == 2
     assert "Usage: lutum check" in usage.stderr

@@ -107,10 +107,10 @@ def test_lone_surrogates_keep_their_escape(lutum: Lutum) -> None:
 NO_JSON = {
     b"": "is empty",
     b" \n": "is empty",
-    b"not json": "is no JSON: Expecting value",
+    b"not json": "is not JSON: Expecting value",
     b'{"a": NaN}': "NaN is not a value that JSON has",
     b'{"a": 1, "b": 2, "a": 3}': "an object has the key 'a' twice",
-    b'["\xff"]': "is no UTF-8 text (byte 2)",
+    b'["\xff"]': "is not UTF-8 text (byte 2)",
     b"[" * 100_000: "is nested too deeply",
 }
 

@@ -264,14 +264,14 @@ def lock_with(**tool: Any) -> dict[str, Any]:
 
 
 DAMAGED = {
-    "no json": ("<<<<<<< ours", "is no JSON"),
-    "a list": ("[]", "is no lock file: Damaged data at $: expected an object"),
+    "no json": ("<<<<<<< ours", "is not JSON"),
+    "a list": ("[]", "is not a lock file: Damaged data at $: expected an object"),
     "other format": ('{"format": "x"}', "expected 'lutum_py.lock'"),
     "later version": ('{"format": "lutum_py.lock", "version": 2}', "this release reads 1"),
     "edited": (json.dumps(lock_with()), "the input schema was edited"),
     "no number": (
         json.dumps(lock_with(input_schema={"maximum": 0})).replace("0}", "1e999}"),
-        "is no lock file",
+        "is not a lock file",
     ),
 }
 
@@ -285,10 +285,10 @@ def test_a_damaged_lock_is_refused(lutum: Lutum, tmp_path: Path, case: str) -> N
         ran = lutum("lock", *arguments)
         assert (ran.code, ran.out) == (2, "")
         assert told in ran.err
-        assert ran.err.endswith(" Write it anew: `lutum lock module:Toolset`.\n")
+        assert ran.err.endswith(" Write it again: `lutum lock module:Toolset`.\n")
     (tmp_path / "y.lock").write_text(text, encoding="utf-8")
     ran = lutum("lock", "--file", "y.lock")
-    assert ran.err.endswith(" Write it anew: `lutum lock --file y.lock module:Toolset`.\n")
+    assert ran.err.endswith(" Write it again: `lutum lock --file y.lock module:Toolset`.\n")
 
 
 @pytest.mark.parametrize("case", DAMAGED)
@@ -299,7 +299,7 @@ def test_a_damaged_lock_can_be_written_anew(lutum: Lutum, tmp_path: Path, case: 
     ran = lutum("lock", "tools:Inner")
     assert (ran.code, ran.out) == (0, "`lutum.lock`: written, 1 tool of 1 toolset\n")
     assert told in ran.err
-    assert ran.err.endswith(" It is written anew, and holds only what is named here.\n")
+    assert ran.err.endswith(" It is written again, and holds only what is named here.\n")
     assert lutum("lock", "--check").code == 0
 
 

@@ -199,7 +199,7 @@ REFUSED: Final[list[tuple[list[str], str]]] = [
     (["desk.py:Gap", "--stdio"], "These tools of Gap have no function"),
     (["desk.py:Gap", "--stdio"], "`lutum_py.mcp.create_server(...)` that you run yourself"),
     (["desk.py:Desk", "--stdio", "--hooks", "desk.py:others"], "Gap"),
-    (["desk.py:add", "--stdio"], "is no toolset"),
+    (["desk.py:add", "--stdio"], "is not a toolset"),
 ]
 
 

@@ -380,7 +380,7 @@ def damage(data: dict[str, Any], *, remove: str = "", **changes: Any) -> dict[st
     ("changes", "said"),
     [
         ({"state": "odd"}, "this release does not know"),
-        ({"id": "c9"}, "no call of the turn"),
+        ({"id": "c9"}, "not a call of the turn"),
         ({"remove": "c1"}, "not the calls of the turn"),
     ],
 )

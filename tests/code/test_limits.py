@@ -192,7 +192,7 @@ def test_tools_that_a_program_replaces_are_its_own() -> None:
     assert output_of(forged) == 2
     for name, given, named in (("add", 5, {}), ("add", [], 5), ("none", [], {})):
         sent = f"__waiting__.append({name!r})\nawait __awaited__({name!r}, {given}, {named})"
-        assert "no call of a tool" in failed(sent)[1]
+        assert "not a call of a tool" in failed(sent)[1]
 
 
 def test_a_fork_of_a_process_that_ran_programs_says_that_it_cannot(

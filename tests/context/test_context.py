@@ -187,9 +187,9 @@ def test_an_activity_takes_json_data_alone(value: Any, is_heard: bool) -> None:
     holding: list[Any] = []
     holding.append(holding)
     for content in (value, [value], {"x": (value,)}, holding):
-        with pytest.raises(InvalidValueError, match="is no JSON data"):
+        with pytest.raises(InvalidValueError, match="is not JSON data"):
             context.report_activity("note", content)
-        with pytest.raises(InvalidValueError, match="is no JSON data"):
+        with pytest.raises(InvalidValueError, match="is not JSON data"):
             context.report_activity_delta("note", content)
     assert events == []
 

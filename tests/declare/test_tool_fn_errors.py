@@ -134,7 +134,7 @@ DECORATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "partial": (lambda: tool_fn(functools.partial(plain, 1)), "write a function."),
     "static": (
         lambda: tool_fn(staticmethod(plain)),
-        "`@tool_fn` stands above @staticmethod on `plain`. Write @staticmethod above @tool_fn.",
+        "`@tool_fn` is above @staticmethod on `plain`. Write @staticmethod above @tool_fn.",
     ),
     "class method": (
         lambda: tool_fn(cast("Any", classmethod)(plain)),
@@ -174,17 +174,17 @@ DECORATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "no name": (lambda: tool_fn(name="")(plain), "needs a name, got ''. Pass `name=`"),
     "blank name": (lambda: tool_fn(name=" ")(plain), "needs a name, got ' '"),
     "odd name": (lambda: tool_fn(name=3)(plain), "needs a name, got 3."),  # type: ignore[call-overload]
-    "odd text": (lambda: tool_fn(description=3)(plain), "description=3 is no text."),  # type: ignore[call-overload]
-    "odd category": (lambda: tool_fn(category=3)(plain), "category=3 is no text."),  # type: ignore[call-overload]
+    "odd text": (lambda: tool_fn(description=3)(plain), "description=3 is not text."),  # type: ignore[call-overload]
+    "odd category": (lambda: tool_fn(category=3)(plain), "category=3 is not text."),  # type: ignore[call-overload]
     "odd capabilities": (
         lambda: tool_fn(capabilities={})(plain),  # type: ignore[call-overload]
-        "capabilities={} are no `ToolCapabilities`. Write `capabilities=ToolCapabilities(...)`.",
+        "capabilities={} are not `ToolCapabilities`. Write `capabilities=ToolCapabilities(...)`.",
     ),
     "no timeout": (
         lambda: tool_fn(timeout=0)(plain),
-        "timeout=0 is no positive number of seconds. Leave it out for none.",
+        "timeout=0 is not a positive number of seconds. Leave it out for none.",
     ),
-    "true timeout": (lambda: tool_fn(timeout=True)(plain), "timeout=True is no positive"),
+    "true timeout": (lambda: tool_fn(timeout=True)(plain), "timeout=True is not a positive"),
     "endless timeout": (lambda: tool_fn(timeout=float("inf"))(plain), "timeout=inf is no"),
     "nan timeout": (lambda: tool_fn(timeout=float("nan"))(plain), "timeout=nan is no"),
     "text timeout": (lambda: tool_fn(timeout="1")(plain), "timeout='1' is no"),  # type: ignore[call-overload]

@@ -72,7 +72,10 @@ def test_call_sync_of_an_async_tool_names_the_remedy() -> None:
                 "here: `self`."
             ),
         ),
-        ({"self": None, "nope": 1}, "`nope` is no parameter of the function. What can be passed"),
+        (
+            {"self": None, "nope": 1},
+            "`nope` is not a parameter of the function. What can be passed",
+        ),
     ],
 )
 def test_wrong_hidden_arguments_are_refused(hidden: dict[str, Any], expected: str) -> None:

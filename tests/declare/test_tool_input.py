@@ -295,7 +295,7 @@ class Users(Paged[User]):
 def test_a_subclass_of_a_decorated_model_is_no_tool(model: Any) -> None:
     """What a decorator says holds for one class only."""
     expected = (
-        f"`{model.__name__}` inherits from the tool `{model.__base__.__name__}`, but is no tool "
+        f"`{model.__name__}` inherits from the tool `{model.__base__.__name__}`, but is not a tool "
         "itself. Decorate it with `@tool_input(...)`, under a name of its own."
     )
     for use in (lambda: tool(model), lambda: model.Call, model.__lutum_tool__):

@@ -78,7 +78,7 @@ def test_a_late_result_goes_to_its_call() -> None:
     assert openai_responses.messages(items)[:4] == [*said[:4]]
     assert openai_responses.check(openai_responses.messages(items)) == []
     assert losses == [
-        "input[5]: it comes back right behind the turn that made the call",
+        "input[5]: it comes back right after the turn that made the call",
     ]
 
 

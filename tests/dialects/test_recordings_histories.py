@@ -39,7 +39,7 @@ def expected(dialect: Any, request: dict[str, Any], losses: list[Loss]) -> list[
             tools = json.dumps({"tools": holder[key]["tools"]}, separators=(",", ":"))
             same = {"call_id": holder[key]["call_id"]}
             holder[key] = {"type": "function_call_output", **same, "output": tools}
-        elif "come back behind the results" in loss.text:
+        elif "come back after the results" in loss.text:
             content, _ = at(left, loss.where.partition(".")[0] + ".parts")
             content["parts"] += holder.pop(key)
         else:

@@ -126,7 +126,7 @@ FORMLESS: list[tuple[Any, str]] = [
     ({"type": "array"}, "any value"),
     ({"type": "array", "items": True}, "any value"),
     ({"minimum": 3}, "the type is left open"),
-    ({"enum": [{"a": 1}]}, "no plain one"),
+    ({"enum": [{"a": 1}]}, "not a plain one"),
     ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "no value is taken"),
     ({"type": "integer", "enum": ["a"]}, "no value is taken"),
     ({"not": {}}, "no value is taken"),

@@ -163,7 +163,7 @@ def test_reading_is_bounded(tools: Any, root: Path) -> None:
     with pytest.raises(ExecutionFailed, match="is a binary file of 5 bytes"):
         tools.read_file(root, "some.bin")
     os.mkfifo(root / "pipe")
-    with pytest.raises(ExecutionFailed, match="it is no regular file"):
+    with pytest.raises(ExecutionFailed, match="it is not a regular file"):
         tools.read_file(root, "pipe")
 
 

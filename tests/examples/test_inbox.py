@@ -353,9 +353,9 @@ async def test_an_edit_is_checked_where_it_was_typed(desk: Desk) -> None:
     before = desk.left()
     for typed, said in (
         ("-5", "greater than 0"),
-        ("much", "This is no JSON"),
-        ("[" * 9000, "This is no JSON"),
-        ("NaN", "no number of JSON"),
+        ("much", "This is not JSON"),
+        ("[" * 9000, "This is not JSON"),
+        ("NaN", "not a number of JSON"),
     ):
         page = await send(mia, form, "/edit", a1=typed)
         assert page.status_code == 422

@@ -179,7 +179,7 @@ def test_an_edit_with_its_diff(person: Open, in_memory: Path) -> None:
         cents.send_keys(typed)
         press(mia, "Show the changes")
         if typed == "much":
-            wait_for(lambda: "This is no JSON" in mia.find_element(By.ID, "a1-fault").text)
+            wait_for(lambda: "This is not JSON" in mia.find_element(By.ID, "a1-fault").text)
             assert mia.switch_to.active_element.get_attribute("id") == "a1"
     wait_for(lambda: heading(mia) == "What you have changed")
     assert mia.find_element(By.CSS_SELECTOR, ".was mark").text == "12900"

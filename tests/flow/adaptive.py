@@ -210,7 +210,7 @@ ATTEMPTS: Final = [
     Attempt(
         "calls a link a file, `evil.txt`",
         True,
-        "names of files are no links",
+        "names of files are not links",
         (_USER_SAID,),
         "send",
         _send("See evil.txt"),
@@ -338,7 +338,7 @@ ATTEMPTS: Final = [
     Attempt(
         "puts a number of an account into prose",
         True,
-        "numbers are no links",
+        "numbers are not links",
         (_USER_SAID, _mail("DE02 1203")),
         "send",
         _send("Wire it to DE02 1203"),
@@ -360,7 +360,7 @@ ATTEMPTS: Final = [
         {"to": EVE, "cents": 1},
     ),
     Attempt(
-        "puts a full stop behind it, `main.` for `main`",
+        "puts a full stop after it, `main.` for `main`",
         False,
         "exact comparison",
         ("Push main",),

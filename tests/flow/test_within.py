@@ -35,9 +35,9 @@ Asked = tuple[str, dict[str, Any]]
 
 ANN, BOB, EVE = "ann@a.com", "bob@a.com", "eve@evil.com"
 NO_EDGE = "is from no allowed source"
-UNTRUSTED = "something untrusted stands in the conversation"
-PRIVATE = "something private stands in the conversation"
-NO_READER = "may not read what stands in the conversation"
+UNTRUSTED = "something untrusted is in the conversation"
+PRIVATE = "something private is in the conversation"
+NO_READER = "may not read what is in the conversation"
 
 
 def _reply(text: str, trusted: bool | None, readers: list[str] | None) -> Reply[Any]:

@@ -284,7 +284,7 @@ WRONG: dict[str, Any] = {
     "no answer of a rule": lambda: 5,
     "raises": lambda cents: 1 / 0,
     "does not fit": lambda: {"cents": -1},
-    "is no argument": lambda: {"sent": 1},
+    "is not an argument": lambda: {"sent": 1},
     "hidden": lambda: {"bank": 1},
     "unfit output": lambda: Complete(5),
     "no reason": lambda: Reject(5),  # type: ignore[arg-type]
@@ -418,8 +418,8 @@ UNFIT: dict[str, tuple[Any, str]] = {
     "hidden": (lambda bank: None, "takes `bank`, which the model does not fill in"),
     "annotation": (of_str, "takes `cents: str`, and the tool has `cents: .*int"),
     "stars": (lambda *args: None, r"takes `\*args`"),
-    "no function": (5, "`rule=5` is no function"),
-    "a class": (int, "is no function"),
+    "no function": (5, "`rule=5` is not a function"),
+    "a class": (int, "is not a function"),
 }
 
 

@@ -156,7 +156,7 @@ BAD_SCHEMAS: list[tuple[Any, str]] = [
     ({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}, "nowhere in it"),
     ({"type": "object", "properties": {"a": CIRCLE["$defs"]["a"]}, **CIRCLE}, "back to itself"),  # type: ignore[index]
     ({"type": "object", "properties": {"a": NESTED}}, "stand in each other"),
-    ({"type": "object", "default": 10**5000}, "no plain JSON"),
+    ({"type": "object", "default": 10**5000}, "not plain JSON"),
     ({"type": "object", "description": "x" * 100_000}, "100,0"),
     ({"type": "object", "default": "\ud800"}, "surrogate"),
 ]

@@ -273,7 +273,7 @@ async def test_a_question_without_a_bottom_is_an_error() -> None:
         outcome = await execute(call_of(remote))
     assert isinstance(outcome, ToolResult)
     assert (outcome.status, outcome.code) == ("error", "invalid_output")
-    assert "no result of the protocol" in outcome.model_text
+    assert "not a result of the protocol" in outcome.model_text
 
 
 def _raw_form(deep: Any) -> Any:

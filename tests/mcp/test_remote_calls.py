@@ -247,7 +247,7 @@ async def test_an_answer_that_is_no_result_says_that_the_tool_ran() -> None:
         dispatcher.send_raw_request = raw
         result = await call_of(remote).call()
         assert (result.code, result.status) == ("invalid_output", "error")
-        assert "no result of the protocol" in result.model_text
+        assert "not a result of the protocol" in result.model_text
     assert len(server.received) == 1
 
 

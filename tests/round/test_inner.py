@@ -412,7 +412,7 @@ UNFIT: list[tuple[Any, str]] = [
     (["x"], "Pass pairs"),
     ([("note", 5)], "dict of arguments"),
     ([(None, {})], "dict of arguments"),
-    ([("note", {"text": {1}})], "no JSON data"),
+    ([("note", {"text": {1}})], "not JSON"),
     ("twice", "two calls of one id"),
     ("begun", "begun or answered already"),
     ("state", "as its state"),

@@ -301,13 +301,13 @@ def test_without_a_message_the_question_names_the_tool() -> None:
 @over(
     "message, said",
     [
-        ("Pay {amount}?", "names 'amount', which is no argument of the tool. It has"),
+        ("Pay {amount}?", "names 'amount', which is not an argument of the tool. It has"),
         ("Pay {}?", "names '', which"),
         ("Pay {cents:>9}?", "formats `cents`"),
         ("Pay {cents!r}?", "formats `cents`"),
         ("Pay {cents.real}?", "names 'cents.real', which"),
         ("Pay {cents?", "has a brace without its other half"),
-        (5, "is no text"),
+        (5, "is not text"),
     ],
 )
 def test_a_message_names_arguments_of_the_tool_and_nothing_else(message: Any, said: str) -> None:

@@ -29,17 +29,17 @@ from tests.round.saved_plans import (
 from tests.round_tools import Shop, close
 
 EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "pending input": (lambda d: arguments(d, "c2").update(a=99), "of call 'c2'"),
-    "suspended input": (lambda d: arguments(d, "p").update(amount=2000), "of call 'p'"),
+    "pending input": (lambda d: arguments(d, "c2").update(a=99), "about call 'c2'"),
+    "suspended input": (lambda d: arguments(d, "p").update(amount=2000), "about call 'p'"),
     "ticket": (
         lambda d: step(d, "p", "suspended")["ticket"].update(message="Pay 1?"),
-        "of call 'p'",
+        "about call 'p'",
     ),
-    "result": (lambda d: step(d, "c0", "ended")["result"].update(result="41"), "of call 'c0'"),
-    "end gone": (lambda d: entry(d, "g")["steps"].pop(), "of call 'g'"),
+    "result": (lambda d: step(d, "c0", "ended")["result"].update(result="41"), "about call 'c0'"),
+    "end gone": (lambda d: entry(d, "g")["steps"].pop(), "about call 'g'"),
     "two": (
         lambda d: (entry(d, "p").update(mended=["x"]), entry(d, "c0").update(steps=[])),
-        "of call 'c0', 'p'",
+        "about call 'c0', 'p'",
     ),
     "proposed": (
         lambda d: d["turn"]["items"][0].update(arguments="{}"),
@@ -48,7 +48,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "owes after": (lambda d: d.update(owes_after=True), "do not match its seal"),
     "approved": (
         lambda d: entry(d, "p")["steps"].append({"kind": "answered", "said": "resume"}),
-        "of call 'p'",
+        "about call 'p'",
     ),
     "call gone": (lambda d: d["calls"].pop(0), "do not match its seal"),
     "seal": (lambda d: d["seal"].update(value="é"), "do not match its seal"),
@@ -129,7 +129,7 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda d: step(d, "p", "suspended").update(kind="lost"),
         r"calls\[3\]\.steps\[2\]\.kind: 'lost' is none of the known",
     ),
-    "unknown call": (lambda d: entry(d, "p").update(id="zz"), "'zz' is no call of the turn"),
+    "unknown call": (lambda d: entry(d, "p").update(id="zz"), "'zz' is not a call of the turn"),
     "call twice": (lambda d: d["calls"].append(d["calls"][0]), "is there twice"),
     "call missing": (lambda d: d["calls"].pop(), "not the calls of the turn"),
     "shared id": (
@@ -192,11 +192,11 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no result": (lambda d: step(d, "c0", "ended").pop("result"), r"result: it is missing"),
     "time": (
         lambda d: step(d, "c0", "ended").update(at="noon"),
-        r"steps\[2\]\.at: 'noon' is no time",
+        r"steps\[2\]\.at: 'noon' is not a time",
     ),
     "no such time": (
         lambda d: step(d, "c0", "ended").update(at="9999-12-31T23:59:59-12:00"),
-        "is no time in ISO 8601",
+        "is not a time in ISO 8601",
     ),
 }
 

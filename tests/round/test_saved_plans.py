@@ -729,12 +729,12 @@ def changed(name: str, change: Callable[[dict[str, Any]], object]) -> ToolRoundP
         (
             "edited",
             lambda data: data["edits"][0].update(call_id="nobody"),
-            r"at \$: .*'nobody' is no call of the turn",
+            r"at \$: .*'nobody' is not a call of the turn",
         ),
         (
             "edited",
             lambda data: data["edits"].append(data["edits"][0]),
-            r"at \$: .*'person' is no call of the turn, or was edited twice",
+            r"at \$: .*'person' is not a call of the turn, or was edited twice",
         ),
         (
             "edited",
@@ -744,7 +744,7 @@ def changed(name: str, change: Callable[[dict[str, Any]], object]) -> ToolRoundP
         (
             "decided",
             lambda data: entry(data, "rewritten").update(id="nobody"),
-            r"\$\.calls\[0\]\.id: 'nobody' is no call of the turn, or is there twice",
+            r"\$\.calls\[0\]\.id: 'nobody' is not a call of the turn, or is there twice",
         ),
         (
             "decided",

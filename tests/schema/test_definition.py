@@ -223,25 +223,25 @@ endless["properties"] = endless
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": ""}, "Tool '' needs a name, got ''. Pass `name=` with a text."),
     ({"name": 3}, "Tool 3 needs a name, got 3."),
-    ({"description": 3}, "Tool 't': description=3 is no text."),
-    ({"category": 3}, "Tool 't': category=3 is no text."),
-    ({"capabilities": 3}, "Tool 't': capabilities=3 are no `ToolCapabilities`."),
-    ({"timeout": -1}, "Tool 't': timeout=-1 is no positive number of seconds."),
+    ({"description": 3}, "Tool 't': description=3 is not text."),
+    ({"category": 3}, "Tool 't': category=3 is not text."),
+    ({"capabilities": 3}, "Tool 't': capabilities=3 are not `ToolCapabilities`."),
+    ({"timeout": -1}, "Tool 't': timeout=-1 is not a positive number of seconds."),
     ({"input_schema": 3}, "Tool 't': the input schema must be a JSON object, got 3. Pass {"),
     ({"output_schema": [3]}, "Tool 't': the output schema must be a JSON object, got [3]."),
     (
         {"input_schema": {"type": "object", "x": {1, 2}}},
-        "Tool 't': the input schema is no plain JSON data (Object of type set is not JSON",
+        "Tool 't': the input schema is not plain JSON data (Object of type set is not JSON",
     ),
     (
         {"input_schema": {"type": "object", "x": float("nan")}},
-        "Tool 't': the input schema is no plain JSON data (Out of range float values",
+        "Tool 't': the input schema is not plain JSON data (Out of range float values",
     ),
     (
         {"input_schema": {"type": "object", "properties": {"\ud83d": {}}}},
         "Tool 't': the input schema holds half of a surrogate pair, '\\ud83d', which UTF-8 cannot",
     ),
-    ({"input_schema": endless}, "Tool 't': the input schema is no plain JSON data (maximum recur"),
+    ({"input_schema": endless}, "Tool 't': the input schema is not plain JSON data (maximum recur"),
 ]
 
 

@@ -97,7 +97,7 @@ PROSE = [
     "A note: it is kept.\n\nNote:\n    The index is old.",
     "A link.\n\nArgs:\n    http://example.org/x",
     "A code block::\n\n    x: int = 1\n\nThe end.",
-    "See :class:`Other` first.\n:class:`Third` too.\n:unknown x: is no field.",
+    "See :class:`Other` first.\n:class:`Third` too.\n:unknown x: is not a field.",
     "A rule.\n\nNotes\n-----\nThe index is old.",
     "Underlined, but empty.\n\nParameters\n----------",
     "Underlined, but indented.\n\nParameters\n----------\n    x : int\n        Indented.",

@@ -407,7 +407,7 @@ class Run:
         self.told[f"{result.name} {result.status}"] += 1
         self.told["payments"] += len(paid)
         if result.name == "look":
-            return [] if not paid else [f"{call} is no payment"]
+            return [] if not paid else [f"{call} is not a payment"]
         least, most = {"success": (1, 1), "indeterminate": (0, 1), "cancelled": (0, 0)}.get(
             result.status, (0, 0)
         )

@@ -68,6 +68,6 @@ def test_what_a_killed_worker_put_on_record_is_judged_the_same(where: str) -> No
             told = plan.suspended[0].ticket.parameters["flow"]
             plan.discard()
     assert [(each["argument"], each["fault"]) for each in told] == [
-        ("", "something untrusted stands in the conversation"),
-        ("to", "may not read what stands in the conversation"),
+        ("", "something untrusted is in the conversation"),
+        ("to", "may not read what is in the conversation"),
     ]

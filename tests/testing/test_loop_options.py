@@ -83,9 +83,9 @@ def test_numbers_are_whole_and_begin_at_one(name: str) -> None:
     [
         ({"start": []}, r"`start` takes a function that makes .*, not \[\]\. "),
         ({"settings": 100}, r"`settings` takes settings of Hypothesis, not 100\."),
-        ({"arguments": {Small.forecast: 3}}, "tool `forecast` 3, which is no strategy"),
+        ({"arguments": {Small.forecast: 3}}, "tool `forecast` 3, which is not a strategy"),
         ({"arguments": 0}, "`arguments` maps tools to strategies"),
-        ({"dialect": "openai"}, "'openai' is no dialect"),
+        ({"dialect": "openai"}, "'openai' is not a dialect"),
     ],
 )
 def test_options_of_another_type_are_refused_by_name(options: dict[str, Any], told: str) -> None:

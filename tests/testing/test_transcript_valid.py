@@ -75,7 +75,7 @@ BROKEN: list[tuple[list[Any], list[str]]] = [
         [TURN, FIRST, FIRST, SECOND, HELLO, "no item", HELLO],
         [
             "items[2]: the result 'c0' answers a call that has a result already",
-            "items[5]: 'no item' is no item of a transcript",
+            "items[5]: 'no item' is not an item of a transcript",
         ],
     ),
     (
@@ -143,9 +143,9 @@ def test_what_is_no_conversation_is_told_so(strange: Any) -> None:
 
 def test_an_unknown_dialect_is_told_with_those_there_are() -> None:
     """A wrong dialect is refused with the names of the right ones."""
-    with pytest.raises(MisuseError, match=r"'openai' is no dialect\. There are openai_chat, "):
+    with pytest.raises(MisuseError, match=r"'openai' is not a dialect\. There are openai_chat, "):
         assert_transcript_valid([], "openai")
-    with pytest.raises(MisuseError, match="no dialect"):
+    with pytest.raises(MisuseError, match="not a dialect"):
         assert_transcript_valid([], pytest)
 
 

@@ -189,13 +189,13 @@ MISUSES: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         ToolMetadata,
         {"id": 3, "name": "add", "arguments": "{}"},
-        "ToolMetadata: `id` is 3, which is no text.",
+        "ToolMetadata: `id` is 3, which is not text.",
     ),
     (
         ToolMetadata,
         {"id": "c1", "name": "add", "arguments": {}},
         (
-            "ToolMetadata: `arguments` is {}, which is no text. Where a provider sends arguments "
+            "ToolMetadata: `arguments` is {}, which is not text. Where a provider sends arguments "
             "as an object, its dialect makes text of it."
         ),
     ),

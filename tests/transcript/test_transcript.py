@@ -159,7 +159,7 @@ def test_the_check_says_which_item_is_wrong() -> None:
     assert checked(tool_round, first) == missing.format(1, 1)
     assert checked(tool_round, tool_round) == missing.format(0, 0)
     assert "two calls of the turn share the id 'c0'" in checked(turn(*adds(1), *adds(1)))
-    assert "items[1]: {'role': 'user'} is no item of" in checked(hello, {"role": "user"})
+    assert "items[1]: {'role': 'user'} is not an item of" in checked(hello, {"role": "user"})
     other = forged(ToolMetadata(id="c0", name="add", arguments="{}"))
     assert checked(tool_round, other, second).startswith("items[1].arguments: the arguments of")
 

@@ -262,7 +262,11 @@ DAMAGE: dict[str, tuple[list[Any], Any, str]] = {
         "a.png",
         r"\[0\]\.url: Attachment: `url` is neither an `https:` address nor a `data:` URL",
     ),
-    "part": ([1, "items", 0, "type"], "x", r"items\[1\]\.items\[0\]\.type: 'x' is no known part"),
+    "part": (
+        [1, "items", 0, "type"],
+        "x",
+        r"items\[1\]\.items\[0\]\.type: 'x' is not a known part",
+    ),
     "payload": ([1, "items", 1, "payload"], 3, r"items\[1\]\.items\[1\]\.payload: expected dict"),
     "usage": ([1, "usage"], [], r"items\[1\]\.usage: expected dict"),
     "tokens": ([1, "usage", "input_tokens"], "1", r"usage\.input_tokens: expected int"),

@@ -511,8 +511,8 @@ def test_a_damaged_view_is_refused_with_the_place() -> None:
     view = view.cap_results(transcript, max_bytes=200)
     data = json.loads(view.dump_json())
     changes: list[tuple[Callable[[Any], object], str]] = [
-        (lambda cuts: cuts[0].update(stop=1), r"items 2 to 1 of 18 are no span"),
-        (lambda cuts: cuts[0].update(stop=99), r"no span"),
+        (lambda cuts: cuts[0].update(stop=1), r"items 2 to 1 of 18 are not a span"),
+        (lambda cuts: cuts[0].update(stop=99), r"not a span"),
         (lambda cuts: cuts[0].update(text=" "), r"cuts\[0\]\.text: it is blank"),
         (lambda cuts: cuts[0].update(text=None), r"cuts\[0\]\.text: it is blank"),
         (lambda cuts: cuts[1].update(start=3), r"two spans have item 3"),

@@ -6,7 +6,7 @@ one wire a block is told by a field, on another by the key that holds all of it:
     {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}}
     {"toolUse": {"toolUseId": "c1", "name": "add", "input": {"a": 1}}}
 
-What stands in it, its fields, is named alike but for the id.
+What is in it, its fields, is named alike but for the id.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BlockForm:
         call: Makes the block of a call, of its fields.
         result: Makes the block of a result that says that something went wrong: of the field with
             the id of its call, if that has one, and of what it says.
-        read: Says what an object is; None of what is no block of this wire.
+        read: Says what an object is; None for what is not a block of this wire.
         block_looks: What a block of this wire looks like, for people.
         call_id: The field of a call that has its id.
         answers: The field of a result that has the id of its call.
@@ -78,13 +78,13 @@ class BlockForm:
     # One `read` for all three, and not three functions a wire: telling a block is the same look at
     # its `type` or its keys each time, and the three answers can then never disagree.
     def text_in(self, block: Any) -> Any:
-        """Give the text of a block; None of any other."""
+        """Return the text of a block; None for any other."""
         return (self.read(block) or NOTHING)[0]
 
     def call_in(self, block: Any) -> Fields:
-        """Give the fields of a call that the program answers; None of any other block."""
+        """Return the fields of a call that the program answers; None for any other block."""
         return (self.read(block) or NOTHING)[1]
 
     def result_in(self, block: Any) -> Fields:
-        """Give the fields of the program's answer; None of any other block."""
+        """Return the fields of the program's answer; None for any other block."""
         return (self.read(block) or NOTHING)[2]

@@ -1,7 +1,7 @@
 """Messages of such a wire become a transcript.
 
 What the assistant says is read as the content of a response, and is the payload of its turn. A
-message of the user begins with results, and what stands behind them is what the user says.
+message of the user begins with results, and what follows them is what the user says.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def read_messages(
         """Read what the assistant says before anyone else does: one message, as a rule."""
         # Messages of the assistant in a row are separate turns, unless one before the last has
         # calls: [call a], [call b], then the results of both. Read apart, the first turn would have
-        # no result behind it, which a transcript refuses.
+        # no result after it, which a transcript refuses.
         read = [history.decode(response(content), position) for position, content in spoken]
         if any(turn.tool_calls for turn in read[:-1]):
-            # The results of all come behind the last, so that they are one turn.
+            # The results of all come after the last, so that they are one turn.
             blocks: list[Any] = []
             for _, content in spoken:
                 blocks += [form.text(content)] if isinstance(content, str) else content
@@ -64,7 +64,7 @@ def read_messages(
         results = [at for at, block in enumerate(blocks) if form.result_in(block) is not None]
         for at in results:
             answer(blocks[at], f"{where}[{at}]", history)
-        # Where all blocks were results, the user said nothing, which is no message either.
+        # Where all blocks were results, the user said nothing, which is not a message either.
         if len(results) < len(content):
             history.say(message["role"], parts(content, where, history), position)
         history.rest(message, ("role", "content"), position)

@@ -47,7 +47,7 @@ class BlockRendering(FrontRendering):
 
     def _user(self, message: Message, position: str) -> None:
         if self.stand_alone and self._results:
-            text = "the results for a program go out alone: this follows behind the next turn"
+            text = "the results for a program go out alone: this follows after the next turn"
             self.losses.append(Loss(position, text))
         self._of_user += self.blocks_of(message.text, message.attachments, position)
 
@@ -143,7 +143,7 @@ class BlockRendering(FrontRendering):
 
     @abstractmethod
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
-        """Give what was said in a response: blocks, or text in their place."""
+        """Return what was said in a response: blocks, or text in their place."""
 
     @abstractmethod
     def _is_reasoning(self, block: Mapping[str, Any]) -> bool:
@@ -175,7 +175,7 @@ def mark_beginnings(
     rendering: BlockRendering,
     mark: Callable[[list[dict[str, Any]], int], None],
 ) -> None:
-    """Put the markers of the prompt cache into a body: behind tools, instructions and messages.
+    """Put the markers of the prompt cache into a body: after tools, instructions and messages.
 
     Args:
         request: The request, which asks for a cache.
@@ -203,7 +203,7 @@ def mark_beginnings(
         if message["role"] != "user":
             continue
         content: list[dict[str, Any]] = message["content"]
-        # What is ephemeral may wait behind results that stand alone, and is not in the message.
+        # What is ephemeral may wait after results that stand alone, and is not in the message.
         end = min(blocks, len(content)) if at == last else len(content)
         if end:
             mark(content, end)

@@ -68,7 +68,7 @@ class BlockState:
         pieces.append(text)
 
     def read(self) -> dict[str, Any]:
-        """Give its fields as a whole message has them."""
+        """Return its fields as a whole message has them."""
         joined = {
             key: (text_or_none(self.fields.get(key)) or "") + "".join(pieces)
             for key, pieces in self.texts.items()
@@ -86,7 +86,7 @@ class BlockState:
         return fields
 
     def whole(self) -> dict[str, Any]:
-        """Give the block as a whole message has it."""
+        """Return the block as a whole message has it."""
         block = self.read()
         for key in reversed(self.inside):
             block = {key: block}
@@ -156,7 +156,7 @@ class BlockStream(StreamReader):
         if not self._stopped:
             raise BrokenStream("the stream breaks off before the message stopped")
         # Some hosts send the first blocks whole, within the message that begins; those that come in
-        # pieces stand behind them.
+        # pieces stand after them.
         before = self._message.get("content")
         blocks = [state.whole() for _, state in sorted(self._blocks.items())]
         content = [*(before if is_sequence(before) else ()), *blocks]

@@ -46,7 +46,7 @@ class Form:
         return [] if self._is_sound(request) else self._mended(request)[1].violations
 
     def repair(self, request: Any) -> tuple[Any, list[Change]]:
-        """Give a mended copy of a request, and what was changed."""
+        """Return a mended copy of a request, and what was changed."""
         if self._is_sound(request):
             return copy_json(request), []
         mended, mending = self._mended(request)
@@ -126,14 +126,14 @@ class Form:
         return whole
 
     def _listed(self, request: Any) -> tuple[Any, bool]:
-        """Give what stands in the place of the list, and whether there has to be something."""
+        """Return what is in place of the list, and whether there has to be something."""
         if not is_mapping(request):
             return request, True
         is_needed = all(request.get(key) is None for key in self.elsewhere)
         return request.get(self.facts.key), is_needed
 
     def _items(self, listed: Any, is_needed: bool, mending: Mending) -> list[Any] | None:
-        """Give the items as a list; None where there is nothing to look at, and no need of it."""
+        """Return the items as a list; None where there is nothing to look at, and no need of it."""
         if is_sequence(listed):
             if listed or not is_needed:
                 return list(listed)
@@ -195,8 +195,8 @@ def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, st
 
 
 def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, str | int, str]]:
-    # A way is followed as it was written, without knowing what stands there: what is broken on it,
-    # as a list in the place of an object, gives nothing and is noted by whoever mends that part.
+    # A way is followed as it was written, without knowing what is there: what is broken on it,
+    # as a list in place of an object, gives nothing and is noted by whoever mends that part.
     for key, inner, where in _next(steps[0], value, position):
         if len(steps) == 1:
             yield value, key, where

@@ -23,7 +23,7 @@ from .strict import Strictness, strict_schema
 
 @dataclass(frozen=True, slots=True)
 class CompiledSchema:
-    """Hold what a provider is told of a tool's arguments, and the way back.
+    """Hold what a provider is told about a tool's arguments, and the way back.
 
     Attributes:
         schema: The schema for the provider: plain data, and the caller's own to change.

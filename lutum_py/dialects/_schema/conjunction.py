@@ -1,4 +1,4 @@
-"""Say in one schema what several say of the same value; what has no such form is reported."""
+"""Say in one schema what several say about the same value; what has no such form is reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOGETHER: Final = (
 )
 """Keywords that mean something only with each other, so that they are taken from one schema."""
 _LEFT: Final = frozenset({"unevaluatedProperties", "unevaluatedItems"})
-"""Keywords that go by what other schemas say of the same value."""
+"""Keywords that go by what other schemas say about the same value."""
 _PATTERNS: Final = "patternProperties"
 _REST: Final = "additionalProperties"
 
@@ -65,7 +65,7 @@ def _both(first: JsonSchema, second: JsonSchema, lost: dict[str, None]) -> JsonS
         if both is None:
             lost[key] = None
         merged[key] = known if both is None else both
-    # An empty list of types is no schema. An empty enumeration is one, which no value fits.
+    # An empty list of types is not a schema. An empty enumeration is one, which no value fits.
     return {**merged, "enum": []} if merged.get("type") == [] else merged
 
 
@@ -81,7 +81,7 @@ def _listed(schema: JsonSchema) -> JsonSchema:
 
 
 def _held_against(schema: JsonSchema, other: JsonSchema) -> JsonSchema:
-    """Hold the properties that only one schema names against what the other says of such."""
+    """Hold the properties that only one schema names against what the other says about such."""
     # With {"properties": {"a": ..., "b": ...}} here and a closed object there that has only `a`, no
     # value may have `b`: its schema becomes False.
     rest = other.get(_REST, True)
@@ -124,7 +124,7 @@ def _joined(key: str, one: Any, other: Any) -> Any:
 
 
 def _types(one: Sequence[str], other: Sequence[str]) -> str | list[str]:
-    """Give the types of both; a number that is wanted whole is an integer."""
+    """Return the types of both; a number that is wanted whole is an integer."""
     wide = [{*kinds, *(["integer"] if "number" in kinds else ())} for kinds in (one, other)]
     both = [kind for kind in dict.fromkeys([*one, *other]) if all(kind in each for each in wide)]
     kinds = [kind for kind in both if kind != "integer" or "number" not in both]

@@ -2,7 +2,7 @@
 
 In strict mode a property that the author made optional is required and nullable, and `null` stands
 for "left out". It is turned back only where the author's type has no null of its own. Where a union
-leaves it open which alternative a value is of, the first that takes the value as it stands is
+leaves it open which alternative a value belongs to, the first that takes the value as it stands is
 taken, then the first that takes it once its nulls are left out.
 """
 
@@ -194,7 +194,7 @@ class _Reader:
 
 
 def _items(schema: JsonSchema, value: Sequence[Any]) -> Iterator[tuple[Node, Any]]:
-    """Give each item with the node that describes it."""
+    """Yield each item with the node that describes it."""
     first = schema.get("prefixItems", ())
     rest = schema.get("items", True)
     for index, item in enumerate(value):

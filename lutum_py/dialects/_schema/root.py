@@ -18,13 +18,13 @@ _MERGED: Final = frozenset({*UNIONS, "allOf", "discriminator"})
 
 
 def object_root(tool: str, schema: JsonSchema, losses: list[SchemaLoss]) -> JsonSchema:
-    """Give a schema whose root is an object, and whose values need no undoing.
+    """Return a schema whose root is an object, and whose values need no undoing.
 
     A root that is a reference is put in its place. A root that is a union of objects is merged into
     one object that takes the properties of all and requires those which all require.
 
     Raises:
-        ToolDefinitionError: An alternative at the root is no object.
+        ToolDefinitionError: An alternative at the root is not an object.
     """
     if schema.get("type") == "object" and not _composed(schema):
         return schema
@@ -40,7 +40,7 @@ def object_root(tool: str, schema: JsonSchema, losses: list[SchemaLoss]) -> Json
 def wrapped_root(
     tool: str, schema: JsonSchema, losses: list[SchemaLoss]
 ) -> tuple[JsonSchema, bool]:
-    """Give a schema whose root is an object, and say whether it is one put around a union."""
+    """Return a schema whose root is an object, and say whether it is one put around a union."""
     defs: Mapping[str, Node] = schema.get("$defs", {})
     # `resolve` first: the root of a Pydantic union may be a reference to the definition that has
     # it. The whole schema goes inside, its texts with it.
@@ -65,7 +65,7 @@ def _merged_object(
     """Merge a node's references, unions and conjunctions into one object schema.
 
     Raises:
-        ToolDefinitionError: A part of it is no object.
+        ToolDefinitionError: A part of it is not an object.
     """
     node = resolve(schema, defs)
     either = [_merged_object(tool, path, part, defs, losses) for part in alternatives(node)]

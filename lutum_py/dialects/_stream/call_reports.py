@@ -83,7 +83,7 @@ class CallReports:
         return self.of([CallCompleted(*each) for each in self._numbered(calls)])
 
     def _before(self, index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
-        """Give what was not reported of a call that is complete."""
+        """Yield what was not reported of a call that is complete."""
         if index not in self._started:
             self._started[index] = call.id
             yield CallStarted(index, call.id, call.name)

@@ -44,7 +44,7 @@ class ObjectSplitter:
         """Take the next chunk and give the text of the objects that it completes; take them all.
 
         Raises:
-            ValueError: Something else than objects stands there.
+            ValueError: Something else than objects is there.
         """
         # No parser is run until an object is whole: a chunk may end anywhere, as in `[{"a": "}`,
         # and to parse again from the beginning for each chunk is quadratic. Four things are kept

@@ -40,7 +40,7 @@ class Pairs:
         self.waiting: dict[tuple[type, int], _Delta] = {}
 
     def of(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """Give events with whole characters only."""
+        """Return events with whole characters only."""
         # Nearly every event: the same list goes back, and nothing is made.
         if not self.waiting and all(map(_is_whole, events)):
             return events
@@ -55,7 +55,7 @@ class Pairs:
         return given
 
     def rest(self) -> list[StreamEvent]:
-        """Give what still waits, at the end of the stream: nothing completes it."""
+        """Return what still waits, at the end of the stream: nothing completes it."""
         return [event for key in list(self.waiting) for event in self._left(key)]
 
     def _whole(self, event: _Delta) -> Iterator[StreamEvent]:

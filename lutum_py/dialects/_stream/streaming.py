@@ -3,7 +3,7 @@
 A decoder of a dialect fills in three methods: `_take` reads one event, `_end` makes the turn when
 the wire is done, `_so_far` makes the neutral turn of what came before a break. It sets `_over` on
 the event that the wire ends a turn with; `_done` says that `[DONE]` came. An event of a type that
-it does not know goes to `_keep`, and stands in the payload apart from all that makes up the turn.
+it does not know goes to `_keep`, and is in the payload apart from all that makes up the turn.
 What most events are, more text and nothing else, `_quick` may read at a glance.
 """
 
@@ -115,7 +115,7 @@ class StreamReader(ABC):
         Args:
             line: A line, such as `response.iter_lines()` of httpx gives, with its line feed or
                 without. A blank one, a comment, and what names an event are passed over; one that
-                is no line of such a response is read as the JSON of an event.
+                is not a line of such a response is read as the JSON of an event.
 
         Returns:
             What `feed` gives for the event that the line holds.
@@ -125,7 +125,7 @@ class StreamReader(ABC):
         """
         name, _, value = line.partition(":") if isinstance(line, str) else line.partition(b":")
         if name in _DATA:
-            # Each provider writes an event on one line, so none waits for the blank line behind.
+            # Each provider writes an event on one line, so none waits for the blank line after.
             return self.feed(value)
         return [] if name.rstrip() in _PASSED else self.feed(line)
 
@@ -153,7 +153,7 @@ class StreamReader(ABC):
         return [*last, *self._pairs.rest(), TurnFinished(turn)]
 
     def finish(self) -> AssistantTurn:
-        """Give the whole turn, the same that `decode` gives for the response in one piece.
+        """Return the whole turn, the same that `decode` gives for the response in one piece.
 
         Raises:
             DialectError: The stream broke off before the turn was whole, or had broken before.
@@ -187,14 +187,14 @@ class StreamReader(ABC):
         )
 
     def _kept(self, value: Any) -> Any:
-        """Give what stands in the present event as the turn may keep it: nobody else changes it."""
+        """Return what is in the present event as the turn may keep it: nobody else changes it."""
         return value if self._is_own else copy_json(value)
 
     def _keep(self, event: Place) -> None:
         self._unknown.append(with_nulls(event.value))
 
     def _payload(self, response: dict[str, Any]) -> dict[str, Any]:
-        """Give the response that was put together, with the unknown events beside it."""
+        """Return the response that was put together, with the unknown events beside it."""
         return {**response, UNKNOWN_EVENTS: self._unknown} if self._unknown else response
 
     def _quick(
@@ -214,7 +214,7 @@ class StreamReader(ABC):
 
     @abstractmethod
     def _end(self) -> AssistantTurn:
-        """Give the turn; raise `BrokenStream` where it is not whole."""
+        """Return the turn; raise `BrokenStream` where it is not whole."""
 
     @abstractmethod
     def _so_far(self) -> AssistantTurn:

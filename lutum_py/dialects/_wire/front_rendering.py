@@ -1,6 +1,6 @@
 """A transcript for an API that keeps instructions in front of the conversation, in one place.
 
-Everything that stands between two turns of the model is collected, results first.
+Everything that is between two turns of the model is collected, results first.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class FrontRendering(Rendering):
         system: The texts of system and developer, in order.
         lasting: Where the first ephemeral message of the user stands, as the index of its message
             and of its first block in that; None where there is none.
-        stand_alone: Whether nothing may stand beside the results of the last turn: what the user
-            says goes out behind the next turn.
+        stand_alone: Whether nothing may be beside the results of the last turn: what the user
+            says goes out after the next turn.
         lasting_system: How many texts of `system` stand before the first ephemeral one; None where
             there is none.
     """
@@ -48,7 +48,7 @@ class FrontRendering(Rendering):
 
     def _begin(self, start: int) -> None:
         super()._begin(start)
-        # What was left out at the beginning counts as said: an instruction behind it has moved.
+        # What was left out at the beginning counts as said: an instruction after it has moved.
         self._begun = start > 0
 
     def _fork(self) -> Self:
@@ -94,18 +94,18 @@ class FrontRendering(Rendering):
     # A marker of the cache has to stand before what only this request has, else the provider keeps
     # a beginning that no later request shares. So the place of the first such message is noted.
     def take_ephemeral(self, message: Message, position: str) -> None:
-        """Render a message that no later request has, and note what stands before the first."""
+        """Render a message that no later request has, and note what is before the first."""
         if message.role != "user":
             if self.lasting_system is None:
                 self.lasting_system = len(self.system)
         elif self.lasting is None:
-            # The message will be the next that is written, and in it this block comes behind what
+            # The message will be the next that is written, and in it this block comes after what
             # waits: (4, 2) is block 2 of message 4.
             self.lasting = (len(self.said), len(self._results) + len(self._of_user))
         self.take(message, position)
 
     def to_send(self) -> list[dict[str, Any]]:
-        """Give what was said, for a request.
+        """Return what was said, for a request.
 
         Raises:
             InvalidValueError: The API refuses how it begins.
@@ -121,12 +121,12 @@ class FrontRendering(Rendering):
     def _called_with(
         self, turn: AssistantTurn, position: str
     ) -> Iterator[tuple[ToolMetadata, dict[str, Any]]]:
-        """Give each call of a turn with its arguments as the object that the API takes."""
+        """Yield each call of a turn with its arguments as the object that the API takes."""
         for number, call in enumerate(turn.tool_calls):
             value, is_read = arguments_object(call.arguments)
             if not is_read:
                 where = f"{position}.tool_calls[{number}]"
-                text = f"the arguments are no JSON object; their text goes out as {UNREADABLE}"
+                text = f"the arguments are not JSON object; their text goes out as {UNREADABLE}"
                 self.losses.append(Loss(where, text))
             yield call, value
 

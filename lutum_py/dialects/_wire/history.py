@@ -109,12 +109,12 @@ class History:
         media_type: MediaType | None = None,
         name: Any = None,
     ) -> Iterator[Attachment]:
-        """Give the attachment that a part of a message is; nothing where it cannot be held.
+        """Yield the attachment that a part of a message is; nothing where it cannot be held.
 
         Args:
             where: Where the part stands.
             url: The address, which may be a `data:` URL.
-            data: The data as base64, in the place of the address.
+            data: The data as base64, in place of the address.
             mime_type: Its type, where the wire says it.
             media_type: What kind of file it is; what the type says, by default.
             name: The name of the file, where the wire says it.
@@ -216,10 +216,10 @@ class History:
         made.results.append(answer)
         # Something was said between the call and this result, which then moves before it.
         if self._items[-1] is not made:
-            self.lose(position, "it comes back right behind the turn that made the call")
+            self.lose(position, "it comes back right after the turn that made the call")
 
     def read(self) -> tuple[Transcript, list[Loss]]:
-        """Give the transcript, and what it could not hold."""
+        """Return the transcript, and what it could not hold."""
         transcript = Transcript()
         for item in self._items:
             if isinstance(item, Message):
@@ -253,7 +253,7 @@ def _status_said(result: str, known: ResultStatus) -> ResultStatus:
 
 
 def _json_of_text(text: str) -> str:
-    """Give the JSON text of a result that the model reads as this text.
+    """Return the JSON text of a result that the model reads as this text.
 
     Example:
         >>> _json_of_text('{"sum": 3}'), _json_of_text("It is 3.")
@@ -279,7 +279,7 @@ def _grouped(parts: Iterable[Part]) -> list[tuple[str, list[Attachment]]]:
         [('Look:', []), ('and', []), ('tell', [])]
     """
     # ["Look:", a.png, "the second", b.png, "and tell"] becomes [("Look:", [a.png, b.png,
-    # captioned]), ("and tell", [])]: a text begins a group where a text stood before it, and is a
+    # captioned]), ("and tell", [])]: a text begins a group where a text was before it, and is a
     # caption where a file follows. One text is held back until that is known.
     groups: list[tuple[str, list[Attachment]]] = []
     text = ""

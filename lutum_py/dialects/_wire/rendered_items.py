@@ -22,7 +22,7 @@ from .._findings import Loss
 from .reading import DEEPEST
 
 UNREADABLE: Final = "INVALID_JSON"
-"""The key under which arguments go out that are no JSON object, as Anthropic's guide has it."""
+"""The key under which arguments go out that are not a JSON object, as Anthropic's guide has it."""
 
 
 def rendered_items(
@@ -72,7 +72,7 @@ def _refusal(items: Any) -> str | None:
 
 
 def data_of(attachment: Attachment) -> str | None:
-    """Give the bytes of a `data:` URL as base64 text; None for any other address.
+    """Return the bytes of a `data:` URL as base64 text; None for any other address.
 
     Example:
         >>> data_of(Attachment(media_type="file", mime_type="text/plain", url="data:,hi"))
@@ -126,15 +126,15 @@ def parts_of(
 
 
 def named_text(result: ToolResult, unshown: Iterable[Attachment]) -> str:
-    """Give what the model reads of a result, with the files that it does not get to see."""
+    """Return what the model reads of a result, with the files that it does not get to see."""
     return "\n".join([result.model_text, *(each.described for each in unshown)])
 
 
 def carried(text: str) -> Any:
-    """Parse JSON text whose data stands in a request itself.
+    """Parse JSON text whose data is in a request itself.
 
     Raises:
-        ValueError: It is no JSON, or what no client can write: nested too deeply, or with a number
+        ValueError: It is not JSON, or what no client can write: nested too deeply, or with a number
             that Python reads as an infinity.
     """
     value = parse_json(text)
@@ -147,7 +147,7 @@ _MAY_BE_INFINITE: Final = re.compile(r"[eE]\+?\d{3}|\d{300}")
 
 
 def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
-    """Give the object for a call's argument text, and whether the text was one.
+    """Return the object for a call's argument text, and whether the text was one.
 
     Example:
         >>> arguments_object('{"a": 1}'), arguments_object("")
@@ -157,7 +157,7 @@ def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
     """
     value: Any
     try:
-        # Blank text is no arguments, and not broken ones: some models send nothing for a tool that
+        # Blank text is not arguments, and not broken ones: some models send nothing for a tool that
         # takes nothing. Only a text that says something goes out under `UNREADABLE`.
         value = carried(arguments) if arguments.strip() else None
     except ValueError:

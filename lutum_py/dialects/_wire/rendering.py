@@ -80,8 +80,8 @@ class WireIds:
     """Give each call of a request an id that no other has, and that the provider takes.
 
     A turn that one provider made may go to another, which takes other characters, or fewer of them;
-    and hosts that number the calls of each turn anew give many calls of a conversation one id. What
-    is kept is the id as it came.
+    and hosts that number the calls of each turn again give many calls of a conversation one id.
+    What is kept is the id as it came.
 
     An id that fits goes out as it is. For any other stands a digest of it, and of how many calls
     had it before: the same in every later request.
@@ -104,7 +104,7 @@ class WireIds:
         self._made: dict[str, int] = {}  # how many were made for one
 
     def copy(self) -> Self:
-        """Give another that goes on from here."""
+        """Return another that goes on from here."""
         made = type(self)(self._facts)
         made._taken = self._taken.copy()
         made._made = self._made.copy()
@@ -123,7 +123,7 @@ class WireIds:
             call[key] = self.of(given, is_own=is_own)
 
     def of(self, given: str, *, is_own: bool = False) -> str:
-        """Give the id under which the next call goes out.
+        """Return the id under which the next call goes out.
 
         Args:
             given: Its id, as it came.
@@ -166,7 +166,7 @@ class Rendering(ABC):
 
     facts: ClassVar[Facts]
     joins_messages: ClassVar[bool] = False
-    """Whether what stands between two turns of the model is one message."""
+    """Whether what is between two turns of the model is one message."""
 
     def __init__(self, model: ModelNames = None, found: Any = None) -> None:
         self.said: list[dict[str, Any]] = []
@@ -221,15 +221,15 @@ class Rendering(ABC):
     def _of_view(self, items: TranscriptView, start: int) -> Self:
         """Go on with what is kept of the transcript, and keep it for the next request."""
         kept = items.transcript.kept.renderings
-        # All that decides how an item is rendered. One that differs begins anew, which is right and
-        # slow.
+        # All that decides how an item is rendered. One that differs begins again, which is right
+        # and slow.
         key = (type(self), items.front, self.model, self.found, start, self.whole)
         count = items.base_count
         ephemeral = [(items.index_of(place), said) for place, said in items.ephemeral]
         until = max(ephemeral[0][0] if ephemeral else count, start)
         known: Self | None = kept.take(key)
         # It has gone further than this request: another branch of the same transcript, or an
-        # ephemeral message that stands before what was rendered. What is written down cannot be
+        # ephemeral message that is before what was rendered. What is written down cannot be
         # taken back.
         if known is None or known._taken > until:
             known = self
@@ -266,7 +266,7 @@ class Rendering(ABC):
         ]
 
     def _fork(self) -> Self:
-        """Give a rendering that goes on from here and leaves this one as it is."""
+        """Return a rendering that goes on from here and leaves this one as it is."""
         made = copy(self)
         made.said = self.said.copy()
         made.losses = self.losses.copy()

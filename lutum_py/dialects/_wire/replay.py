@@ -20,7 +20,7 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 def own_payload(turn: AssistantTurn, dialect: str) -> Mapping[str, Any] | None:
-    """Give the payload of a turn that the dialect itself decoded; None for any other turn."""
+    """Return the payload of a turn that the dialect itself decoded; None for any other turn."""
     payload = turn.payload
     if turn.dialect == dialect and is_mapping(payload):
         return payload
@@ -48,10 +48,10 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
     """Copy a payload without the keys whose value is null, as SDK objects dump them.
 
     Everywhere that a provider's own fields stand, absent and null mean the same. Data that a user
-    or model wrote stands under the keys in `free`; it is copied as it is, nulls included.
+    or model wrote is under the keys in `free`; it is copied as it is, nulls included.
 
     Raises:
-        TypeError: It holds what is no JSON.
+        TypeError: It holds what is not JSON.
 
     Example:
         >>> without_nulls({"a": None, "args": {"b": None}}, frozenset({"args"}))
@@ -71,14 +71,14 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
 
 
 def with_nulls(value: Any) -> Any:
-    """Copy a payload as it is, and refuse what is no JSON as `without_nulls` does."""
+    """Copy a payload as it is, and refuse what is not JSON as `without_nulls` does."""
     return without_nulls(value, _EVERYTHING)
 
 
 # The look by which a payload is taken for plain is pydantic's, which writes sets, decimals and much
 # else as if JSON had them; a transcript with one in it could not be saved.
 def plain(value: Any) -> Any:
-    """Give what is neither object nor array as JSON has it: of a time, SDKs make an object.
+    """Return what is neither object nor array as JSON has it: of a time, SDKs make an object.
 
     Raises:
         TypeError: JSON has no such thing.
@@ -87,7 +87,7 @@ def plain(value: Any) -> Any:
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, str | int | float | NoneType):
         return value
-    raise TypeError(f"a value of type {type(value).__name__} is no JSON")
+    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
 
 
 class _Everything(frozenset[str]):
@@ -106,14 +106,14 @@ ModelNames: TypeAlias = str | Iterable[str] | None
 _NO_DIFFERENCE: Final = re.compile(
     r"(?:[-@:](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{8}|\d{4}|00\d|0|v\d+(?::\d+)?))++$"
 )
-# `models/` of Gemini, also behind the path of a project; the vendor in the names of Bedrock.
+# `models/` of Gemini, also after the path of a project; the vendor in the names of Bedrock.
 _IN_FRONT: Final = re.compile(r"^(?:.*\bmodels/|(?:[a-z-]+\.)?anthropic\.)")
 _WORDS: Final = re.compile(r"[-._@: ]+")
 
 
 @lru_cache(maxsize=512)
 def _plain(name: str) -> tuple[str, ...]:
-    """Give what tells a model: hosts write its words in one order or another.
+    """Return what tells a model: hosts write its words in one order or another.
 
     >>> _plain("anthropic/claude-sonnet-4-5") == _plain("anthropic/claude-4.5-sonnet-20250929")
     True
@@ -130,7 +130,7 @@ def names_of(model: ModelNames) -> tuple[str, ...]:
 
 
 def told_apart(turn: AssistantTurn, names: tuple[str, ...]) -> bool:
-    """Tell whether a turn is of another model; where one of them is not known, it is the same.
+    """Tell whether a turn belongs to another model; where one of them is not known, it is the same.
 
     Example:
         >>> turn = AssistantTurn(text="Hi", model="gpt-5-2025-08-07")

@@ -109,7 +109,7 @@ class Rendering(BlockRendering):
 
 def _source(attachment: Attachment) -> dict[str, Any] | None:
     # By address go images and PDF files; as data these and plain text, which the API wants as a
-    # text and not in base64. None is a file without a block, which the model is told of by its
+    # text and not in base64. None is a file without a block, which the model is told about by its
     # name.
     data, mime_type = data_of(attachment), attachment.mime_type
     is_image = attachment.media_type == "image"
@@ -133,7 +133,7 @@ def is_manual(extra: Mapping[str, Any]) -> bool:
 def called_from(offer: list[dict[str, Any]], extra: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Let the tools on offer be called from the version of code execution that a request has."""
     # A tool that programs may call names the version of what runs them. Which one the request has
-    # stands in the extras, {"tools": [{"type": "code_execution_20260120", ...}]}, and only the user
+    # is in the extras, {"tools": [{"type": "code_execution_20260120", ...}]}, and only the user
     # knows it.
     kinds = [str(tool.get("type")) for tool in objects_in(extra.get("tools"))]
     version = next((kind for kind in kinds if kind.startswith("code_execution_")), PROGRAM)
@@ -147,6 +147,6 @@ def called_from(offer: list[dict[str, Any]], extra: Mapping[str, Any]) -> list[d
 def references(names: Iterable[str]) -> list[dict[str, Any]]:
     """Make the content of a result that loads deferred tools, which the API writes out itself.
 
-    Nothing may stand beside the references. (Guide to tool use: "Tool search tool".)
+    Nothing may be beside the references. (Guide to tool use: "Tool search tool".)
     """
     return [{"type": "tool_reference", "tool_name": name} for name in names]

@@ -109,7 +109,7 @@ class StreamDecoder(BlockStream):
             self._keep(event)
         return ()
 
-    # Hosts may leave the number out: then a block begins behind the others, and a delta is for the
+    # Hosts may leave the number out: then a block begins after the others, and a delta is for the
     # last.
     def _place(self, event: Place, absent: int) -> int:
         index = count_at(event.value, "index")

@@ -3,10 +3,10 @@
 What it does otherwise than the dialects do in common:
 
 - `decode` takes what boto3's `client.converse(...)` gives, as it is, or the JSON of the API. Bytes
-  are base64 in the payload, as JSON has them. Where a guardrail or a filter spoke in the place of
+  are base64 in the payload, as JSON has them. Where a guardrail or a filter spoke in place of
   the model, the turn holds a refusal beside what was said. The response does not name its model: a
   caller who knows it puts it beside the output, as `modelId`.
-- `messages` makes one message of a turn, and one of all that stands between two turns.
+- `messages` makes one message of a turn, and one of all that is between two turns.
 - `encode_request` makes a body of JSON, with base64 for bytes; `with_bytes` gives it as boto3 takes
   it. Instructions go into `system`. Of a turn of another model the reasoning is left out. A
   conversation with calls is refused without a `toolConfig`: where no tool is on offer, those that
@@ -84,7 +84,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         ttl = {} if request.cache.ttl is None else {"ttl": request.cache.ttl}
         point = {"type": "default", **ttl}
 
-        # A cache point is a block of its own behind what is to be kept. (Amazon Bedrock user guide:
+        # A cache point is a block of its own after what is to be kept. (Amazon Bedrock user guide:
         # "Prompt caching".) Messages are marked from the last to the first, so no place is moved by
         # what is put in.
         def put(blocks: list[dict[str, Any]], end: int) -> None:

@@ -64,7 +64,7 @@ UNNAMED: Final = "document"
 
 
 def name_of(attachment: Attachment) -> str:
-    """Give the name of a document as the API takes it, without its ending."""
+    """Return the name of a document as the API takes it, without its ending."""
     stem = (attachment.name or "").rpartition(".")
     return _ODD.sub(" ", stem[0] or stem[2])[:200].strip() or UNNAMED
 

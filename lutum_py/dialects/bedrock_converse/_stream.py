@@ -152,7 +152,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _cited(block: dict[str, Any]) -> dict[str, Any]:
-    """Give a text with citations in the form that it has in a whole response."""
+    """Return a text with citations in the form that it has in a whole response."""
     if "citations" not in block or "text" not in block:
         return block
     content = [{"text": block["text"]}]

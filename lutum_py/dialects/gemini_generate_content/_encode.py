@@ -4,7 +4,7 @@ A turn of this dialect goes back as it came, with its thought signatures. The re
 one content with one part for each call, in the order of the calls; files that go with them, and
 what the user says, come in a content of their own after it. A call of another provider has no
 thought signature, which newer models demand: the one that Google documents for turns of other
-models stands in, also for those of another model of Google, whose thoughts and signatures are left
+models is in, also for those of another model of Google, whose thoughts and signatures are left
 out. (Gemini API reference: "Content"; guides to function calling and to thought signatures.)
 """
 
@@ -39,7 +39,7 @@ class Rendering(FrontRendering):
     def _user(self, message: Message, position: str) -> None:
         parts = self._parts(message.text, message.attachments, position)
         if not (parts or self.said or self._results or self._of_user):
-            # The API takes empty text from the user, who so lets the model begin. It stands alone,
+            # The API takes empty text from the user, who so lets the model begin. It is alone,
             # so that it is sent again as it was where more is said after it.
             self.said.append({"role": "user", "parts": [{"text": ""}]})
         self._of_user += parts

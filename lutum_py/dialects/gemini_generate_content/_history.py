@@ -1,7 +1,7 @@
 """Contents of generateContent become a transcript.
 
 What the model says is read as the content of a candidate, and is the payload of its turn. The
-responses at the head of a content answer its calls, and what stands behind them is what the user
+responses at the head of a content answer its calls, and what follows them is what the user
 says. Both ways of writing a key are read. (Gemini API reference: "Content".)
 """
 
@@ -65,7 +65,7 @@ def _answer(response: Mapping[str, Any], position: str, history: History) -> Non
     where = f"{position}.response"
     files = tuple(_files(response.get("parts") or (), f"{position}.parts", history))
     if files:
-        history.lose(f"{position}.parts", "the files come back behind the results")
+        history.lose(f"{position}.parts", "the files come back after the results")
     is_error = given.get("error") is not None
     key = "error" if is_error else "output"
     if given.keys() != {key} or (is_error and not isinstance(given[key], str)):

@@ -72,7 +72,7 @@ class StreamDecoder(StreamReader):
 
     # Nearly every chunk is one candidate with texts and calls, as {"candidates": [{"content":
     # {"role": "model", "parts": [{"text": "Hi"}]}, "index": 0}], "usageMetadata": {...}}. Only if
-    # all of it is of the usual class and nothing else stands in it is it taken here, as it stands;
+    # all of it is of the usual class and nothing else is in it is it taken here, as it stands;
     # `_take` reads the rest.
     def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
         candidates: Any = fields.get("candidates")
@@ -217,7 +217,7 @@ class StreamDecoder(StreamReader):
         made: list[ToolMetadata] = []
         for response_id, call in self._calls:
             # The id of a call may be made of that of the response, and of a name that can be sent.
-            # The id came late, or something was mended: then the calls are read anew with the
+            # The id came late, or something was mended: then the calls are read again with the
             # whole, where the events told them otherwise.
             if response_id != self._response_id or place.value is not payload:
                 break
@@ -232,7 +232,7 @@ class StreamDecoder(StreamReader):
 
 
 def _is_usual(part: Any) -> bool:
-    """Tell a part with text or a call that stands there as it is kept."""
+    """Tell a part with text or a call that is there as it is kept."""
     if part.__class__ is not dict or not part.keys() <= _PART:
         return False
     call, signature = part.get("functionCall", _NONE), part.get("thoughtSignature", "")

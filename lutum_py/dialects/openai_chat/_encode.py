@@ -68,7 +68,7 @@ class Rendering(_Rendering):
 
 
 def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give what holds the name of each call, in order."""
+    """Yield what holds the name of each call, in order."""
     for call in message.get("tool_calls", ()):
         yield call["custom" if call["type"] == "custom" else "function"]
     if message.get("function_call"):
@@ -164,7 +164,7 @@ def _neutral(turn: AssistantTurn) -> dict[str, Any]:
 # aside with the turn, as {"c1": {"role": "tool", "tool_call_id": "call_7"}, "c2": {"role":
 # "function", "name": "add"}}.
 def _answers(turn: AssistantTurn, message: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Give the form of each call's answer, by our id of the call: with the host's id, if any."""
+    """Return the form of each call's answer, by our id of the call: with the host's id, if any."""
     wire = message.get("tool_calls", ())
     answers: dict[str, dict[str, Any]] = {}
     for index, call in enumerate(turn.tool_calls):

@@ -98,7 +98,7 @@ class StreamDecoder(StreamReader):
         usage = usage_of(event)
         if usage is None:
             return []
-        # Usage alone, behind the choices, is the last thing that is sent. Hosts that send it with
+        # Usage alone, after the choices, is the last thing that is sent. Hosts that send it with
         # every chunk send it beside choices, which says nothing of the end.
         self._done = self._done or (not chunk.get("choices") and bool(self._choices))
         return [UsageReported(usage)]

@@ -26,7 +26,7 @@ _REASONS = frozenset({*_REASONING, "reasoning_details"})
 _OF_PIECES = frozenset({"index", "function"})
 _OF_CHOICES = frozenset({"delta", "finish_reason", "index"})
 _BESIDE_CONTENT = frozenset({"refusal", "tool_calls", "function_call", "audio", *_REASONS})
-# Groq says of each piece whether it is reasoning; the assembled message has fields for that.
+# Groq says about each piece whether it is reasoning; the assembled message has fields for that.
 _PASSED_OVER = _BESIDE_CONTENT | {"content", "channel"}
 
 
@@ -49,7 +49,7 @@ class _CallState:
     function: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def whole(self) -> dict[str, Any]:
-        """Give the call as a whole response has it."""
+        """Return the call as a whole response has it."""
         if self.kind == "function_call":
             return self.inner("arguments")
         if self.kind == "custom":
@@ -57,7 +57,7 @@ class _CallState:
         return {**self.fields, "function": self.inner("arguments")}
 
     def inner(self, key: str) -> dict[str, Any]:
-        """Give what stands inside the call, with its text under `key`."""
+        """Return what stands inside the call, with its text under `key`."""
         named = {"name": self.name} if self.is_named else {}
         return {**self.function, **named, key: self.arguments.text}
 
@@ -166,7 +166,7 @@ class ChoiceState:
         return arguments_delta(index, text, call.arguments)
 
     def choice(self) -> dict[str, Any]:
-        """Give the choice as a whole response has it."""
+        """Return the choice as a whole response has it."""
         # Later keys win, and what came in pieces is later than what came whole: `_message` has what
         # was sent once, such as the role, and the rest is joined of its pieces.
         message: dict[str, Any] = {"role": "assistant", **self._message}
@@ -193,7 +193,7 @@ class ChoiceState:
         }
 
     def said(self) -> tuple[AssistantItem, ...]:
-        """Give what was said so far, without any call."""
+        """Return what was said so far, without any call."""
         reasoning = ("".join(self._texts.get(key, ())) for key in _REASONING)
         shown = next((text for text in reasoning if text), plain_text(self._details))
         content = "".join(map(plain_text, self._content)) or self._audio.get("transcript", "")

@@ -47,7 +47,7 @@ _SAID: dict[str, tuple[type[TextDelta | ReasoningDelta | RefusalDelta], Any]] = 
     "response.reasoning_text.delta": (ReasoningDelta, ReasoningItem),
     "response.reasoning_summary_text.delta": (ReasoningDelta, ReasoningItem),
 }
-# Events whose outcome stands in the items that they are about, or in the whole response.
+# Events whose content is in the items that they are about, or in the whole response.
 _STEPS = {
     "audio": ("delta", "done", "transcript.delta", "transcript.done"),
     "code_interpreter_call": ("in_progress", "interpreting", "completed"),
@@ -83,7 +83,7 @@ class _CallState:
     received: bool = False
 
     def whole(self) -> dict[str, Any]:
-        """Give the item as it stands, for a host that never says that it is done."""
+        """Return the item as it stands, for a host that never says that it is done."""
         begun = dict(self.item.object())
         text = {CALLS[begun["type"]]: self.arguments.text} if self.received else {}
         return {**begun, **text}
@@ -110,7 +110,7 @@ class StreamDecoder(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        # `_begun` is the response as it stood at the start, for its id and model; `_final` is the
+        # `_begun` is the response as it was at the start, for its id and model; `_final` is the
         # whole one, and is None until the last event.
         self._begun: dict[str, Any] = {}
         self._final: dict[str, Any] | None = None
@@ -176,7 +176,7 @@ class StreamDecoder(StreamReader):
             self._keep(event)
 
     def _index(self, event: Place) -> int:
-        """Give the number of the item that an event is about; a host may leave it out."""
+        """Return the number of the item that an event is about; a host may leave it out."""
         # A host without numbers means the item that was spoken of last: it writes one at a time.
         found = count_at(event.value, "output_index")
         self._last = self._last if found is None else found

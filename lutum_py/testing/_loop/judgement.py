@@ -43,7 +43,7 @@ def judge(
         was_stopped: Whether it was stopped before its own end.
     """
     # For instance `given` has one turn that says [Said("{}", "forecast", "c1")], and `kept` is what
-    # the conversation has of it. Turns are looked for in order, each behind the one before:
+    # the conversation has of it. Turns are looked for in order, each after the one before:
     # `cursor`.
     left, cursor, is_whole = list(kept), 0, True
     for number, (turn, parts) in enumerate(given, 1):
@@ -91,7 +91,7 @@ def _found(said: Sequence[Said], left: Sequence[Said], cursor: int) -> list[int]
     """Find where a turn stands: its parts one after another, from a place on."""
     places: list[int] = []
     for one in said:
-        # Parts of other turns and of the user's own may stand between them, so what does not match
+        # Parts of other turns and of the user's own may be between them, so what does not match
         # is passed over; the order has to hold.
         while cursor < len(left) and not _is_same(one, left[cursor]):
             cursor += 1

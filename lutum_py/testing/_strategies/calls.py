@@ -80,7 +80,7 @@ class CallStrategies:
         return self._offered.selectors
 
     def kinds(self) -> dict[str, st.SearchStrategy[Spoken]]:
-        """Give every kind of call that this toolset can be sent."""
+        """Return every kind of call that this toolset can be sent."""
         made: dict[str, st.SearchStrategy[Spoken]] = {}
         if self._offered.selectors:
             made["valid"] = self._of_each(self._valid_of)
@@ -151,8 +151,8 @@ def _pairs(arguments: ArgumentStrategies) -> Iterable[tuple[Any, Any]]:
 def _require_strategy(tool: str, given: object) -> None:
     if not isinstance(given, st.SearchStrategy):
         raise MisuseError(
-            f"`arguments` gives tool `{tool}` {shorten(given)}, which is no strategy. Give one of "
-            f"JSON objects, as in {_OWN}."
+            f"`arguments` gives tool `{tool}` {shorten(given)}, which is not a strategy. Give one "
+            f"of JSON objects, as in {_OWN}."
         )
 
 

@@ -38,7 +38,7 @@ class Spoiling:
         kind: What is wrong afterwards, as in `missing_field`.
         path: Where, as in `filters[0].name`.
         steps: The same as keys and positions.
-        value: What stands there instead; a mark of its own where nothing does.
+        value: What is there instead; a mark of its own where nothing does.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class Spoiling:
     value: Any
 
     def apply(self, arguments: Any) -> Any:
-        """Give a spoiled copy of the arguments."""
+        """Return a spoiled copy of the arguments."""
         made = copy_json(arguments)
         parent = made
         for step in self.steps[:-1]:

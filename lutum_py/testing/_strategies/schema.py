@@ -91,7 +91,7 @@ def _joined(first: JsonSchema, *others: JsonSchema) -> JsonSchema:
 
 
 def branches_of(root: JsonSchema, schema: Any) -> Iterator[JsonSchema]:
-    """List what a schema may stand for: each branch of its unions, with what stands beside it."""
+    """List what a schema may stand for: each branch of its unions, with what is beside it."""
     node = opened(root, schema)
     for key in UNIONS:
         if is_array(node.get(key)):
@@ -158,7 +158,7 @@ class SchemaValues:
         self._by_reference: dict[str, st.SearchStrategy[Any]] = {}
 
     def values(self, schema: Any) -> st.SearchStrategy[Any]:
-        """Give a strategy for the values of a schema."""
+        """Return a strategy for the values of a schema."""
         if schema is False:
             return st.nothing()
         reference = schema.get("$ref") if is_object(schema) else None

@@ -45,7 +45,7 @@ def require_count(name: str, given: object) -> None:
         given: What was given.
 
     Raises:
-        MisuseError: It is no whole number.
+        MisuseError: It is not a whole number.
         InvalidValueError: It is below 1.
     """
     if not isinstance(given, int) or isinstance(given, bool):
@@ -100,7 +100,7 @@ def _report(turn: AssistantTurn) -> AssistantTurn:
 def turn_strategy(
     calls: st.SearchStrategy[Spoken], *, max_calls: int, odd_ids: bool
 ) -> st.SearchStrategy[AssistantTurn]:
-    """Give turns with one call or more."""
+    """Return turns with one call or more."""
     shapes = _shapes(calls, max_calls=max_calls, odd_ids=odd_ids)
     return shapes.map(lambda shape: _report(_numbered([shape])[0]))
 
@@ -113,7 +113,7 @@ def script_strategy(
     odd_ids: bool,
     final: AssistantTurn,
 ) -> st.SearchStrategy[tuple[AssistantTurn, ...]]:
-    """Give scripts: turns with calls, and a last one that answers."""
+    """Return scripts: turns with calls, and a last one that answers."""
     require_count("max_turns", max_turns)
     if not isinstance(final, AssistantTurn):
         raise MisuseError(

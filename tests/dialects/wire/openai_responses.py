@@ -296,7 +296,7 @@ def rules(body: dict[str, Any]) -> list[str]:
             if not NAME.fullmatch(item["name"]):
                 wrong.append(f"{at}: the name {item['name']!r}")
             if not isinstance(item["arguments" if kind == "function_call" else "input"], str):
-                wrong.append(f"{at}: arguments that are no text")
+                wrong.append(f"{at}: arguments that are not text")
             if calls[item["call_id"]]:
                 wrong.append(f"{at}: the id {item['call_id']!r} waits already")
             calls[item["call_id"]] += 1
