@@ -442,7 +442,7 @@ def test_a_short_stream_takes_few_instructions(wire: Wire, limit: int) -> None:
     assert instructions(partial(ours.events, wire, events, 1)) <= limit
 
 
-@limits(2480, 2545, 3025, 3500)
+@limits(2270, 2335, 2815, 2985)
 def test_a_saved_turn_is_loaded_in_few_instructions(wire: Wire, limit: int) -> None:
     """A turn and its result take so many instructions, however long the transcript."""
 
