@@ -31,10 +31,12 @@ from ._repair.conversation import Form
 from ._schema.compiler import CompiledSchema
 from ._wire.history import NOTHING_SAID, History
 from ._wire.offered import (
+    NativeSearch,
     answer_schema,
     as_sent,
     choice_of,
     compiled,
+    native_search_of,
     offered,
     schema_losses,
 )
@@ -65,8 +67,10 @@ class Dialect(Generic[C]):
         choice: Writes a choice of tools.
         answer: Gives the request fields for a final answer, of its definition and schema.
         tidy: Copies a response as it is kept: without null fields, and in the form of the wire.
-        untidy: One of these stands in the JSON of each payload that `tidy` would change; none where
+        untidy: One of these is in the JSON of each payload that `tidy` would change; none where
             its JSON does not tell.
+        is_tidy: Tells of all other payloads whether `tidy` would leave them, where their JSON does
+            not tell all.
         turn: Reads a tidy response.
         rendering: What was said, on its way to the wire.
         body: Makes the body of a request, without its extras.
@@ -88,6 +92,7 @@ class Dialect(Generic[C]):
     form: Form
     history: Callable[[History], None]
     untidy: tuple[bytes, ...] = ()
+    is_tidy: Callable[[dict[str, Any]], bool] | None = None
     offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     joined: Collection[str] = ()
 
@@ -159,7 +164,7 @@ class Dialect(Generic[C]):
         return self.tool(as_sent(definition, self.facts), schema, strict)
 
     def wire_name(self, name: str) -> str:
-        """Give the name under which a tool goes out, for texts of yours that speak of it.
+        """Return the name under which a tool goes out, for texts of yours that speak of it.
 
         A name that the provider takes goes out as it is. For any other goes its stand-in, which is
         made of the name alone: the same in every request, process and dialect.
@@ -168,7 +173,7 @@ class Dialect(Generic[C]):
             name: The tool's own name.
 
         Raises:
-            MisuseError: It is no text, such as a selector: pass its `name`.
+            MisuseError: It is not text, such as a selector: pass its `name`.
 
         Example:
             >>> from lutum_py.dialects import gemini_generate_content, openai_chat
@@ -205,7 +210,7 @@ class Dialect(Generic[C]):
 
         Raises:
             ToolDefinitionError: The schema has no form in the dialect.
-            MisuseError: It is no answer.
+            MisuseError: It is not an answer.
 
         Example:
             >>> from lutum_py import Answer
@@ -233,7 +238,7 @@ class Dialect(Generic[C]):
             as an object are compact JSON in the order that it has.
 
         Raises:
-            DialectError: It is no response, an error, or broken; `where` says at which place.
+            DialectError: It is not a response, an error, or broken; `where` says at which place.
 
         Example:
             >>> from lutum_py.dialects import openai_chat
@@ -249,7 +254,8 @@ class Dialect(Generic[C]):
 
     def decode_saved(self, payload: dict[str, Any]) -> AssistantTurn:
         """Read the payload of a turn that was just parsed from JSON; the turn may keep it."""
-        return self.turn(saved_place(self.facts.name, payload, self.tidy, self.untidy))
+        name, tidy = self.facts.name, self.tidy
+        return self.turn(saved_place(name, payload, tidy, self.untidy, self.is_tidy))
 
     def messages(self, committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         """Render a committed round, or any part of a transcript, for the list of the conversation.
@@ -265,7 +271,8 @@ class Dialect(Generic[C]):
             What everybody said, as the provider takes it; yours to change.
 
         Raises:
-            MisuseError: What is passed is no committed round and no list of items, such as a plan.
+            MisuseError: What is passed is neither a committed round nor a list of items, such as a
+                plan.
 
         Example:
             >>> from lutum_py import Message
@@ -456,12 +463,16 @@ class Draft(Generic[C]):
         """Describe the tools on offer."""
         return self.dialect.offer([self.tool(each) for each in self.request.tools])
 
+    def searches(self) -> NativeSearch | None:
+        """Give what the results of searches may name, where deferred tools are sent as such."""
+        return native_search_of(self.request, wanted=self.native_search, strict=self.strict)
+
     def choice(self) -> C:
         """Say what the model is asked to do."""
         return self.dialect.tool_choice(self.request.tool_choice)
 
     def answer(self) -> dict[str, Any]:
-        """Give the fields that hold the text to a final answer, where one is asked for so."""
+        """Return the fields that hold the text to a final answer, where one is asked for so."""
         answer, dialect = self.request.answer, self.dialect
         if answer is None:
             return {}
@@ -470,6 +481,6 @@ class Draft(Generic[C]):
 
 
 def dialect_of(name: str) -> Dialect[Any]:
-    """Give the record of a dialect in the list."""
+    """Return the record of a dialect in the list."""
     found: Dialect[Any] = import_module(DIALECTS[name]).DIALECT
     return found

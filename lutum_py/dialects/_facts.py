@@ -1,6 +1,6 @@
 """What is known of a dialect beside how it is read and written: one record for each.
 
-The record of a dialect stands in its folder, in `_facts.py`. The code that dialects share is given
+The record of a dialect is in its folder, in `_facts.py`. The code that dialects share is given
 the record and never asks for a name, so a new dialect changes none of it.
 """
 
@@ -82,7 +82,7 @@ class Facts:
         return isinstance(name, str) and self.tool_names.fullmatch(name) is not None
 
     def wire_name(self, name: Any) -> str:
-        """Give the name under which a tool goes out: its own, or its stand-in.
+        """Return the name under which a tool goes out: its own, or its stand-in.
 
         Args:
             name: The tool's own name; anything, in a request that is broken.
@@ -103,7 +103,7 @@ class Facts:
         return f"{self.made_ids}{digest[:_DIGITS]}"
 
     def fitting_id(self, given: str) -> str:
-        """Give an id as it is, or one that is made of it where the provider refuses it."""
+        """Return an id as it is, or one that is made of it where the provider refuses it."""
         return given if self.takes_id(given) else self.made_id(given)
 
     def send_names(self, calls: Iterable[dict[str, Any]]) -> None:
@@ -117,10 +117,8 @@ class Facts:
             if name is not None and not self.takes_name(name):
                 call["name"] = self.wire_name(name)
 
-    def cut_off(self, reason: str | None, items: Iterable[AssistantItem]) -> CutOff | None:
-        """Say what a limit on tokens cut off of a turn; None where no limit ended it."""
-        if reason not in self.truncated:
-            return None
+    def cut_off(self, items: Iterable[AssistantItem]) -> CutOff:
+        """Say what was cut off of a turn that a limit on tokens ended."""
         # Only the last call can be cut off: those before it were written to their end.
         calls = [
             item.metadata.arguments.strip() for item in items if isinstance(item, ToolCallItem)
@@ -135,6 +133,6 @@ class Facts:
 
 
 def facts_of(name: str) -> Facts:
-    """Give the facts of a dialect in the list."""
+    """Return the facts of a dialect in the list."""
     found: Facts = import_module(f"{DIALECTS[name]}._facts").FACTS
     return found

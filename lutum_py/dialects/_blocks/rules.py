@@ -12,12 +12,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..._text.json import copy_json, shorten
+from ..._text.json import copy_json
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
 from .._repair.conversation import Form
 from .._repair.mending import Mending
-from .._repair.pairing import Standing, distinct_ids, pair
-from .._repair.pieces import Spoken, note_places
+from .._repair.pairing import Pairing, distinct_ids, note_places
+from .._repair.pieces import Spoken
 from .form import BlockForm
 from .spoken import Block, read_messages
 
@@ -46,13 +46,13 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
     spoken = read_messages(messages, form, mending)
     for said in spoken:
         for block in said.pieces:
-            _, call, result = block.read
+            call, result = block.call, block.result
             if result is not None:
-                # A result too many, or not in the next turn, or behind something that the user
+                # A result too many, or not in the next turn, or after something that the user
                 # says.
                 if answered == len(due) or block.group != turn + 1 or block.is_behind:
                     return False
-                if _key(result.get(form.answers)) != due[answered]:
+                if _text(result.get(form.answers)) != due[answered]:
                     return False
                 answered += 1
             elif call is not None:
@@ -89,83 +89,43 @@ def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
     # goes out block for block as it came, or a provider's cache would be lost.
     spoken = read_messages(messages, form, mending)
     pieces = [block for said in spoken for block in said.pieces]
-    calls = [(block, block.call) for block in pieces if block.call is not None]
-    results = [(block, block.result) for block in pieces if block.result is not None]
-    pairing = pair(
-        (Standing(at.number, _key(call.get(form.call_id)), at.group) for at, call in calls),
-        (Standing(at.number, _key(result.get(form.answers))) for at, result in results),
-    )
+    calls = [block for block in pieces if block.call is not None]
+    results = [block for block in pieces if block.result is not None]
+    pairing: Pairing[Block] = Pairing()
+    pairing.pair(calls, results, partial(_key, form))
     remedy = "Send exactly one result for each call, with the call's id"
-    gone = mending.drop_unpaired(pairing, [block.position for block, _ in results], remedy)
-    dropped = {results[number][0] for number in gone}
+    answers = pairing.answers(calls, remedy, partial(_unanswered, form, mending), mending)
     touched: set[int] = set()
-    answers: dict[int, list[tuple[Block, Block]]] = {}
-    for number, (block, call) in enumerate(calls):
-        found = pairing.result_of.get(number)
-        if found is None:
-            touched.add(block.group)
-            result = _unanswered(block, call, form, mending)
-        else:
-            result = results[found][0]
-        answers.setdefault(block.group, []).append((block, result))
     for group, answered in answers.items():
-        if note_places(group, answered, "result", mending):
+        is_misplaced = note_places(group, answered, mending)
+        if is_misplaced or any(result.made for _, result in answered):
             touched.add(group)
-        _distinct_ids(answered, form, mending)
-    _write(spoken, answers, touched, dropped, form, mending)
+        keys, fit = (form.call_id, form.answers), form.facts.fitting_id
+        distinct_ids(answered, keys, fit, mending, is_needed=form.needs_ids)
+    _write(spoken, answers, touched, set(pairing.dropped), form, mending)
     _begin(form, mending)
 
 
-def _key(value: Any) -> str | None:
+def _key(form: BlockForm, block: Block) -> str | None:
     # A host that sends no id gets none back: such calls and results meet by their order.
+    fields, key = (block.call, form.call_id) if block.call else (block.result, form.answers)
+    return _text((fields or {}).get(key))
+
+
+def _text(value: Any) -> str | None:
     return str(value) if value else None
 
 
-def _unanswered(block: Block, call: dict[str, Any], form: BlockForm, mending: Mending) -> Block:
+def _unanswered(form: BlockForm, mending: Mending, block: Block) -> Block:
+    call = block.call or {}
     mending.unanswered(
         block.position,
         call.get(form.call_id, call.get("name")),
         "Send one result for each call at the head of the next user message",
     )
     same = {form.answers: call[form.call_id]} if call.get(form.call_id) else {}
-    made = block.beside(form.result(same, OUTCOME_UNKNOWN))
-    made.read = (None, None, form.result_in(made.value))
-    return made
-
-
-def _distinct_ids(answered: list[tuple[Block, Block]], form: BlockForm, mending: Mending) -> None:
-    """Give calls whose id is taken or odd or missing another one, and their results with it."""
-    # Where an id has to be there, the position stands in for a missing one. It is no id that the
-    # API takes, so `distinct_ids` replaces it like any other odd id.
-    known = [_key((block.call or {}).get(form.call_id)) for block, _ in answered]
-    ids = [
-        block.position if given is None and form.needs_ids else given
-        for given, (block, _) in zip(known, answered, strict=True)
-    ]
-    for number, made, is_odd in distinct_ids(ids, known, form.facts.fitting_id):
-        _give_id(answered[number], made, is_odd, form, mending)
-    for block, answer in answered:
-        given = (block.call or {}).get(form.call_id)
-        if given and given.__class__ is not str:
-            _give_id((block, answer), str(given), True, form, mending)
-
-
-def _give_id(
-    answered: tuple[Block, Block], made: str, is_odd: bool, form: BlockForm, mending: Mending
-) -> None:
-    block, answer = answered
-    call, result = block.call, answer.result
-    assert call is not None
-    assert result is not None
-    mending.note(
-        block.position,
-        "invalid_call_id" if is_odd else "duplicate_call_id",
-        f"the id {shorten(call.get(form.call_id))} is taken in this turn, or not one that the API "
-        "takes",
-        f"Give each call of a turn an id of its own, of {form.facts.call_ids_in_words}",
-        f"gave the call and its result the id {made!r}",
-    )
-    call[form.call_id] = result[form.answers] = made
+    value = form.result(same, OUTCOME_UNKNOWN)
+    return block.beside(value, form.result_in(value))
 
 
 def _write(
@@ -177,22 +137,24 @@ def _write(
     mending: Mending,
 ) -> None:
     """Write the messages; results of a turn with a breach go to the head of the turn after it."""
-    # `touched` is {1} where the answers of turn 1 are to be written anew; `moved` has them wherever
-    # they stand, so that going through the messages drops each at its old place, and `waiting` puts
-    # it at the new one.
+    # `touched` is {1} where the answers of turn 1 are to be written again; `moved` has them
+    # wherever they stand, so that going through the messages drops each at its old place, and
+    # `waiting` puts it at the new one.
     moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
     # Results of a mended turn wait here until its last message is written. They then stand at the
     # head of the user's next message, or make one where the user says nothing.
     waiting: list[Block] = []
-    # What stands beside results that go out alone waits here, until the user may say it.
+    # What is beside results that go out alone waits here, until the user may say it.
     late: list[Block] = []
     is_alone, last = False, ""
-    for said, following in zip(spoken, _following(spoken), strict=True):
+    # The last message of each turn; instructions stand in none.
+    ends = {said.group: said for said in spoken if said.role != "system"}
+    for said in spoken:
         kept = [block for block in said.pieces if block not in moved]
         if said.role == "user":
             kept = waiting + kept
             waiting = []
-            results = [block for block in kept if block.is_result]
+            results = [block for block in kept if block.result is not None]
             rest = kept[len(results) :]
             if is_alone:
                 _note_beside(rest, mending)
@@ -205,24 +167,24 @@ def _write(
         if kept:
             last = last if said.role == "system" else said.role
             _say(_with_blocks(said, kept, form), said.index, form, mending)
-        if said.role == "assistant" and (following is None or following.group != said.group):
+        if said.role == "assistant" and ends[said.group] is said:
             if said.group in touched:
                 waiting = [result for _, result in answers.get(said.group, ())]
-            if waiting and (following is None or following.role != "user"):
+            if waiting and said.group + 1 not in ends:
                 content = [result.value for result in waiting]
                 mending.items.append({"role": "user", "content": content})
                 waiting = []
 
 
 def _note_beside(rest: list[Block], mending: Mending) -> None:
-    """Note what stands beside results that are to stand alone."""
+    """Note what is beside results that are to stand alone."""
     for block in rest:
         mending.note(
             block.position,
             "result_not_alone",
-            "it stands beside results for a program that the provider runs",
-            "Send these results alone, and say the rest behind the next turn",
-            "put it behind the next turn, or left it out where there is none",
+            "it is beside results for a program that the provider runs",
+            "Send these results alone, and say the rest after the next turn",
+            "put it after the next turn, or left it out where there is none",
         )
 
 
@@ -242,7 +204,7 @@ def _say(message: dict[str, Any], index: int, form: BlockForm, mending: Mending)
 
 
 def _with_blocks(said: Spoken[Block], blocks: list[Block], form: BlockForm) -> dict[str, Any]:
-    """Give a message with these blocks; as it was where they are its own."""
+    """Return a message with these blocks; as it was where they are its own."""
     message: dict[str, Any] = copy_json(said.message)
     is_text = form.takes_text and isinstance(message.get("content"), str)
     # Text stays text where nothing changed: as a list of one block it would be another beginning
@@ -250,19 +212,6 @@ def _with_blocks(said: Spoken[Block], blocks: list[Block], form: BlockForm) -> d
     if blocks != said.pieces or not is_text:
         message["content"] = [block.value for block in blocks]
     return message
-
-
-def _following(spoken: list[Spoken[Block]]) -> list[Spoken[Block] | None]:
-    """Give what follows each message, instructions aside."""
-    following: list[Spoken[Block] | None] = []
-    after: Spoken[Block] | None = None
-    # From the end, so that one pass does: what follows a message is what was met last. Instructions
-    # are passed over, for they stand in no turn.
-    for said in reversed(spoken):
-        following.append(after)
-        if said.role != "system":
-            after = said
-    return following[::-1]
 
 
 def _begin(form: BlockForm, mending: Mending) -> None:

@@ -9,37 +9,17 @@ from ..._text.json import is_mapping, is_sequence, shorten
 from .._repair.mending import Mending
 from .._repair.pieces import Piece, Spoken, number_turns
 from .._wire.rendered_items import UNREADABLE
-from .form import NOTHING, BlockForm, Fields, Read
+from .form import NOTHING, BlockForm, Read
 
 _ROLES: Final = frozenset({"user", "assistant", "system"})
 
 
 class Block(Piece):
-    """One content block.
+    """One content block."""
 
-    Attributes:
-        read: What it is.
-    """
-
-    __slots__ = ("read",)
+    __slots__ = ()
 
     said_at = "messages[%d].content"
-    read: Read
-
-    @property
-    def call(self) -> Fields:
-        """The fields of a call that the program answers; None of any other block."""
-        return self.read[1]
-
-    @property
-    def result(self) -> Fields:
-        """The fields of the program's answer; None of any other block."""
-        return self.read[2]
-
-    @property
-    def is_result(self) -> bool:
-        """Whether it answers a call."""
-        return self.read[2] is not None
 
 
 def read_messages(messages: list[Any], form: BlockForm, mending: Mending) -> list[Spoken[Block]]:
@@ -73,9 +53,7 @@ def _blocks(
 ) -> list[Block]:
     content = message.get("content")
     if isinstance(content, str) and (form.takes_text or not content.strip()):
-        block = Block(index, None, number, form.text(content))
-        block.read = (content, None, None)
-        return [block] if content.strip() else []
+        return [Block(index, None, number, form.text(content))] if content.strip() else []
     if content is not None and not is_sequence(content):
         listed = [form.text(content)] if isinstance(content, str) else [content]
         is_kept = is_mapping(listed[0])
@@ -109,10 +87,9 @@ def _blocks(
         # `own` gives the block itself, or a copy to change. `read` points into the block, so it has
         # to be read again from a copy: mending would change the caller's block otherwise.
         block = Block(index, place, number + len(blocks), owned)
-        block.read = read if owned is value else form.read(owned) or NOTHING
-        call = block.read[1]
-        if call is not None:
-            _call(block, call, form, mending)
+        _, block.call, block.result = read if owned is value else form.read(owned) or NOTHING
+        if block.call is not None:
+            _call(block, block.call, form, mending)
         if form.mend is not None:
             form.mend(owned, block.position, mending)
         blocks.append(block)
@@ -125,7 +102,7 @@ def _unfit(read: Read, role: str) -> tuple[str, str, str, str] | None:
     if text is not None and not str(text).strip():
         return "empty_text", "the text is blank", "Leave the block out", "removed the block"
     if call is not None and role != "assistant":
-        problem = f"a call stands in a message of the {role}"
+        problem = f"a call is in a message of the {role}"
         remedy = "Send calls in messages of the assistant only"
         return "misplaced_call", problem, remedy, "removed the call"
     return None

@@ -7,7 +7,7 @@ mend them, up to the first breach. For that nothing is changed before its breach
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import NoneType
 from typing import Any, Final
 
@@ -15,7 +15,6 @@ from ..._text.json import compact_json, copy_json, is_mapping, shorten
 from .._facts import Facts
 from .._findings import Change, Violation
 from .._wire.reading import DUMP
-from .pairing import Pairing
 
 MAYBE_TEXT: Final = (str, NoneType)
 """What `isinstance` asks of an id, which is text or absent."""
@@ -77,7 +76,7 @@ class Mending:
         Args:
             position: Where it stands.
             word: What the provider calls a message.
-            item: What stands there.
+            item: What is there.
             remedy: What to send, where it is an object.
         """
         self.note(
@@ -91,7 +90,7 @@ class Mending:
     # The first look reads what the caller holds, and may not copy it: that is what it saves. As it
     # ends with the first breach, before anything is mended, it needs no copy either.
     def own(self, item: Any) -> Any:
-        """Give an item as a breach in it may be mended: a copy, but for the first look."""
+        """Return an item as a breach in it may be mended: a copy, but for the first look."""
         return item if self._is_look else copy_json(item)
 
     def takes(self, name: Any) -> bool:
@@ -117,20 +116,6 @@ class Mending:
         what = f"removed the {word}, because {why}"
         self.note(position, rule, f"the {word} has no place: {why}", remedy, what)
 
-    def drop_unpaired(self, pairing: Pairing, positions: Sequence[str], remedy: str) -> set[int]:
-        """Note the results that answer no call, or one that has its result, and give their numbers.
-
-        Args:
-            pairing: Who answers whom.
-            positions: Where each result stands.
-            remedy: What to send.
-        """
-        for number in pairing.orphans:
-            self.drop(positions[number], "orphan_result", remedy)
-        for number in pairing.duplicates:
-            self.drop(positions[number], "duplicate_result", remedy)
-        return {*pairing.orphans, *pairing.duplicates}
-
     def out_of_order(self, position: str, word: str = "result") -> None:
         """Note a result that stands where that of another call belongs.
 
@@ -146,20 +131,21 @@ class Mending:
             f"put the {word} where its call stands",
         )
 
-    def unanswered(self, position: str, call: Any, remedy: str) -> None:
+    def unanswered(self, position: str, call: Any, remedy: str, word: str = "result") -> None:
         """Note a call that nobody answered, which gets a result that says so.
 
         Args:
             position: Where the call stands.
             call: Its id, or its name.
             remedy: What to send.
+            word: What the provider calls a result.
         """
         self.note(
             position,
             "call_without_result",
-            f"the call {shorten(call)} has no result",
+            f"the call {shorten(call)} has no {word}",
             remedy,
-            "added a result that says that its outcome is unknown",
+            f"added a {word} that says that its outcome is unknown",
         )
 
     def follow_up(self, position: str, rule: str, what: str) -> None:
@@ -240,7 +226,7 @@ class Breach(Exception):
 
 
 def text_of(value: Any) -> str:
-    """Give anything that stands where text belongs as text."""
+    """Return anything that stands where text belongs as text."""
     if isinstance(value, str):
         return value
     try:

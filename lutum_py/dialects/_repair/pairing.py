@@ -1,4 +1,4 @@
-"""Which result answers which call, in a conversation that may be broken.
+"""Which result answers which call, in a conversation that may be broken, and what is wrong there.
 
 A call and a result meet by a key, which is the call id. Ids may come again in later rounds, so a
 result belongs to the nearest round before it that has a call of its key; only where there is none,
@@ -8,69 +8,44 @@ to the first call after it. One pass, whatever is wrong.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import attrgetter
+from typing import Any, Final, Generic
+
+from ..._text.json import shorten
+from .mending import Mending
+from .pieces import P, Piece
+
+_GROUP: Final[Callable[[Any], int]] = attrgetter("group")
 
 
-class Standing(NamedTuple):
-    """A call or a result, and where it stands.
-
-    Attributes:
-        position: Its place in the conversation; rises from one to the next.
-        key: What joins a call and its result.
-        group: The round of a call; unused for a result.
-    """
-
-    position: int
-    key: Hashable
-    group: int = 0
-
-
-@dataclass(slots=True)
-class Pairing:
-    """Who answers whom, by number in the lists that were given.
-
-    Attributes:
-        result_of: From a call to its result.
-        call_of: From a result to its call.
-        duplicates: Results whose call has one already.
-        orphans: Results without any call.
-    """
-
-    result_of: dict[int, int] = field(default_factory=dict[int, int])
-    call_of: dict[int, int] = field(default_factory=dict[int, int])
-    duplicates: list[int] = field(default_factory=list[int])
-    orphans: list[int] = field(default_factory=list[int])
-
-
-class _Alike:
+class _Alike(Generic[P]):
     """The calls of one key, in order, and which of them have a result."""
 
     # Ids may repeat: thousands of calls may share one. A result takes the first free call of the
     # nearest round before it; `_free` remembers for each round up to where all have one, so that
     # the pairing is one pass, and not one search through the round for each result.
 
-    __slots__ = ("_begins", "_free", "_group", "_numbers", "_positions", "_taken")
+    __slots__ = ("_begins", "_calls", "_free", "_group", "_positions", "_taken")
 
     def __init__(self) -> None:
+        self._calls: list[P] = []
         self._positions: list[int] = []
-        self._numbers: list[int] = []
         self._begins: list[int] = []  # where the round of each call begins
         self._taken: list[bool] = []
         self._free: dict[int, int] = {}  # from the beginning of a round to where to look next
         self._group: int | None = None
 
-    def add(self, number: int, call: Standing) -> None:
-        is_same = call.group == self._group
-        self._begins.append(self._begins[-1] if is_same else len(self._numbers))
-        self._group = call.group
-        self._numbers.append(number)
-        self._positions.append(call.position)
+    def add(self, call: P, group: int) -> None:
+        is_same = group == self._group
+        self._begins.append(self._begins[-1] if is_same else len(self._calls))
+        self._group = group
+        self._calls.append(call)
+        self._positions.append(call.number)
         self._taken.append(False)
 
-    def take(self, position: int) -> int | None:
-        """Give the call that a result at a position answers; None where all have one."""
+    def take(self, position: int) -> P | None:
+        """Return the call that a result at a position answers; None where all have one."""
         # The calls stand in order, so the nearest round before a position is found by halving. Each
         # round remembers where its first call without a result may be, and never looks back: all
         # results together go over each call once.
@@ -86,93 +61,185 @@ class _Alike:
         if at >= end:
             return None
         self._taken[at] = True
-        return self._numbers[at]
+        return self._calls[at]
 
 
-def pair(calls: Iterable[Standing], results: Iterable[Standing]) -> Pairing:
-    """Pair calls and results, both in the order of their positions.
+class Pairing(Generic[P]):
+    """Find the result of each call.
 
-    Example:
-        >>> pair([Standing(0, "a")], [Standing(1, "a"), Standing(2, "a"), Standing(3, "b")])
-        Pairing(result_of={0: 0}, call_of={0: 0}, duplicates=[1], orphans=[2])
+    Attributes:
+        result_of: From a call to its result.
+        dropped: The results that have no place, and the rule that each breaks.
     """
-    by_key: dict[Hashable, _Alike] = {}
-    for number, call in enumerate(calls):
-        by_key.setdefault(call.key, _Alike()).add(number, call)
-    made = Pairing()
-    for number, result in enumerate(results):
-        alike = by_key.get(result.key)
-        if alike is None:
-            made.orphans.append(number)
-            continue
-        call_number = alike.take(result.position)
-        if call_number is None:
-            made.duplicates.append(number)
-        else:
-            made.result_of[call_number] = number
-            made.call_of[number] = call_number
-    return made
+
+    __slots__ = ("dropped", "result_of")
+
+    def __init__(self) -> None:
+        self.result_of: dict[P, P] = {}
+        self.dropped: dict[P, str] = {}
+
+    def pair(
+        self,
+        calls: Iterable[P],
+        results: Iterable[P],
+        key: Callable[[P], Hashable],
+        round_of: Callable[[P], int] = _GROUP,
+    ) -> None:
+        """Pair calls and results, both in the order in which they stand.
+
+        Where several things may join them, this is called for one after the other, the surest
+        first, each time with what is left.
+
+        Args:
+            calls: The calls.
+            results: The results.
+            key: What joins a call and its result.
+            round_of: The round of a call.
+        """
+        by_key: dict[Hashable, _Alike[P]] = {}
+        for call in calls:
+            by_key.setdefault(key(call), _Alike()).add(call, round_of(call))
+        for result in results:
+            alike = by_key.get(key(result))
+            call_of = None if alike is None else alike.take(result.number)
+            if call_of is not None:
+                self.result_of[call_of] = result
+                self.dropped.pop(result, None)
+            elif alike is not None:
+                self.dropped[result] = "duplicate_result"
+            else:
+                self.dropped.setdefault(result, "orphan_result")
+
+    def answers(
+        self,
+        calls: Iterable[P],
+        remedy: str,
+        made: Callable[[P], P],
+        mending: Mending,
+        *,
+        fit: Callable[[P, P], None] | None = None,
+        word: str = "result",
+    ) -> dict[int, list[tuple[P, P]]]:
+        """Return the calls of each turn with their results, and note the results without a place.
+
+        Args:
+            calls: All calls, in order.
+            remedy: What to send in the place of a result that has no place.
+            made: Makes the result of a call that nobody answered, and notes that.
+            mending: Takes the notes.
+            fit: Mends what in a result that was found is not of its call.
+            word: What the provider calls a result.
+        """
+        for result, rule in self.dropped.items():
+            mending.drop(result.position, rule, remedy, word)
+        answers: dict[int, list[tuple[P, P]]] = {}
+        for call in calls:
+            found = self.result_of.get(call)
+            if found is not None and fit is not None:
+                fit(call, found)
+            answers.setdefault(call.group, []).append((call, found or made(call)))
+        return answers
 
 
-# Counts go on per id: a thousand calls "a" get a_2, a_3, ..., each in one step. To begin from 2
-# each time would try every number again, and a broken request could make that slow on purpose.
-class FreshIds:
-    """Make ids for calls whose own another call has.
+def note_places(
+    group: int, answered: Iterable[tuple[Piece, Piece]], mending: Mending, word: str = "result"
+) -> bool:
+    """Note each result that does not stand at the head of the next turn, in the calls' order.
 
     Args:
-        taken: The ids that there are.
+        group: The turn that made the calls.
+        answered: Its calls and their results, in order.
+        mending: Takes a note of each breach.
+        word: What the provider calls a result.
 
-    Example:
-        >>> fresh = FreshIds(["a", "a_2"])
-        >>> fresh.of("a"), fresh.of("a")
-        ('a_3', 'a_4')
+    Returns:
+        Whether there was any.
     """
-
-    __slots__ = ("_counts", "_taken")
-
-    def __init__(self, taken: Iterable[str | None]) -> None:
-        self._taken = set(taken)
-        self._counts: dict[str, int] = {}
-
-    def of(self, call_id: str) -> str:
-        """Make an id that no call has yet."""
-        count = self._counts.get(call_id, 1)
-        # An id like "a_2" may be taken by chance; the count goes on from where it was, and not from
-        # 2.
-        made: str | None = None
-        while made is None or made in self._taken:
-            count += 1
-            made = f"{call_id}_{count}"
-        self._counts[call_id] = count
-        self._taken.add(made)
-        return made
+    # `near` has the results that stand in the right turn, in the order of their calls: [3, 1, 2] by
+    # place. What should be there is the same sorted, [1, 2, 3].
+    noted = False
+    near: list[Piece] = []
+    for call, result in answered:
+        if result.group == group + 1:
+            near.append(result)
+        elif not result.made:
+            noted = True
+            mending.note(
+                result.position,
+                "misplaced_result",
+                f"the {word} belongs right after {call.position}, the call",
+                f"Send the {word}s at the head of what follows the calls",
+                f"moved the {word} to the turn after {call.position}",
+            )
+    # Where they stand, sorted, is where they should be in the order of the calls: each that
+    # differs is noted, and the others are not, though all are written again.
+    for result, right in zip(near, sorted(near, key=lambda piece: piece.number), strict=True):
+        if result is not right:
+            noted = True
+            mending.out_of_order(result.position, word)
+        elif result.is_behind:
+            noted = True
+            mending.note(
+                result.position,
+                "result_after_content",
+                f"something else is before the {word}",
+                f"Send the {word}s first, then text and files",
+                f"moved the {word} to the head of the turn",
+            )
+    return noted
 
 
 def distinct_ids(
-    ids: Iterable[str | None], taken: Iterable[str | None], fit: Callable[[str], str]
-) -> Iterator[tuple[int, str, bool]]:
-    """Give another id to each call whose own is refused, or is that of a call before it.
+    answered: Sequence[tuple[P, P]],
+    keys: tuple[str, str],
+    fit: Callable[[str], str],
+    mending: Mending,
+    *,
+    taken: Iterable[str | None] = (),
+    at: str = "",
+    is_needed: bool = False,
+) -> None:
+    """Give each call whose id is refused, or that of a call before it, another, and its result too.
 
     Args:
-        ids: The ids of calls, in order; None of a call that has none and needs none.
-        taken: The ids that no made one may be.
+        answered: The calls, and their results.
+        keys: Where a call has its id, and where a result has that of its call.
         fit: Gives an id that the provider takes for one that it may refuse.
-
-    Yields:
-        The number of the call, its new id, and whether the old one is refused.
-
-    Example:
-        >>> list(distinct_ids(["a", "a", None, "b!"], (), lambda given: given.rstrip("!")))
-        [(1, 'a_2', False), (3, 'b', True)]
+        mending: Takes a note of each breach.
+        taken: Ids that none that is made may be, beside those of the calls.
+        at: The way from a call to its id, for the notes.
+        is_needed: Whether each call has to have an id.
     """
-    fresh = FreshIds(taken)
+    of_call, of_result = keys
+    fields = [(call, call.call or {}, result.result or {}) for call, result in answered]
+    known = {str(called[of_call]) for _, called, _ in fields if called.get(of_call)}.union(taken)
     seen: set[str] = set()
-    for number, given in enumerate(ids):
+    counts: dict[str, int] = {}
+    for call, called, answer in fields:
+        shown = called.get(of_call)
+        # The position is not an id that a provider takes, and so is replaced like any other odd id.
+        given = shown or (call.position if is_needed else None)
         if given is None:
             continue
-        made = fitting = fit(given)
-        if made in seen:
-            made = fit(fresh.of(made))
+        made = fitting = fit(str(given))
+        # A thousand calls "a" get a_2, a_3, ..., each in one step: to count from 2 each time would
+        # try every number again, and a broken request could make that slow on purpose. An id like
+        # "a_2" may be there by chance, and then the count goes on.
+        while made in seen:
+            counts[fitting] = counts.get(fitting, 1) + 1
+            numbered = f"{fitting}_{counts[fitting]}"
+            made = made if numbered in known else fit(numbered)
         seen.add(made)
         if made != given:
-            yield number, made, fitting != given
+            is_odd = fitting != given
+            mending.note(
+                f"{call.position}{at}",
+                "invalid_call_id" if is_odd else "duplicate_call_id",
+                f"the provider does not take the id {shorten(shown)}"
+                if is_odd
+                else f"a call before it has the id {shorten(shown)} too",
+                "Give each call an id of its own, of "
+                f"{mending.facts.call_ids_in_words}, and its result the same",
+                f"gave the call and its result the id {made!r}",
+            )
+            called[of_call] = answer[of_result] = made

@@ -1,23 +1,20 @@
-"""The pieces of a conversation whose messages hold several, and where results stand among them.
+"""The pieces of a conversation: calls, results, and what else is said, and where each stands.
 
-Both Anthropic's blocks and Gemini's parts are such pieces: the results of a turn's calls stand at
-the head of the next turn, in the order of the calls.
+On some wires a message holds several, such as the blocks of Anthropic and the parts of Gemini; on
+others a result is a message, and a call is one of a list in its turn.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from .mending import Mending
-
-P = TypeVar("P")
+P = TypeVar("P", bound="Piece")
 
 
-class Piece(ABC):
-    """One piece of a message, and where it stands.
+class Piece:
+    """One piece of a conversation, and where it stands.
 
     Args:
         index: The number of its message.
@@ -26,43 +23,47 @@ class Piece(ABC):
         value: The piece.
 
     Attributes:
+        index: As above.
+        place: As above.
         number: As above.
-        group: The turn that it is in; -1 in instructions.
         value: As above.
-        is_behind: Whether a piece that is no result stands before it in its turn.
-        made: Whether it was made by the repair.
+        call: The fields of a call that the program answers; None of any other piece.
+        result: The fields of the program's answer; None of any other piece.
+        group: The turn that it is in; -1 in instructions.
+        is_behind: Whether a piece that is not a result is before it in its turn.
     """
 
-    __slots__ = ("_index", "_place", "group", "is_behind", "made", "number", "value")
+    __slots__ = ("call", "group", "index", "is_behind", "number", "place", "result", "value")
 
     said_at: ClassVar[str]
     """Where a message has what it says."""
+    # Both are known once all of the conversation was read.
+    group: int
+    is_behind: bool
 
     def __init__(self, index: int, place: int | None, number: int, value: dict[str, Any]) -> None:
-        self._index = index
-        self._place = place
+        self.index = index
+        self.place = place
         self.number = number
         self.value = value
-        self.group = 0
-        self.is_behind = False
-        self.made = False
+        self.call: dict[str, Any] | None = None
+        self.result: dict[str, Any] | None = None
 
     @property
-    @abstractmethod
-    def is_result(self) -> bool:
-        """Whether it answers a call."""
+    def made(self) -> bool:
+        """Whether it was made by the repair, and so stands nowhere."""
+        return self.number < 0
 
     @property
     def position(self) -> str:
         """Where it stands, as in `messages[1].content[0]`."""
-        said_at = self.said_at % self._index
-        return said_at if self._place is None else f"{said_at}[{self._place}]"
+        said_at = self.said_at % self.index
+        return said_at if self.place is None else f"{said_at}[{self.place}]"
 
-    def beside(self, value: dict[str, Any]) -> Self:
-        """Make a new piece that belongs to this one."""
-        made = type(self)(self._index, self._place, self.number, value)
-        made.group = self.group
-        made.made = True
+    def beside(self, value: dict[str, Any], result: dict[str, Any] | None) -> Self:
+        """Make the result of this call, which nobody sent."""
+        made = type(self)(self.index, self.place, -1, value)
+        made.call, made.result, made.group = None, result, self.group
         return made
 
 
@@ -98,7 +99,7 @@ def number_turns(spoken: Iterable[Spoken[Any]]) -> None:
             said.group = group
             # What instructions hold is of no turn: a result there answers nobody.
             for piece in said.pieces:
-                piece.group = -1
+                piece.group, piece.is_behind = -1, False
             continue
         if said.role != role:
             role = said.role
@@ -108,52 +109,4 @@ def number_turns(spoken: Iterable[Spoken[Any]]) -> None:
         for piece in said.pieces:
             piece.group = group
             piece.is_behind = is_behind
-            is_behind = is_behind or not piece.is_result
-
-
-def note_places(
-    group: int, answered: Iterable[tuple[Piece, Piece]], word: str, mending: Mending
-) -> bool:
-    """Note each result that does not stand at the head of the next turn, in the calls' order.
-
-    Args:
-        group: The turn that made the calls.
-        answered: Its calls and their results, in order.
-        word: What the provider calls a result.
-        mending: Takes a note of each breach.
-
-    Returns:
-        Whether there was any.
-    """
-    # `near` has the results that stand in the right turn, in the order of their calls: [3, 1, 2] by
-    # place. What should be there is the same sorted, [1, 2, 3].
-    noted = False
-    near: list[Piece] = []
-    for call, result in answered:
-        if result.group == group + 1:
-            near.append(result)
-        elif not result.made:
-            noted = True
-            mending.note(
-                result.position,
-                "misplaced_result",
-                f"the {word} belongs right after {call.position}, the call",
-                f"Send the {word}s at the head of what follows the calls",
-                f"moved the {word} to the turn after {call.position}",
-            )
-    # Where they stand, sorted, is where they should stand in the order of the calls: each that
-    # differs is noted, and the others are not, though all are written anew.
-    for result, right in zip(near, sorted(near, key=lambda piece: piece.number), strict=True):
-        if result is not right:
-            noted = True
-            mending.out_of_order(result.position, word)
-        elif result.is_behind:
-            noted = True
-            mending.note(
-                result.position,
-                "result_after_content",
-                f"something else stands before the {word}",
-                f"Send the {word}s first, then text and files",
-                f"moved the {word} to the head of the turn",
-            )
-    return noted
+            is_behind = is_behind or piece.result is None

@@ -14,31 +14,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..._schema.schema_reader import JsonSchema, Node
-from .nodes import ANNOTATIONS, SchemaLoss, cycle_in, refusal
+from .nodes import ANNOTATIONS, STRUCTURE, SchemaLoss, cycle_in, refusal
 from .writer import Writer
 
-_ENFORCED: Final = frozenset(
-    {
-        "$ref",
-        "$defs",
-        "type",
-        "format",
-        "items",
-        "prefixItems",
-        "minItems",
-        "maxItems",
-        "minimum",
-        "maximum",
-        "anyOf",
-        "oneOf",
-        "properties",
-        "additionalProperties",
-        "required",
-        "enum",
-        "const",
-        "allOf",
-    }
-)
+_ENFORCED: Final = STRUCTURE | {"format", "minItems", "maxItems", "minimum", "maximum"}
 _IN_LIST: Final = ("anyOf", "oneOf", "prefixItems")
 _ALONE: Final = ("items", "additionalProperties")
 

@@ -55,6 +55,25 @@ ANNOTATIONS: Final = frozenset(
 )
 """Keywords that say something about a value and refuse none."""
 
+STRUCTURE: Final = frozenset(
+    {
+        "type",
+        "enum",
+        "const",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "prefixItems",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "$ref",
+        "$defs",
+    }
+)
+"""Keywords that every provider takes in one way or another."""
+
 
 @dataclass(frozen=True, slots=True)
 class SchemaLoss:
@@ -125,7 +144,7 @@ class _Copier:
     def copy(self, node: Any) -> Any:
         if not is_mapping(node):
             return node
-        # Before the draft of 2019, whatever stood beside a reference was ignored. It must not begin
+        # Before the draft of 2019, whatever was beside a reference was ignored. It must not begin
         # to count because the schema is told in a newer draft.
         hidden = node.keys() - {"$ref", *ANNOTATIONS} if self._is_old and "$ref" in node else ()
         copied = with_subschemas(
@@ -197,7 +216,7 @@ def resolve(node: Node, defs: Mapping[str, Node]) -> JsonSchema:
     """
     merged: JsonSchema = {}
     # {"$ref": "#/$defs/A"} with A = {"$ref": "#/$defs/B"} and B = {"$ref": "#/$defs/A"} is a legal
-    # schema that says nothing, and must not go round for ever.
+    # schema that says nothing, and must not go round forever.
     seen: set[str] = set()
     current = node
     while True:
@@ -214,7 +233,7 @@ def resolve(node: Node, defs: Mapping[str, Node]) -> JsonSchema:
 
 
 def reachable(schema: Node, defs: Mapping[str, Node]) -> dict[str, Node]:
-    """Give the definitions that something in a schema leads to."""
+    """Return the definitions that something in a schema leads to."""
     found: set[str] = set()
     waiting = [schema]
     while waiting:
@@ -271,7 +290,8 @@ def _targets(node: Node, required_only: bool) -> Iterator[str]:
     for keyword, property_name, part in subschemas(node):
         if keyword == "$defs":
             continue
-        # A value may end where a property may be left out, so a way through one is no endless one.
+        # A value may end where a property may be left out, so a way through one is not an endless
+        # one.
         optional = keyword == "properties" and (
             isinstance(node, bool) or property_name not in node.get("required", ())
         )

@@ -12,7 +12,7 @@ from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives, typ
 from ..._text.json import compact_json, is_mapping, is_sequence, shorten
 from ...errors import ToolDefinitionError
 from .conjunction import apart
-from .nodes import ANNOTATIONS, SchemaLoss, cycle_in, reachable, refusal, resolve
+from .nodes import ANNOTATIONS, STRUCTURE, SchemaLoss, cycle_in, reachable, refusal, resolve
 from .restore import fits, takes_null
 from .writer import Writer
 
@@ -63,23 +63,6 @@ ANTHROPIC: Final = Strictness(
 )
 """What the models of Anthropic take, wherever they are asked."""
 
-_STRUCTURE: Final = frozenset(
-    {
-        "type",
-        "enum",
-        "const",
-        "properties",
-        "required",
-        "additionalProperties",
-        "items",
-        "prefixItems",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "$ref",
-        "$defs",
-    }
-)
 # Look-around, back-references and word boundaries have no form in the grammar of either provider.
 _HARD_PATTERN: Final = re.compile(r"\(\?[=!<]|\(\?P=|\\[1-9bB]")
 _NULL: Final[JsonSchema] = {"type": "null"}
@@ -146,7 +129,7 @@ class _Writer(Writer):
     def plain(self, node: JsonSchema, path: str) -> JsonSchema:
         kept = {key: node[key] for key in node if key in self.rules.kept}
         self.note_losses(node, path)
-        # The order matters: values say more than branches or a type, and what else stands in the
+        # The order matters: values say more than branches or a type, and what else is in the
         # node is used to sort them out (`literal`).
         if "enum" in node or "const" in node:
             return {**self.literal(node, path), **kept}
@@ -167,7 +150,7 @@ class _Writer(Writer):
         return written
 
     def union(self, node: JsonSchema) -> Iterator[Node]:
-        """Give the alternatives, each with what stands beside the union."""
+        """Yield the alternatives, each with what is beside the union."""
         beside = {k: part for k, part in node.items() if k not in {*ANNOTATIONS, *UNIONS}}
         for branch in alternatives(node):
             yield {"allOf": [branch, beside]} if beside else branch
@@ -181,7 +164,7 @@ class _Writer(Writer):
             if is_mapping(value) or is_sequence(value):
                 raise self.refused(
                     path,
-                    f"the value {shorten(value)} of an enumeration is no plain one",
+                    f"the value {shorten(value)} of an enumeration is not a plain one",
                     "Enumerate strings, numbers, booleans or null.",
                 )
         if not values:
@@ -230,7 +213,7 @@ class _Writer(Writer):
         rest: Node = node.get("items", "prefixItems" not in node)
         if rest is True:
             raise self.refused(
-                place, "any value is taken", "Say of what type the items are: `list[str]`."
+                place, "any value is taken", "Say of which type the items are: `list[str]`."
             )
         if "prefixItems" not in node:
             return {"items": self.node(rest, place)}
@@ -243,7 +226,7 @@ class _Writer(Writer):
             written = self.node(part, place)
             if written not in parts:
                 parts.append(written)
-        self.lose(path, "prefixItems", "which type stands at which place is checked locally")
+        self.lose(path, "prefixItems", "which type is at which place is checked locally")
         return {"items": parts[0] if len(parts) == 1 else {"anyOf": parts}}
 
     def rules_of(self, node: JsonSchema) -> JsonSchema:
@@ -263,7 +246,7 @@ class _Writer(Writer):
 
     def note_losses(self, node: JsonSchema, path: str) -> None:
         for key, value in node.items():
-            if not (key in _STRUCTURE or key in ANNOTATIONS or self.takes(key, value)):
+            if not (key in STRUCTURE or key in ANNOTATIONS or self.takes(key, value)):
                 self.lose(path, key)
         if "oneOf" in node and "discriminator" not in node:
             branches = [resolve(branch, self.defs) for branch in node["oneOf"]]

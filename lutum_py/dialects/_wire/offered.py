@@ -23,7 +23,7 @@ from .._schema.compiler import CompiledSchema, compile_schema
 def offered(
     toolset: Any, available: Any = None, descriptions: Descriptions = ()
 ) -> tuple[ToolDef, ...]:
-    """Give the definitions on offer, with the descriptions of this turn.
+    """Return the definitions on offer, with the descriptions of this turn.
 
     Args:
         toolset: A toolset, or an iterable of `ToolDef`.
@@ -34,7 +34,7 @@ def offered(
     Raises:
         MisuseError: `toolset` is neither, or `available` is given with plain definitions.
     """
-    # A toolset is iterable too: over its selectors, which are no definitions.
+    # A toolset is iterable too: over its selectors, which are not definitions.
     if hasattr(toolset, "_offer"):
         return offered_definitions(toolset, available, descriptions)
     if not _is_list(toolset):
@@ -98,14 +98,14 @@ def compiled(definition: ToolDef, facts: Facts, strict: bool = False) -> Compile
 
 
 def callers_of(definition: ToolDef, facts: Facts) -> dict[str, Any]:
-    """Give the field that says who may call a tool, where something is said of that."""
+    """Return the field that says who may call a tool, where something is said about that."""
     callers = [facts.callers[each] for each in definition.callers]
     return {"allowed_callers": callers} if callers else {}
 
 
 @lru_cache(maxsize=2048)
 def as_sent(definition: ToolDef, facts: Facts) -> ToolDef:
-    """Give a tool as the model gets to know it: under a stand-in, its text begins with its name."""
+    """Return a tool as the model sees it: under a stand-in, its text begins with its name."""
     name = facts.wire_name(definition.name)
     if name == definition.name:
         return definition
@@ -130,7 +130,7 @@ def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> It
 
 
 def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, JsonSchema]:
-    """Give the definition of a final answer, and its schema as the dialect writes it.
+    """Return the definition of a final answer, and its schema as the dialect writes it.
 
     Args:
         answer: An `Answer`, or the definition that a request carries of it.
@@ -178,13 +178,17 @@ class NativeSearch:
     Attributes:
         searches: The names of the tools that search.
         names: The names of the tools that are deferred in the request.
+        definitions: These tools, and others that are deferred in the toolset.
+        strict: Whether tools are offered in strict mode.
     """
 
     searches: frozenset[str]
     names: frozenset[str]
+    definitions: tuple[ToolDef, ...]
+    strict: bool
 
     def found_by(self, result: ToolResult) -> list[str]:
-        """Give the deferred tools that a result loads, each once; none where it is no search's."""
+        """Return the deferred tools that a search's result loads, each once."""
         if own_name(result.name, self.searches) not in self.searches:
             return []
         # What a search named may have been said under a stand-in, and twice; `fromkeys` keeps the
@@ -194,27 +198,28 @@ class NativeSearch:
 
 
 def always_offered(request: TurnRequest) -> tuple[ToolDef, ...]:
-    """Give the tools of a request that were not loaded: every request of it all begins so."""
-    # Loaded tools stand behind all others in a request, newest last: [add, search | weather, news].
+    """Return the tools of a request that were not loaded: every request of it all begins so."""
+    # Loaded tools stand after all others in a request, newest last: [add, search | weather, news].
     # So the front of the list is the same in each request of a conversation, as the cache wants it.
     loaded = len(request.deferred.loaded) if request.deferred else 0
     return request.tools[: len(request.tools) - loaded]
 
 
-def native_search_of(request: TurnRequest, wanted: bool) -> NativeSearch | None:
-    """Give what the results of a request may name; None where its tools go out as usual."""
+def native_search_of(request: TurnRequest, *, wanted: bool, strict: bool) -> NativeSearch | None:
+    """Return what the results of a request may name; None where its tools go out as usual."""
     deferred = request.deferred
     if not wanted or deferred is None:
         return None
     always = {each.name for each in always_offered(request)}
-    names = (each.name for each in deferred.definitions)
-    return NativeSearch(deferred.searches, frozenset(name for name in names if name not in always))
+    definitions = tuple(deferred.definitions)
+    names = frozenset(each.name for each in definitions if each.name not in always)
+    return NativeSearch(deferred.searches, names, definitions, strict)
 
 
 def native_tools(
     request: TurnRequest, native: NativeSearch | None, named: Collection[str]
 ) -> Iterator[tuple[ToolDef, bool]]:
-    """Give the tools to send, in order, and whether each is deferred.
+    """Yield the tools to send, in order, and whether each is deferred.
 
     Args:
         request: The request.

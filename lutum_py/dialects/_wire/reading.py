@@ -21,7 +21,9 @@ from ..._text.json import (
     shorten,
 )
 from ..._text.unicode import sendable, sendable_json
+from ..._transcript.assistant import AssistantItem, AssistantTurn, Usage
 from ...errors import DialectError
+from .._facts import Facts
 
 DEEPEST: Final = 200
 """How deeply a payload may be nested: what pydantic, and with it the SDKs, can read and write."""
@@ -38,7 +40,7 @@ DUMP: Final = (
     '`response.model_dump(mode="json", by_alias=True, exclude_none=True)` '
     "(google-genai)"
 )
-"""What to do with what is no JSON object, but perhaps an SDK's."""
+"""What to do with what is not JSON object, but perhaps an SDK's."""
 
 _SPLIT: Final = "Feed what `lutum_py.dialects.sse.events(chunks)` gives of a response"
 
@@ -47,17 +49,17 @@ _FIELDS: Final = ("data:", "event:", "id:", "retry:", ":")
 
 
 def objects_in(value: object) -> Iterator[dict[str, Any]]:
-    """Give the plain objects of an array, or a plain object alone; nothing of anything else."""
+    """Yield the plain objects of an array, or a plain object alone; nothing of anything else."""
     for each in value if is_sequence(value) else (value,):
         if isinstance(each, dict):
             yield each  # pyright: ignore[reportUnknownVariableType]
 
 
 def count_at(value: Any, key: str) -> int | None:
-    """Take the number at a key; None where there is no whole number, and in what is no object.
+    """Take the number at a key; None where there is no whole number, and in what is not an object.
 
     What a turn cost, or how its parts are numbered, never decides whether it can be read, so an odd
-    value is no error.
+    value is not an error.
     """
     if value is None or (value.__class__ is not dict and not is_mapping(value)):
         return None
@@ -155,7 +157,7 @@ class Place:
         return value if value.__class__ is str else self.need(key).text()
 
     def items(self) -> list[Place]:
-        """Give the elements of an array."""
+        """Return the elements of an array."""
         array = self.value
         if not is_sequence(array):
             raise self.error(f"expected an array, got {shorten(array)}")
@@ -170,7 +172,7 @@ class Place:
         return Place(self.dialect, value, self, key).text()
 
     def written_at(self, key: str, empty: str) -> str:
-        """Take the text at a key, or what stands there as JSON; `empty` where it is null.
+        """Take the text at a key, or what is there as JSON; `empty` where it is null.
 
         Of the arguments of a call some hosts send text, and some the object itself.
         """
@@ -183,7 +185,7 @@ class Place:
             raise fault(Place(self.dialect, value, self, key)) from None
 
     def items_at(self, key: str) -> list[Place]:
-        """Give the elements of the array at a key; none where it is absent or null."""
+        """Return the elements of the array at a key; none where it is absent or null."""
         found = self.get(key)
         return [] if found is None else found.items()
 
@@ -200,8 +202,8 @@ def response_place(
         position: Where it stands, for the errors, if not alone.
 
     Raises:
-        DialectError: It is no object, such as text, an HTML page or an SDK object, or something in
-            it is no JSON, or nested too deeply.
+        DialectError: It is not an object, such as text, an HTML page or an SDK object, or something
+            in it is not JSON, or nested too deeply.
     """
     place = Place(dialect, response, None, position)
     if not is_mapping(response):
@@ -218,7 +220,11 @@ def response_place(
 
 
 def saved_place(
-    dialect: str, payload: dict[str, Any], tidy: Callable[[Any], Any], untidy: tuple[bytes, ...]
+    dialect: str,
+    payload: dict[str, Any],
+    tidy: Callable[[Any], Any],
+    untidy: tuple[bytes, ...],
+    is_tidy: Callable[[dict[str, Any]], bool] | None,
 ) -> Place:
     """Begin to read a payload that was just parsed, and so is nobody else's: no copy is needed.
 
@@ -227,6 +233,7 @@ def saved_place(
         payload: The payload.
         tidy: Copies it as the dialect keeps it.
         untidy: What tells a payload that `tidy` would change, as in `Dialect`.
+        is_tidy: Tells it where its JSON does not, if that may be.
 
     Raises:
         DialectError: As of `response_place`.
@@ -241,6 +248,7 @@ def saved_place(
         or any(map(text.__contains__, untidy))
         or _may_be_deep(text)
         or has_long_number(text)
+        or not (is_tidy is None or is_tidy(payload))
     ):
         return response_place(dialect, payload, tidy)
     return Place(dialect, payload)
@@ -249,7 +257,7 @@ def saved_place(
 def _is_plain(value: Any) -> bool:
     """Tell at a glance, as every response is read, that there is nothing odd in it."""
     try:
-        # One pass of pydantic in Rust and three searches in bytes, in the place of a walk through
+        # One pass of pydantic in Rust and three searches in bytes, in place of a walk through
         # each value in Python. It may say no for a text that only speaks of NaN, and then the slow
         # way decides.
         text = to_json(value, inf_nan_mode="constants")
@@ -267,7 +275,7 @@ def _may_be_deep(text: bytes) -> bool:
 
 
 def fault(place: Place) -> DialectError:
-    """Find what of a value cannot be kept: what is no JSON, or nested too deeply."""
+    """Find what of a value cannot be kept: what is not JSON, or nested too deeply."""
     # A list that grows while it is gone through: breadth first and without recursion, which is what
     # may have failed. It is slow, and runs only for a payload that cannot be kept.
     waiting = [(place, 1)]
@@ -293,10 +301,10 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
     Args:
         dialect: The dialect that reads it.
         event: The event.
-        number: Which event it is, from 0; it stands in every error.
+        number: Which event it is, from 0; it is in every error.
 
     Raises:
-        DialectError: The text is not JSON, or the event is no object.
+        DialectError: The text is not JSON, or the event is not an object.
     """
     place = Place(dialect, event, None, f"event {number}")
     if event.__class__ is dict:
@@ -318,7 +326,7 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
 
 
 def caller_of(call: Mapping[str, Any]) -> str | None:
-    """Give the id of the item that made a call; None where the model made it itself.
+    """Return the id of the item that made a call; None where the model made it itself.
 
     Example:
         >>> caller_of({"caller": {"type": "program", "caller_id": "p1"}})
@@ -346,3 +354,26 @@ def own_id(response_id: str | None, index: int, name: str) -> str:
         True
     """
     return "lutum_" + short_digest_of(response_id, index, name)
+
+
+def turn_from(
+    facts: Facts,
+    response: Place,
+    items: list[AssistantItem],
+    finish_reason: str | None,
+    usage: Usage | None,
+    request_id: str | None,
+    *,
+    model_at: str = "model",
+) -> AssistantTurn:
+    """Make the turn of a response, from what was read of it."""
+    return AssistantTurn(
+        items=items,
+        finish_reason=finish_reason,
+        usage=usage,
+        model=response.text_at(model_at),
+        request_id=request_id,
+        dialect=facts.name,
+        payload=response.value,
+        cut_off=facts.cut_off(items) if finish_reason in facts.truncated else None,
+    )

@@ -3,13 +3,13 @@
 What it does otherwise than the dialects do in common:
 
 - `decode` takes the JSON of a message; of an SDK object, `response.to_dict(mode="json")`.
-- `messages` makes one message of a turn, and one of all that stands between two turns.
+- `messages` makes one message of a turn, and one of all that is between two turns.
 - `encode_request` puts instructions into `system`, and `DEFAULT_MAX_TOKENS` into `max_tokens`,
   which the API demands, where the request sets no bound. Of a turn of another model the thinking is
   left out. Not every model and host takes `native_search`.
 - `allowed_callers` is what `tool(f, callers=...)` says, by the version of code execution that is in
   `extra`. Results for a program go out alone, with the `container` where it waits, and what the
-  user says follows behind the next turn. No program calls a tool in strict mode.
+  user says follows after the next turn. No program calls a tool in strict mode.
 - In strict mode the API takes at most 20 tools in one request, and 24 optional properties in all of
   them together; it compiles their schemas into one grammar, and refuses one that is too large.
 
@@ -28,7 +28,7 @@ from ..._transcript.request import ToolChoice, TurnRequest
 from .._blocks.rendering import mark_beginnings
 from .._blocks.rules import rules_of
 from .._dialect import PUBLIC, Dialect, Draft
-from .._wire.offered import callers_of, described, native_search_of, native_tools
+from .._wire.offered import callers_of, described, native_tools
 from ._decode import UNTIDY, tidy, turn_of
 from ._encode import Rendering, called_from, is_manual
 from ._facts import BLOCKS, FACTS
@@ -61,7 +61,7 @@ def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
 
 def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     request = draft.request
-    native = native_search_of(request, draft.native_search)
+    native = draft.searches()
     whole = is_manual(request.extra)
     rendering = draft.render(Rendering, "ttl", found=native, whole=whole)
     limit = request.max_output_tokens

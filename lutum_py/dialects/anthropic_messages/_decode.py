@@ -22,9 +22,17 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.reading import UNKNOWN_EVENTS, Place, caller_of, count_at, objects_in, own_id
+from .._wire.reading import (
+    UNKNOWN_EVENTS,
+    Place,
+    caller_of,
+    count_at,
+    objects_in,
+    own_id,
+    turn_from,
+)
 from .._wire.replay import without_nulls
-from ._facts import FACTS, NAME
+from ._facts import FACTS
 
 # The input of a call is the model's own data, nulls included.
 _FREE = frozenset({"input", UNKNOWN_EVENTS})
@@ -32,7 +40,7 @@ _OF_THE_SDK = ("parsed_output", "_request_id")
 
 
 UNTIDY: Final = (b"null", b'"parsed_output"', b'"_request_id"')
-"""One of these stands in the JSON of each payload that `tidy` would change."""
+"""One of these is in the JSON of each payload that `tidy` would change."""
 
 
 def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,16 +64,7 @@ def turn_of(response: Place) -> AssistantTurn:
     response_id = response.text_at("id") or None
     finish_reason = response.text_at("stop_reason")
     items = list(_items(response, response_id))
-    return AssistantTurn(
-        items=items,
-        finish_reason=finish_reason,
-        usage=usage_of(response),
-        model=response.text_at("model"),
-        request_id=response_id,
-        dialect=NAME,
-        payload=response.value,
-        cut_off=FACTS.cut_off(finish_reason, items),
-    )
+    return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
 
 
 def usage_of(response: Place) -> Usage | None:
@@ -105,7 +104,7 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
             yield ReasoningItem(block.need_text("thinking"))
         elif kind == "redacted_thinking":
             # Encrypted: there is nothing to show, but views and other models must know that
-            # reasoning stands here. It goes back from the payload.
+            # reasoning is here. It goes back from the payload.
             yield ReasoningItem("")
         elif kind == "tool_use":
             yield ToolCallItem(_call(block, index, response_id), caller_of(block.object()))
@@ -114,7 +113,7 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
             raise block.error("a tool_result is the program's answer to a call, and no model's")
         else:
             yield ServerToolItem(kind, block.object())
-    # A refusal is no block on this wire, only a reason to stop, so its item is made up here.
+    # A refusal is not a block on this wire, only a reason to stop, so its item is made up here.
     if response.text_at("stop_reason") == "refusal":
         details = response.get("stop_details")
         said = None if details is None else details.text_at("explanation")

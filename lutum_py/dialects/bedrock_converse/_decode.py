@@ -1,7 +1,7 @@
 """A response of Converse becomes a turn.
 
 The response names neither itself nor its model. The id of the request stands among what boto3 says
-of the answer; the model, where it is known, is put beside the output as `modelId`, the word of
+about the answer; the model, where it is known, is put beside the output as `modelId`, the word of
 requests for it. What a model ran by a tool of the provider is kept and sent back as it came, as is
 a block of a kind that is unknown here. (Amazon Bedrock API reference: "Converse", response.)
 """
@@ -23,14 +23,14 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id, turn_from
 from .._wire.replay import without_nulls
-from ._facts import FACTS, NAME
+from ._facts import FACTS
 from ._files import FREE, without_bytes
 
 META: Final = "ResponseMetadata"
 REFUSED: Final = frozenset({"guardrail_intervened", "content_filtered"})
-"""The stop reasons that say that a guardrail or a filter spoke in the place of the model."""
+"""The stop reasons that say that a guardrail or a filter spoke in place of the model."""
 
 _FREE: Final = FREE | {UNKNOWN_EVENTS}
 
@@ -59,15 +59,8 @@ def turn_of(response: Place) -> AssistantTurn:
     items = list(_items(response.need("output").need("message"), request_id))
     if finish_reason in REFUSED:
         items.append(RefusalItem(""))
-    return AssistantTurn(
-        items=items,
-        finish_reason=finish_reason,
-        usage=usage_of(response),
-        model=response.text_at("modelId"),
-        request_id=request_id,
-        dialect=NAME,
-        payload=response.value,
-        cut_off=FACTS.cut_off(finish_reason, items),
+    return turn_from(
+        FACTS, response, items, finish_reason, usage_of(response), request_id, model_at="modelId"
     )
 
 

@@ -36,7 +36,7 @@ from ..._transcript.result import ToolResult
 from ...errors import InvalidValueError
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
-from ._decode import tidy, turn_of
+from ._decode import UNTIDY, has_wire_names, tidy, turn_of
 from ._encode import AfterCached, Rendering
 from ._facts import FACTS
 from ._facts import NAME as NAME
@@ -123,6 +123,8 @@ DIALECT: Final = Dialect(
     choice=_choice,
     answer=_answer,
     tidy=tidy,
+    untidy=UNTIDY,
+    is_tidy=has_wire_names,
     turn=turn_of,
     rendering=Rendering,
     body=_body,

@@ -25,9 +25,9 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id, turn_from
 from .._wire.replay import plain, with_nulls
-from ._facts import FACTS, NAME
+from ._facts import FACTS
 
 # What the model or a program wrote, nulls and odd keys included.
 _FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})
@@ -70,6 +70,30 @@ def tidy(value: Any) -> Any:
     return plain(value)
 
 
+UNTIDY: Final = (b"null", *(f'"{name}"'.encode() for name in sorted(_OF_THE_SDK)))
+"""Where none of these stands in the JSON of a payload, only `has_wire_names` has to be asked."""
+
+
+def has_wire_names(payload: dict[str, Any]) -> bool:
+    """Tell whether `tidy` would leave the names and bytes of what was parsed from JSON."""
+    # The text does not tell, since the arguments of a call may have any names. A list that grows
+    # while it is gone through takes half as long as to copy all of it.
+    waiting: list[Any] = [payload]
+    for each in waiting:
+        if each.__class__ is list:
+            waiting += [item for item in each if item.__class__ not in LEAVES]
+            continue
+        if "_" in "".join(each):
+            return False
+        for name in _BYTES.intersection(each):
+            if _tidy_at(name, each[name]) != each[name]:
+                return False
+        for key, item in each.items():
+            if item.__class__ not in LEAVES and key not in _FREE:
+                waiting.append(item)
+    return True
+
+
 def _tidy_at(name: str, item: Any) -> Any:
     if name in _FREE:
         return with_nulls(item)
@@ -106,15 +130,14 @@ def turn_of(
         finish_reason = candidates[0].text_at("finishReason")
     else:
         items, finish_reason = _blocked(response)
-    return AssistantTurn(
-        items=items,
-        finish_reason=finish_reason,
-        usage=usage or usage_of(response),
-        model=response.text_at("modelVersion"),
-        request_id=response_id,
-        dialect=NAME,
-        payload=response.value,
-        cut_off=FACTS.cut_off(finish_reason, items),
+    return turn_from(
+        FACTS,
+        response,
+        items,
+        finish_reason,
+        usage or usage_of(response),
+        response_id,
+        model_at="modelVersion",
     )
 
 
@@ -136,7 +159,7 @@ def usage_of(response: Place) -> Usage | None:
 
 
 def usage_in(fields: Mapping[str, Any]) -> Usage:
-    """Read what stands in the usage of a response, or of a chunk: most of them have it."""
+    """Read what is in the usage of a response, or of a chunk: most of them have it."""
     reasoning = count_at(fields, "thoughtsTokenCount")
     prompt_of_tools = count_at(fields, "toolUsePromptTokenCount")
     return Usage(
@@ -172,7 +195,7 @@ def items_of_parts(
         fields = part.object()
         if "functionCall" in fields:
             # The decoder of a stream has read its calls already, and told their ids. An id that is
-            # made must not be made anew here: the same call would have two.
+            # made must not be made again here: the same call would have two.
             if index < len(made):
                 yield ToolCallItem(made[index])
             else:

@@ -21,14 +21,9 @@ _MAYBE_OBJECT = (dict, NoneType)
 
 
 class Part(Piece):
-    """One part of a content.
+    """One part of a content."""
 
-    Attributes:
-        call: The function call, if the part is one.
-        response: The function response, if the part is one.
-    """
-
-    __slots__ = ("call", "response")
+    __slots__ = ()
 
     said_at = "contents[%d].parts"
 
@@ -37,22 +32,17 @@ class Part(Piece):
         # The inner object itself and no copy, whichever way its key is written: what is mended in
         # `call` is mended in `value`, and that goes out.
         self.call = _inner(value, *_CALL)
-        self.response = _inner(value, *_RESPONSE)
+        self.result = _inner(value, *_RESPONSE)
 
     @property
     def name(self) -> Any:
         """The name of the tool that is called, or that answers."""
-        return (self.call or self.response or {}).get("name")
+        return (self.call or self.result or {}).get("name")
 
     @property
     def id(self) -> Any:
         """The id of the call that is made or answered, if there is one."""
-        return (self.call or self.response or {}).get("id") or None
-
-    @property
-    def is_result(self) -> bool:
-        """Whether it answers a call."""
-        return self.response is not None
+        return (self.call or self.result or {}).get("id") or None
 
     @property
     def is_empty(self) -> bool:
@@ -63,13 +53,9 @@ class Part(Piece):
                 return True
         return not value
 
-    def rename(self, name: Any) -> None:
-        """Let a response be of another tool."""
-        (self.response or {})["name"] = name
-
     def answer(self, call: Part) -> None:
         """Let a response have the id that its call has, or none, so that nobody has to guess."""
-        fields = self.response or {}
+        fields = self.result or {}
         fields.pop("id", None)
         if call.id is not None:
             fields["id"] = call.id
@@ -118,7 +104,7 @@ def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> 
         part = None
         if is_mapping(value):
             part = Part(index, place, number + len(read), mending.own(value))
-            if part.call is not None and part.response is not None:
+            if part.call is not None and part.result is not None:
                 _leave_one(part, role, mending)
         if part is None or part.is_empty:
             mending.note(
@@ -132,7 +118,7 @@ def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> 
             mending.note(
                 part.position,
                 "misplaced_call",
-                "a function call stands in a content of the user",
+                "a function call is in a content of the user",
                 "Send function calls in contents of the model only",
                 "removed the call",
             )
@@ -140,8 +126,8 @@ def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> 
             if part.call is not None:
                 _named(part, part.call, "functionCall", mending)
                 _called_with(part, part.call, mending)
-            if part.response is not None:
-                _named(part, part.response, "functionResponse", mending)
+            if part.result is not None:
+                _named(part, part.result, "functionResponse", mending)
             read.append(part)
     return read
 
@@ -158,7 +144,7 @@ def _leave_one(part: Part, role: str, mending: Mending) -> None:
     for key in gone:
         part.value.pop(key, None)
     if role == "model":
-        part.response = None
+        part.result = None
     else:
         part.call = None
 

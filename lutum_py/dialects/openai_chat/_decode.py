@@ -22,9 +22,9 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id, turn_from
 from .._wire.replay import without_nulls
-from ._facts import FACTS, NAME
+from ._facts import FACTS
 
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 # The arguments of a host that sends an object instead of text are the model's own data.
@@ -32,7 +32,7 @@ _FREE = frozenset({"arguments", UNKNOWN_EVENTS})
 
 
 UNTIDY: Final = (b"null", b'"parsed')
-"""One of these stands in the JSON of each payload that `tidy` would change."""
+"""One of these is in the JSON of each payload that `tidy` would change."""
 
 
 def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,16 +63,7 @@ def turn_of(response: Place) -> AssistantTurn:
     response_id = response.text_at("id") or None
     finish_reason = choice.text_at("finish_reason")
     items = list(_items(choice.need("message"), response_id))
-    return AssistantTurn(
-        items=items,
-        finish_reason=finish_reason,
-        usage=usage_of(response),
-        model=response.text_at("model"),
-        request_id=response_id,
-        dialect=NAME,
-        payload=response.value,
-        cut_off=FACTS.cut_off(finish_reason, items),
-    )
+    return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
 
 
 def usage_of(response: Place) -> Usage | None:
@@ -102,7 +93,7 @@ def usage_of(response: Place) -> Usage | None:
 
 
 def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Give the call of the old single-function form; None for the empty shell that hosts send."""
+    """Return the call of the old single-function form; None for the empty shell that hosts send."""
     function = message.get("function_call")
     return function if is_mapping(function) and function.get("name") else None
 
@@ -119,7 +110,7 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     elif content is not None:
         yield from _content(message.need("content"))
     audio = message.get("audio")
-    # The text of an audio answer stands beside it. Hosts that send it as content too mean it once.
+    # The text of an audio answer is beside it. Hosts that send it as content too mean it once.
     if audio is not None and not content:
         transcript = audio.text_at("transcript")
         if transcript:
@@ -128,8 +119,8 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     if refusal:
         yield RefusalItem(refusal)
     index = 0
-    # `index` is how many there were, so that a call of the old form is numbered behind them. Some
-    # hosts send both forms, of one call or of two: what stands there counts.
+    # `index` is how many there were, so that a call of the old form is numbered after them. Some
+    # hosts send both forms, of one call or of two: what is there counts.
     for index, call in enumerate(message.items_at("tool_calls"), 1):
         yield ToolCallItem(_call(call, index - 1, response_id))
     function = function_of(fields)
@@ -182,7 +173,7 @@ def _reasoning(fields: Mapping[str, Any]) -> Iterator[AssistantItem]:
 
 
 def plain_text(value: Any) -> str:
-    """Give the text in a tree of parts, whatever a host calls it."""
+    """Return the text in a tree of parts, whatever a host calls it."""
     if is_sequence(value):
         return "".join(map(plain_text, value))
     if is_mapping(value):

@@ -13,7 +13,7 @@ from .._wire.reading import objects_in
 NAME: Final = "openai_chat"
 
 
-# Who guesses the dialect of messages kept elsewhere asks these: plain {"role": "user"} stands in
+# Who guesses the dialect of messages kept elsewhere asks these: plain {"role": "user"} is in
 # several dialects and says nothing, so only what no other dialect has counts.
 def _is_own_item(item: Mapping[str, Any]) -> bool:
     of_calls = "tool_calls" in item or "tool_call_id" in item
@@ -44,6 +44,7 @@ FACTS: Final = Facts(
     ),
     truncated=frozenset({"length"}),
     call_ids=re.compile(r".{1,40}", re.DOTALL),
+    call_ids_in_words="at most 40 characters",
     takes_own_ids=True,
     repeats_own_ids=True,
     strictness=OPENAI,

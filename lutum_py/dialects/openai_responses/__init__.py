@@ -2,7 +2,7 @@
 
 What it does otherwise than the dialects do in common:
 
-- `tools` says of each tool whether it is strict: the API would make it so by itself.
+- `tools` says about each tool whether it is strict: the API would make it so by itself.
 - `decode` takes the JSON of a `response`; of an SDK object, `response.to_dict(mode="json")`. Where
   the response is incomplete, the finish reason is the reason of that, else it is the status.
 - `messages` makes several items of a turn that had several.
@@ -29,7 +29,7 @@ from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import openai_body
 from .._wire.offered import native_tools
 from ._decode import UNTIDY, tidy, turn_of
-from ._encode import Rendering, described, found_of, tool_of
+from ._encode import Rendering, checked, described, tool_of
 from ._facts import FACTS
 from ._facts import NAME as NAME
 from ._history import read_history as _read_history
@@ -50,13 +50,11 @@ def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
 
 
 def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
-    request = draft.request
-    found = found_of(request, strict=draft.strict, native_search=draft.native_search)
-    rendering = draft.render(Rendering, "key", "retention", found=found)
-    native = None if found is None else found.native
+    native = checked(draft.searches())
+    rendering = draft.render(Rendering, "key", "retention", found=native)
     tools = [
-        described(draft.tool(definition), is_deferred, found)
-        for definition, is_deferred in native_tools(request, native, rendering.loaded)
+        described(draft.tool(definition), is_deferred, native)
+        for definition, is_deferred in native_tools(draft.request, native, rendering.loaded)
     ]
     return openai_body(draft, {"input": rendering.said}, tools, limit="max_output_tokens")
 

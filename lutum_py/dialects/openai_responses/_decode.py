@@ -22,9 +22,17 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.reading import UNKNOWN_EVENTS, Place, caller_of, count_at, objects_in, own_id
+from .._wire.reading import (
+    UNKNOWN_EVENTS,
+    Place,
+    caller_of,
+    count_at,
+    objects_in,
+    own_id,
+    turn_from,
+)
 from .._wire.replay import without_nulls
-from ._facts import FACTS, NAME
+from ._facts import FACTS
 
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that the program answers, and where each has the text that the model wrote."""
@@ -52,7 +60,7 @@ _FREE = frozenset(
 
 
 UNTIDY: Final = (b"null", b'"parsed')
-"""One of these stands in the JSON of each payload that `tidy` would change."""
+"""One of these is in the JSON of each payload that `tidy` would change."""
 
 
 def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,16 +88,7 @@ def turn_of(response: Place) -> AssistantTurn:
     # `incomplete` alone does not say whether the answer was cut off or filtered; the reason does.
     finish_reason = (None if details is None else details.text_at("reason")) or status
     items = list(items_of_output(response.need("output").items(), response_id))
-    return AssistantTurn(
-        items=items,
-        finish_reason=finish_reason,
-        usage=usage_of(response),
-        model=response.text_at("model"),
-        request_id=response_id,
-        dialect=NAME,
-        payload=response.value,
-        cut_off=FACTS.cut_off(finish_reason, items),
-    )
+    return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
 
 
 def is_run_by_provider(item: Mapping[str, Any]) -> bool:

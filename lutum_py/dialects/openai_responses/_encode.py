@@ -15,7 +15,6 @@ models".)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from ..._schema.definition import ToolDef
@@ -25,7 +24,7 @@ from ..._text.suggestion import names_for_message
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem, ToolCallItem
 from ..._transcript.attachment import Attachment
 from ..._transcript.message import Message
-from ..._transcript.request import TranscriptItem, TurnRequest
+from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError
 from .._findings import Loss
@@ -35,7 +34,6 @@ from .._wire.offered import (
     as_sent,
     callers_of,
     compiled,
-    native_search_of,
 )
 from .._wire.rendered_items import arguments_object, named_text, parts_of, send_as_text
 from .._wire.rendering import Rendering as _Rendering
@@ -60,9 +58,9 @@ class Rendering(_Rendering):
     """Collect the items of everybody."""
 
     facts = FACTS
-    found: FoundTools | None
+    found: NativeSearch | None
 
-    def __init__(self, model: ModelNames = None, found: FoundTools | None = None) -> None:
+    def __init__(self, model: ModelNames = None, found: NativeSearch | None = None) -> None:
         super().__init__(model, found)
         # Ids of items, which are not those of calls: {"id": "fc_1", "call_id": "call_1", ...}. Both
         # have to be unique, each among its own.
@@ -86,10 +84,10 @@ class Rendering(_Rendering):
                 form = {"type": "function_call_output", "call_id": item.id}
             names: list[str] = []
             if found is not None and item.id in self._searches:
-                names = found.native.found_by(item)
+                names = found.found_by(item)
             if found is not None and names:
                 self.loaded.update(names)
-                tools = found.described(names)
+                tools = _loaded(found, names)
                 self.said.append({**form, **_CLIENT, "type": SEARCH_OUTPUT, "tools": tools})
             else:
                 self.said.append({**form, "output": _output(item, position, losses)})
@@ -149,7 +147,7 @@ def _text_part(text: str) -> dict[str, Any]:
 
 
 def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Give items as another model takes them, and say what is left out.
+    """Return items as another model takes them, and say what is left out.
 
     What may have no id goes without; a message does so in the form that a program writes.
     """
@@ -207,7 +205,7 @@ def _replay(
                 continue
         for key in _NULLABLE.get(kind, ()):
             item.setdefault(key, None)
-        # Some hosts number the items of each response anew, and an id may stand only once.
+        # Some hosts number the items of each response again, and an id may stand only once.
         item_id = item.get("id")
         if isinstance(item_id, str) and kind != "item_reference":
             if item_id in ids:
@@ -250,7 +248,7 @@ def _as_search(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answers(turn: AssistantTurn, sent: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Give the form of each call's answer, by our id of the call: with the host's id, if any."""
+    """Return the form of each call's answer, by our id of the call: with the host's id, if any."""
     answers: dict[str, dict[str, Any]] = {}
     for call, item in zip(turn.tool_calls, sent, strict=True):
         answers[call.id] = {"type": ANSWERS[item["type"]][0], **repeated_in(item)}
@@ -281,49 +279,34 @@ def _may_be_text(schema: JsonSchema) -> bool:
     return "string" in named or not named
 
 
-@dataclass(frozen=True, slots=True)
-class FoundTools:
-    """Say what the results of searches in a request may load, and in which form.
-
-    Attributes:
-        native: What they may name.
-        definitions: The deferred tools.
-        strict: Whether tools are offered in strict mode.
-    """
-
-    native: NativeSearch
-    definitions: tuple[ToolDef, ...]
-    strict: bool
-
-    def described(self, names: Iterable[str]) -> list[dict[str, Any]]:
-        """Describe tools that a result loads."""
-        definitions = {each.name: each for each in self.definitions}
-        tools: list[dict[str, Any]] = []
-        for definition in map(definitions.__getitem__, names):
-            schema = copy_json(compiled(definition, FACTS, self.strict).schema)
-            tools.append(tool_of(as_sent(definition, FACTS), schema, self.strict) | _DEFERRED)
-        return tools
+def _loaded(native: NativeSearch, names: Iterable[str]) -> list[dict[str, Any]]:
+    """Describe tools that a result loads."""
+    definitions = {each.name: each for each in native.definitions}
+    tools: list[dict[str, Any]] = []
+    for definition in map(definitions.__getitem__, names):
+        schema = copy_json(compiled(definition, FACTS, native.strict).schema)
+        tools.append(tool_of(as_sent(definition, FACTS), schema, native.strict) | _DEFERRED)
+    return tools
 
 
-def found_of(request: TurnRequest, *, strict: bool, native_search: bool) -> FoundTools | None:
-    """Give what the results of searches load; None where deferred tools go out as others.
+def checked(native: NativeSearch | None) -> NativeSearch | None:
+    """Return what results may name, where the search has the API's own name.
 
     Raises:
-        MisuseError: The search has another name than the API's own.
+        MisuseError: It has another.
     """
-    native = native_search_of(request, native_search)
-    if native is None or request.deferred is None:
-        return None
-    if native.searches != frozenset({SEARCH}):
+    if native is not None and native.searches != frozenset({SEARCH}):
         raise MisuseError(
             f"{NAME} knows a search for tools as `{SEARCH}` only, and this toolset has "
             f"{names_for_message(sorted(native.searches))}. Make one search, by "
             f"`tool_search(name={SEARCH!r})`, or leave `native_search` out."
         )
-    return FoundTools(native, tuple(request.deferred.definitions), strict)
+    return native
 
 
-def described(tool: dict[str, Any], is_deferred: bool, found: FoundTools | None) -> dict[str, Any]:
+def described(
+    tool: dict[str, Any], is_deferred: bool, found: NativeSearch | None
+) -> dict[str, Any]:
     """Describe a tool of a request, the search for others among them."""
     # On this wire the search is a kind of tool and has no name: {"type": "tool_search",
     # "execution": "client", "parameters": {...}} stands for our function tool of that name.

@@ -31,6 +31,7 @@ FACTS: Final = Facts(
     ),
     truncated=frozenset({"max_output_tokens"}),
     call_ids=re.compile(r".{1,64}", re.DOTALL),
+    call_ids_in_words="at most 64 characters",
     strictness=OPENAI,
     callers={"model": "direct", "program": "programmatic"},
     is_own_item=_is_own_item,

@@ -29,17 +29,17 @@ def read_history(history: History) -> None:
     items = [(position, _item(given)) for position, given in history.listed()]
     # All calls are looked up before the first result: where the provider keeps the beginning, a
     # result may stand in front of everything, and answers a call that is nowhere in this list.
-    asked = {item.key for _, item in items if item.is_call}
+    asked = {item.key for _, item in items if item.call}
     output: list[dict[str, Any]] = []
     begun = ""
     for position, item in items:
-        if not (item.is_result or item.is_said_to_model):
+        if not (item.result or item.is_said_to_model):
             begun = begun if output else position
-            output.append(item.fields)
+            output.append(item.value)
             continue
         _turn(output, begun, history)
         output = []
-        fields = item.fields
+        fields = item.value
         if item.is_said_to_model:
             said = read_responses_parts(fields["content"], f"{position}.content", history)
             history.say(fields["role"], said, position)
@@ -54,11 +54,11 @@ def read_history(history: History) -> None:
 
 
 def _item(given: Any) -> Item:
-    if isinstance(given, str):  # in the place of the list
+    if isinstance(given, str):  # in place of the list
         return Item(0, {"role": "user", "content": given})
     item = Item(0, given)
     if item.kind == "item_reference":
-        item.fields = {**given, "type": item.kind}
+        item.value = {**given, "type": item.kind}
     return item
 
 

@@ -9,14 +9,15 @@ models".)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
-from ..._text.json import shorten
 from .._findings import OUTCOME_UNKNOWN
 from .._repair.conversation import Form
 from .._repair.mending import Mending
-from .._repair.pairing import Pairing, Standing, distinct_ids, pair
+from .._repair.pairing import Pairing, distinct_ids
 from .._wire.reading import caller_of
 from ._facts import FACTS
 from ._spoken import ANSWERS, Item, output_of, read_item, repeated_in
@@ -26,22 +27,22 @@ _KEPT = ("previous_response_id", "conversation")
 
 
 def _is_in_order(given: list[Any], mending: Mending) -> bool:
-    """Tell whether the results stand behind their calls in order, and nothing comes twice."""
-    # The quick way for what is in order, in one pass. `calls` grows, and `answered` runs behind it:
+    """Tell whether the results stand after their calls in order, and nothing comes twice."""
+    # The quick way for what is in order, in one pass. `calls` grows, and `answered` runs after it:
     # results come in the order of the calls, so the next one must answer `calls[answered]`.
     ids: list[str] = []
     calls: list[Item] = []
     answered = 0
     is_led_up_to = False
     for item in _read(given, mending):
-        if item.is_result:
+        if item.result:
             if answered == len(calls):
                 return False
             call = calls[answered]
             answered += 1
             if call.key != item.key or item.kind not in ANSWERS[call.kind]:
                 return False
-            if "caller" in call.fields and not _says_caller(call, item):
+            if "caller" in call.value and not _says_caller(call, item):
                 return False
         elif item.kind == "reasoning":
             is_led_up_to = True
@@ -49,15 +50,15 @@ def _is_in_order(given: list[Any], mending: Mending) -> bool:
             return False
         else:
             is_led_up_to = False
-            if item.is_call:
+            if item.call:
                 calls.append(item)
-        item_id = item.fields.get("id")
+        item_id = item.value.get("id")
         if isinstance(item_id, str) and item.kind != "item_reference":
             ids.append(item_id)
     keys = {call.key for call in calls}
     is_answered = answered == len(calls) == len(keys)
-    is_answered = is_answered and all(key is None or FACTS.takes_id(key) for key in keys)
-    return is_answered and not is_led_up_to and len(set(ids)) == len(ids)
+    is_taken = all(map(FACTS.call_ids.fullmatch, filter(None, keys)))
+    return is_answered and is_taken and not is_led_up_to and len(set(ids)) == len(ids)
 
 
 def _read(given: list[Any], mending: Mending) -> list[Item]:
@@ -66,14 +67,24 @@ def _read(given: list[Any], mending: Mending) -> list[Item]:
 
 
 def _mend(given: list[Any], mending: Mending) -> None:
-    items = _read(given, mending)
-    items = _once(items, mending)
-    items = _led_somewhere(items, mending)
+    items = _led_somewhere(_once(_read(given, mending), mending), mending)
+    calls, results = _calls_and_results(items)
+    pairing: Pairing[Item] = Pairing()
+    pairing.pair(calls, results, attrgetter("key"))
     # Calls may stand where this input does not show them.
-    goes_on = any(mending.body.get(key) is not None for key in _KEPT) or any(
+    if any(mending.body.get(key) is not None for key in _KEPT) or any(
         item.kind == "item_reference" for item in items
-    )
-    mending.items = [item.fields for item in _answered(items, goes_on, mending)]
+    ):
+        _answer_elsewhere(pairing)
+    remedy = "Send exactly one output for each call, with its call id"
+    made = partial(_unanswered, mending)
+    answers = pairing.answers(calls, remedy, made, mending, fit=partial(_of_right_type, mending))
+    answered = [each for group in answers.values() for each in group]
+    placed = _placed(items, answered, set(pairing.dropped), mending)
+    taken = (item.key for item in placed)
+    keys, fit = ("call_id", "call_id"), FACTS.fitting_id
+    distinct_ids(answered, keys, fit, mending, taken=taken, at=".call_id")
+    mending.items = [item.value for item in placed]
 
 
 def _once(items: list[Item], mending: Mending) -> list[Item]:
@@ -82,22 +93,22 @@ def _once(items: list[Item], mending: Mending) -> list[Item]:
     seen: set[str] = set()
     kept: list[Item] = []
     for item in items:
-        item_id = item.fields.get("id")
+        item_id = item.value.get("id")
         if not isinstance(item_id, str) or item.kind == "item_reference" or item_id not in seen:
             if isinstance(item_id, str) and item.kind != "item_reference":
                 seen.add(item_id)
             kept.append(item)
             continue
-        is_needed = item.is_call or item.is_result
+        is_needed = item.call is not None or item.result is not None
         mending.note(
-            f"input[{item.index}].id",
+            f"{item.position}.id",
             "duplicate_item_id",
             f"an earlier item has the id {item_id!r} too",
             "Send each item of a response once",
             "removed the id" if is_needed else "removed the item",
         )
         if is_needed:
-            del item.fields["id"]
+            del item.value["id"]
             kept.append(item)
     return kept
 
@@ -110,10 +121,10 @@ def _led_somewhere(items: list[Item], mending: Mending) -> list[Item]:
     for item in reversed(items):
         if item.kind != "reasoning":
             # A result may stand in a wrong place, from which it is moved later on.
-            leads = leads if item.is_result else not item.is_said_to_model
+            leads = leads if item.result else not item.is_said_to_model
         elif not leads:
             mending.note(
-                f"input[{item.index}]",
+                item.position,
                 "reasoning_without_item",
                 "the reasoning is not followed by the message or call that it led to",
                 "Send the items of a response together and in their order",
@@ -124,195 +135,144 @@ def _led_somewhere(items: list[Item], mending: Mending) -> list[Item]:
     return kept[::-1]
 
 
-def _answered(items: list[Item], goes_on: bool, mending: Mending) -> list[Item]:
+def _calls_and_results(items: list[Item]) -> tuple[list[Item], list[Item]]:
     calls: list[Item] = []
     results: list[Item] = []
     # There are no messages that hold calls together here. So a group, in which results are looked
-    # for, is what stands between two results: call, call, result, result is group 0, the next call
+    # for, is what is between two results: call, call, result, result is group 0, the next call
     # 1.
-    standings: list[Standing] = []
     group = 0
     after_result = False
     for item in items:
-        if item.is_call:
+        if item.call is not None:
             group += after_result
             after_result = False
+            item.group = group
             calls.append(item)
-            standings.append(Standing(item.index, item.key, group))
-        elif item.is_result:
+        elif item.result is not None:
             after_result = True
             results.append(item)
-    pairing = pair(standings, (Standing(item.index, item.key) for item in results))
-    if goes_on:  # of those that answer a call elsewhere, the first is kept
-        elsewhere = list(pairing.orphans)
-        pairing.orphans.clear()
-        # Backward, so that of two results of one key the first is what stays in the dict.
-        first = {results[number].key: number for number in reversed(elsewhere)}
-        pairing.duplicates += (n for n in elsewhere if first[results[n].key] != n)
-    remedy = "Send exactly one output for each call, with its call id"
-    places = [f"input[{result.index}]" for result in results]
-    dropped = mending.drop_unpaired(pairing, places, remedy)
-    gone = {results[number].index for number in dropped}
-    placed, due = _in_order(items, calls, results, pairing, gone, mending)
-    answers = {id(calls[call]): results[number] for call, number in pairing.result_of.items()}
-    answers.update((id(call), result) for call, result in due)
-    groups = [standing.group for standing in standings]
-    placed = _with_due(placed, due, calls, groups, results, pairing)
-    _twice(placed, answers, mending)
-    return placed
+    return calls, results
 
 
-def _in_order(
-    items: list[Item],
-    calls: list[Item],
-    results: list[Item],
-    pairing: Pairing,
-    gone: set[int],
-    mending: Mending,
-) -> tuple[list[Item], list[tuple[Item, Item]]]:
-    """Put results where they belong; give those that have no place yet with their calls."""
-    due: list[tuple[Item, Item]] = []
-    rightly: list[tuple[int, Item]] = []
-    for number, call in enumerate(calls):
-        found = pairing.result_of.get(number)
-        if found is None:
-            due.append((call, _unanswered(call, mending)))
+def _answer_elsewhere(pairing: Pairing[Item]) -> None:
+    """Keep the results without a call, of which one of each key may answer a call elsewhere."""
+    known: set[str | None] = set()
+    for result, rule in [*pairing.dropped.items()]:
+        if rule == "orphan_result":
+            if result.key in known:
+                pairing.dropped[result] = "duplicate_result"
+            else:
+                del pairing.dropped[result]
+            known.add(result.key)
+
+
+def _placed(
+    items: list[Item], answered: list[tuple[Item, Item]], gone: set[Item], mending: Mending
+) -> list[Item]:
+    """Put results where they belong."""
+    due: dict[Item, Item] = {}
+    rightly: list[Item] = []
+    for call, result in answered:
+        if result.number > call.number:
+            rightly.append(result)
             continue
-        result = results[found]
-        _of_right_type(call, result, mending)
-        if result.index > call.index:
-            rightly.append((number, result))
-            continue
-        gone.add(result.index)
-        due.append((call, result))
-        mending.note(
-            f"input[{result.index}]",
-            "misplaced_result",
-            f"the result stands before its call in input[{call.index}]",
-            "Send each result after its call",
-            "moved the result behind its call",
-        )
+        gone.add(result)
+        due[call] = result
+        if not result.made:
+            mending.note(
+                result.position,
+                "misplaced_result",
+                f"the result is before its call in {call.position}",
+                "Send each result after its call",
+                "moved the result after its call",
+            )
     # Results in the wrong order change places among themselves: those of calls 0, 1, 2 that stand
     # at 7, 5, 9 are put at 5, 7, 9. So nothing else in the conversation moves.
-    slots = sorted(result.index for _, result in rightly)
-    instead: dict[int, Item] = {}
-    for slot, (_, result) in zip(slots, rightly, strict=True):
-        instead[slot] = result
-        if slot != result.index:
-            mending.out_of_order(f"input[{result.index}]")
-    placed = [instead.get(item.index, item) for item in items if item.index not in gone]
-    return placed, due
+    instead = dict(zip(sorted(result.number for result in rightly), rightly, strict=True))
+    for slot, result in instead.items():
+        if slot != result.number:
+            mending.out_of_order(result.position)
+    placed = [instead.get(item.number, item) for item in items if item not in gone]
+    return _with_due(placed, answered, due)
 
 
 def _with_due(
-    placed: list[Item],
-    due: list[tuple[Item, Item]],
-    calls: list[Item],
-    groups: list[int],
-    results: list[Item],
-    pairing: Pairing,
+    placed: list[Item], answered: list[tuple[Item, Item]], due: dict[Item, Item]
 ) -> list[Item]:
-    """Put in the results that have no place: behind those of earlier calls, before later ones.
+    """Put in the results that have no place: after those of earlier calls, before later ones.
 
-    A result stands before what is said to the model next, and before the calls of the next round,
+    A result is before what is said to the model next, and before the calls of the next round,
     where that does not part it from the results of earlier calls.
     """
-    # A result goes behind its call and the results of earlier calls (`slot`), before the next
-    # result that stands (`end`), and before somebody speaks to the model (`said_from`). The bounds
-    # are worked out once, from the end: trying each place would be quadratic in long inputs.
-    at_of = {id(item): at for at, item in enumerate(placed)}
-    number_of = {id(call): number for number, call in enumerate(calls)}
-    said_from = [len(placed)] * (len(placed) + 1)
-    for at in reversed(range(len(placed))):
-        said_from[at] = at if placed[at].is_said_to_model else said_from[at + 1]
-    # Standing results are in the order of their calls by now.
-    standing = [
-        (number, at_of[id(results[found])])
-        for number, found in sorted(pairing.result_of.items())
-        if id(results[found]) in at_of
-    ]
-    next_round = [len(placed)] * len(calls)
-    for number in reversed(range(len(calls) - 1)):
-        is_last = groups[number + 1] != groups[number]
-        next_round[number] = at_of[id(calls[number + 1])] if is_last else next_round[number + 1]
-    slots: dict[int, list[Item]] = {}
-    slot = passed = 0
-    for call, result in due:
-        while passed < len(standing) and standing[passed][0] < number_of[id(call)]:
-            slot = max(slot, standing[passed][1] + 1)
-            passed += 1
-        end = standing[passed][1] if passed < len(standing) else len(placed)
-        slot = max(slot, at_of[id(call)] + 1)
-        bound = next_round[number_of[id(call)]]
-        slot = min(said_from[slot], end, bound if bound >= slot else end)
-        slots.setdefault(slot, []).append(result)
-    return [
-        each
-        for at, item in enumerate([*placed, None])
-        for each in (*slots.get(at, ()), item)
-        if each is not None
-    ]
+    number_of = {call: number for number, (call, _) in enumerate(answered)}
+    # The results that stand, in the order of their calls by now, by the numbers of these.
+    standing = deque(number_of[call] for call, _ in answered if call not in due)
+    stands = {result for call, result in answered if call not in due}
+    waiting: deque[Item] = deque()
+    written: list[Item] = []
+    group = 0
+    # One pass with a queue: the results of calls that were met wait in it for the latest place that
+    # they may have. To try each place would be quadratic in long inputs.
+    for item in [*placed, None]:
+        is_end = item is None or item in stands or item.is_said_to_model
+        is_next_round = item is not None and item.call is not None and item.group != group
+        bound = standing[0] if standing else len(answered)
+        while (
+            waiting
+            and (is_end or (is_next_round and waiting[0].group == group))
+            and number_of[waiting[0]] < bound
+        ):
+            written.append(due[waiting.popleft()])
+        if item is None:
+            continue
+        written.append(item)
+        if item in stands:
+            standing.popleft()
+        elif item.call is not None:
+            group = item.group
+            if item in due:
+                waiting.append(item)
+    return written
 
 
-def _unanswered(call: Item, mending: Mending) -> Item:
-    mending.unanswered(
-        f"input[{call.index}]",
-        call.fields.get("call_id", call.fields.get("name")),
-        "Send one output for each call, with its call id",
-    )
-    same = repeated_in(call.fields)
+def _unanswered(mending: Mending, call: Item) -> Item:
+    shown = call.value.get("call_id", call.value.get("name"))
+    remedy = "Send one output for each call, with its call id"
+    mending.unanswered(call.position, shown, remedy)
+    same = repeated_in(call.value)
     return Item(-1, {"type": ANSWERS[call.kind][0], **same, "output": OUTCOME_UNKNOWN})
 
 
 def _says_caller(call: Item, result: Item) -> bool:
     """Tell whether a result says who called, where that was a program of the provider's."""
-    return caller_of(call.fields) in (None, caller_of(result.fields))
+    return caller_of(call.value) in (None, caller_of(result.value))
 
 
-def _of_right_type(call: Item, result: Item, mending: Mending) -> None:
+def _of_right_type(mending: Mending, call: Item, result: Item) -> None:
     right = ANSWERS[call.kind]
     if result.kind in right:
         if not _says_caller(call, result):
             mending.note(
-                f"input[{result.index}].caller",
+                f"{result.position}.caller",
                 "result_for_other_caller",
-                f"it is not the caller of input[{call.index}], the call",
+                f"it is not the caller of {call.position}, the call",
                 "Repeat the `caller` of the call in its output",
                 "put the caller of the call there",
             )
-            result.fields.pop("caller", None)
-            result.fields.update(repeated_in(call.fields))
+            result.value.pop("caller", None)
+            result.value.update(repeated_in(call.value))
         return
     mending.note(
-        f"input[{result.index}].type",
+        f"{result.position}.type",
         "result_of_other_type",
         f"a {call.kind} is not answered by a {result.kind}",
         f"Send a {right[0]}",
         f"made it a {right[0]}",
     )
-    output = output_of(result.fields)
-    same = repeated_in(call.fields)
+    output = output_of(result.value)
+    same = repeated_in(call.value)
     result.become({"type": right[0], **same, "output": output})
-
-
-def _twice(placed: list[Item], answers: Mapping[int, Item], mending: Mending) -> None:
-    """Give a call whose id an earlier one has, or that is too long, and its result, a new id."""
-    calls = [item for item in placed if item.is_call]
-    ids = [item.key for item in calls]
-    taken = (item.key for item in placed)
-    for number, made, is_long in distinct_ids(ids, taken, FACTS.fitting_id):
-        item = calls[number]
-        shown = shorten(ids[number])
-        mending.note(
-            f"input[{item.index}].call_id",
-            "invalid_call_id" if is_long else "duplicate_call_id",
-            f"the id {shown} is too long"
-            if is_long
-            else f"a call before it has the id {shown} too",
-            "Give each call an id of its own of at most 64 characters, and its result the same",
-            f"gave the call and its result the id {made!r}",
-        )
-        item.fields["call_id"] = answers[id(item)].fields["call_id"] = made
 
 
 FORM: Final = Form(

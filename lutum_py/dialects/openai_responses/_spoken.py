@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_sequence, shorten
 from .._repair.mending import MAYBE_TEXT, Mending, text_of
+from .._repair.pieces import Piece
 from .._wire.reading import DUMP
 from ._decode import CALLS, OUTPUTS, SEARCH_CALL, SEARCH_OUTPUT, is_run_by_provider
 
@@ -24,54 +25,55 @@ _ROLES: Final = _SAID_TO_MODEL | {"assistant"}
 
 
 def repeated_in(call: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what the output of a call repeats: its id, and who made it where no model did."""
+    """Return what the output of a call repeats: its id, and who made it where no model did."""
     return {key: call[key] for key in ("call_id", "caller") if key in call}
 
 
-class Item:
+class Item(Piece):
     """An input item on its way through a repair, and where it stood.
 
     Attributes:
-        index: Its number in the input; -1 where the repair made it.
-        fields: The item.
         kind: Its type; an item without one is a message, or refers to an item by its id alone.
-        is_call: Whether it is a call that the program answers.
-        is_result: Whether it is the program's answer to a call.
     """
 
-    __slots__ = ("fields", "index", "is_call", "is_result", "kind")
+    __slots__ = ("kind",)
 
-    def __init__(self, index: int, fields: dict[str, Any]) -> None:
-        self.index = index
-        self.become(fields)
+    def __init__(self, number: int, value: dict[str, Any]) -> None:
+        self.number = number
+        self.become(value)
 
-    def become(self, fields: dict[str, Any]) -> None:
+    def become(self, value: dict[str, Any]) -> None:
         """Let it have other fields."""
-        self.fields = fields
-        kind = fields.get("type")
+        self.value = value
+        kind = value.get("type")
         if kind:
             kind = kind if kind.__class__ is str else str(kind)
         else:
             # {"id": "msg_1"} alone is the API's short form of a reference to an item that it keeps.
-            refers = fields.get("id") and not fields.keys() & {"role", "content"}
+            refers = value.get("id") and not value.keys() & {"role", "content"}
             kind = "item_reference" if refers else "message"
         self.kind: str = kind
         # Worked out once, and again by `become`: whether an item is a call or its answer is asked
         # many times on the way through a repair, and only here is it decided.
-        is_own = kind in _SEARCHES and is_run_by_provider(fields)
-        self.is_call = kind in ANSWERS and not is_own
-        self.is_result = kind in OUTPUTS and not is_own
+        told = None if kind in _SEARCHES and is_run_by_provider(value) else value
+        self.call = told if kind in ANSWERS else None
+        self.result = told if kind in OUTPUTS else None
+
+    @property
+    def position(self) -> str:
+        """Where it stands, as in `input[1]`."""
+        return f"input[{self.number}]"
 
     @property
     def key(self) -> str | None:
         """The id of the call that it is or answers."""
-        call_id = self.fields.get("call_id")
+        call_id = self.value.get("call_id")
         return call_id if isinstance(call_id, str) and call_id else None
 
     @property
     def is_said_to_model(self) -> bool:
         """Whether it is a message that is not the model's own."""
-        return self.kind == "message" and self.fields.get("role") in _SAID_TO_MODEL
+        return self.kind == "message" and self.value.get("role") in _SAID_TO_MODEL
 
 
 def read_item(index: int, given: Any, mending: Mending) -> Item | None:
@@ -88,11 +90,11 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
             "not_an_item",
             f"expected an object with a type, got {shorten(given)}",
             "Send only input items" if is_mapping(given) else DUMP,
-            "removed what is no item",
+            "removed what is not an item",
         )
         return None
     item = Item(index, mending.own(given))
-    fields, kind = item.fields, item.kind
+    fields, kind = item.value, item.kind
     if kind == "message":
         role = fields.get("role")
         if not isinstance(role, str) or role not in _ROLES:
@@ -103,7 +105,7 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
             remedy = "Send what is said, or leave the message out"
             _let_say(fields, "content", f"input[{index}]", "message", remedy, mending)
         return item
-    if (item.is_call or item.is_result) and not isinstance(fields.get("call_id"), MAYBE_TEXT):
+    if (item.call or item.result) and not isinstance(fields.get("call_id"), MAYBE_TEXT):
         mending.text_id(fields, "call_id", f"input[{index}]")
     if kind in CALLS and not mending.is_well_written(fields, CALLS[kind]):
         mending.mend_call(fields, CALLS[kind], f"input[{index}]")
@@ -121,7 +123,7 @@ def _is_said(content: Any) -> bool:
 def _let_say(
     fields: dict[str, Any], key: str, position: str, word: str, remedy: str, mending: Mending
 ) -> None:
-    """Let a message, or a result, say text where it says nothing, or what is no list of parts."""
+    """Give a message or result text where it has none, or what is not a list of parts."""
     said = fields.get(key)
     mending.note(
         f"{position}.{key}",
@@ -134,6 +136,6 @@ def _let_say(
 
 
 def output_of(fields: Mapping[str, Any]) -> Any:
-    """Give what a result says, as text or as a list of parts."""
+    """Return what a result says, as text or as a list of parts."""
     output = fields.get("output")
     return output if _is_said(output) else text_of(output)
