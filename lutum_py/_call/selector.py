@@ -29,7 +29,6 @@ P = ParamSpec("P")
 Sent = ParamSpec("Sent")
 In = TypeVar("In", default=Any)
 Out = TypeVar("Out", default=Any)
-S = TypeVar("S", bound=ToolSpec[Any, Any])
 
 _new = object.__new__
 
@@ -42,7 +41,7 @@ class AnySelector(Immutable):
         path: The names of the members that lead to it, as in `("data", "get_user")`.
         toolset: The toolset that it is a member of; None for a tool outside of any.
         index: Its place in the order of declaration.
-        options: What was said of the member, and of all that it stands in.
+        options: What was said about the member, and of all that it is in.
         timeout: Seconds that a run may take; None for no limit.
         approval: What says whether a call needs an approval; empty where none ever does.
         rules: What is asked about each call.
@@ -94,7 +93,7 @@ class AnySelector(Immutable):
 
         @classmethod
         def all(cls) -> tuple[Selector[Any, Any], ...]:
-            """Give every selector, in the order of declaration."""
+            """Return every selector, in the order of declaration."""
             ...
 
         @classmethod
@@ -164,7 +163,7 @@ class AnySelector(Immutable):
             metadata: What the model sent.
             redact: Hide the values that came, and a validator's own words, in an error.
             line: How its line begins; by default with the present moment.
-            kept: The round that it is of, if any.
+            kept: The round that it belongs to, if any.
 
         Raises:
             InvalidArgumentsError: The arguments do not fit; the error names every failing field.
@@ -399,19 +398,6 @@ def _free(origin: Any) -> AnySelector:
     return selector
 
 
-def finish_spec(spec: S, *, input_name: str, module: str, qualname: str) -> S:
-    """Give a specification what makes the classes of its calls, and the selector of those by hand.
-
-    Args:
-        spec: What was declared.
-        input_name: The name of the input, which the names of the classes begin with.
-        module: Where the tool was declared.
-        qualname: What was declared there.
-    """
-    spec._put(_named=(input_name, module, qualname), _make=_make)
-    return spec
-
-
 @cache
 def _call_types() -> tuple[type[Any], ...]:
     from .call import FnCall, ToolCall
@@ -439,3 +425,6 @@ def _make(spec: ToolSpec[Any, Any]) -> None:
         ),
         free_selector=(FnSelector if is_function else Selector)(spec),
     )
+
+
+ToolSpec._make = _make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -36,10 +36,10 @@ class ToolSpec(Immutable, Generic[In, Out]):
         call_type: The class of its calls, as in `WebSearchInputCall`.
         handled_type: The class of its handled calls, as in `WebSearchInputHandled`.
         free_selector: The tool's selector outside of any toolset, for calls that are made by hand.
-
-    What calls need is made with the first of them: the last four attributes. What makes the last
-    three stands above this file, and `selector.finish_spec` gives it to the specification.
     """
+
+    # The last four attributes are made with the first call. What makes the last three is in a layer
+    # above this one, so `selector` gives it to the class.
 
     definition: ToolDef
     origin: Any
@@ -50,9 +50,11 @@ class ToolSpec(Immutable, Generic[In, Out]):
     call_type: type[Any]
     handled_type: type[Any]
     free_selector: Any
-    _make: Callable[[ToolSpec[Any, Any]], None] | None
+    # What the names of the classes of calls begin with, the module of the tool, and its name there.
     _named: tuple[str, str, str]
+    _is_made: bool
     __slots__ = tuple(__annotations__)
+    _make: ClassVar[Callable[[ToolSpec[Any, Any]], None]]
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class ToolSpec(Immutable, Generic[In, Out]):
         arguments: Arguments,
         output: Output,
         invocation: Invocation | None,
+        named: tuple[str, str, str],
     ) -> None:
         self._put(
             definition=definition,
@@ -69,6 +72,8 @@ class ToolSpec(Immutable, Generic[In, Out]):
             arguments=arguments,
             output=output,
             invocation=invocation,
+            _named=named,
+            _is_made=False,
         )
 
     if not TYPE_CHECKING:
@@ -80,9 +85,9 @@ class ToolSpec(Immutable, Generic[In, Out]):
                 self._put(validate_json=self.arguments.validate_json)
             elif name in ("call_type", "handled_type", "free_selector"):
                 with ONCE:
-                    if self._make is not None:  # else another thread was quicker
-                        self._make(self)
-                        self._put(_make=None)
+                    if not self._is_made:  # else another thread was quicker
+                        self._make()
+                        self._put(_is_made=True)
             else:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             return object.__getattribute__(self, name)
@@ -149,7 +154,7 @@ class ToolSpec(Immutable, Generic[In, Out]):
         return self.shown_json(value) if self.has_secrets else repr(value)
 
     def shown_text(self, text: str, *, fits: bool = True) -> str:
-        """Give arguments as the model wrote them, with secrets masked.
+        """Return arguments as the model wrote them, with secrets masked.
 
         Args:
             text: What it wrote.
@@ -197,12 +202,12 @@ class HasSpec(Protocol[In, Out]):
     """What `tool(...)` takes and whose input is a type of its own, such as an input model."""
 
     def __lutum_tool__(self) -> ToolSpec[In, Out]:
-        """Give the tool's specification."""
+        """Return the tool's specification."""
         ...
 
 
 def spec_of(declared: Any) -> ToolSpec[Any, Any]:
-    """Give the specification of what is declared as a tool, in whichever way."""
+    """Return the specification of what is declared as a tool, in whichever way."""
     if isinstance(declared, MethodType):
         function: Any = declared.__func__
         bound: ToolSpec[Any, Any] = function.__lutum_bound__(declared)

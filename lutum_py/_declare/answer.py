@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from typing_extensions import is_typeddict
-
 from .._call.call import AnyToolCall
-from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import NO_ARGUMENTS, Arguments
 from .._schema.definition import ToolDef
 from .._schema.options import ToolOptions
 from .._schema.output import Output
-from .._schema.plain_types import is_model
+from .._schema.plain_types import is_model, is_object_type
 from .._schema.signature import REQUIRED, Parameter, reason_of, type_name
 from .._text.json import is_object, shorten
 from .._transcript.metadata import ToolMetadata
@@ -43,7 +39,7 @@ class Answer(Generic[A]):
         by: `tool`: the model answers by calling a tool, which every provider takes beside others.
             `format`: its text is the answer, which the provider holds to the schema.
         name: The name of the tool, or of the format.
-        description: What the model is told of the answer; by default the docstring of a model.
+        description: What the model is told about the answer; by default the docstring of a model.
 
     Raises:
         ToolDefinitionError: The type has no JSON schema.
@@ -88,12 +84,12 @@ class Answer(Generic[A]):
         return self._spec
 
     def value_of(self, input: Any) -> A:
-        """Take the answer out of the field that it stands in, if it does."""
+        """Take the answer out of the field that it is in, if it does."""
         value: A = getattr(input, _FIELD) if _is_wrapped(self.type) else input
         return value
 
     def partial_of(self, data: Any) -> Any:
-        """Give the answer so far, as plain data."""
+        """Return the answer so far, as plain data."""
         if not _is_wrapped(self.type):
             return data
         return data.get(_FIELD) if is_object(data) else None
@@ -105,7 +101,7 @@ class Answer(Generic[A]):
             ToolInputError: A validator of the type broke.
         """
         if text.strip() in NO_ARGUMENTS:
-            # To a tool that is a call without arguments; as a text it is no answer at all.
+            # To a tool that is a call without arguments; as a text it is not an answer at all.
             issue = FieldIssue("", "There is no answer: give a JSON object", repr(text))
             return None, (issue,)
         metadata = ToolMetadata(id=self.name, name=self.name, arguments=text)
@@ -137,11 +133,8 @@ def _is_wrapped(kind: Any) -> bool:
     # `list[Invoice]` goes out as `{"answer": [...]}`, since providers want an object at the root. A
     # model, a dataclass and a `TypedDict` are objects already; a `RootModel` is only what its root
     # is.
-    if is_model(kind):
-        return bool(kind.__pydantic_root_model__)
-    plain: Any = type  # as a class it would narrow to a class of an unknown type
-    is_class = isinstance(kind, plain)
-    return not (is_class and (dataclasses.is_dataclass(kind) or is_typeddict(kind)))
+    is_root = is_model(kind) and kind.__pydantic_root_model__
+    return is_root or not is_object_type(kind)
 
 
 def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any]:
@@ -164,7 +157,7 @@ def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any
     except Exception as error:
         raise _no_schema(place, error) from error
     # From the class itself: `kind.__doc__` would find the docstring of a base, such as that of
-    # `BaseModel`, and the model would be told of pydantic.
+    # `BaseModel`, and the model would be told about pydantic.
     own = (kind.__dict__.get("__doc__") if isinstance(kind, type) else None) or _DESCRIPTION
     told = ToolOptions(name=name, description=own if description is None else description)
     try:
@@ -173,18 +166,18 @@ def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any
         if error.__cause__ is None or not _is_wrapped(kind):
             raise
         raise _no_schema(place, error) from error
-    made: ToolSpec[Any, Any] = ToolSpec(
+    return ToolSpec(
         definition=definition,
         origin=kind,
         arguments=arguments,
         output=Output(str),
         invocation=None,
+        named=("Answer", __name__, "Answer"),
     )
-    return finish_spec(made, input_name="Answer", module=__name__, qualname="Answer")
 
 
 def _no_schema(place: str, error: Exception) -> ToolDefinitionError:
-    # What is said of a parameter means the field that a type is wrapped in.
+    # What is said about a parameter means the field that a type is wrapped in.
     cause = error.__cause__ if isinstance(error, ToolDefinitionError) else error
     reason = reason_of(cause if isinstance(cause, Exception) else error)
     return ToolDefinitionError(f"{place} has no schema ({reason}). Use a type that pydantic knows.")

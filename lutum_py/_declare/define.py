@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
@@ -12,11 +14,61 @@ from .._schema.definition import ToolDef, object_schema
 from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.signature import reason_of, type_name
+from .._text.on_demand import ONCE
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
 
 if TYPE_CHECKING:
+    from .._call.spec import ToolSpec
     from .._schema.schema_reader import JsonSchema
+
+
+class Declared:
+    """Hold what a decorator made a tool of, until all that its annotations name is there.
+
+    An annotation may name a class that is further down in the module. Then the tool is made
+    when it is first used, and a name that is missing then is an error.
+
+    Args:
+        place: What is declared, for messages.
+        make: Makes the specification.
+
+    Raises:
+        ToolDefinitionError: It cannot become a tool.
+    """
+
+    def __init__(self, place: str, make: Callable[[], ToolSpec[Any, Any]]) -> None:
+        self._place = place
+        self._make: Any = make
+        self._spec: ToolSpec[Any, Any] | None = None
+        with suppress(NameError):
+            self._build()
+
+    def _build(self) -> ToolSpec[Any, Any]:
+        make = self._make  # read first, since it goes when there is a specification
+        # Annotations are evaluated without the lock, for that may import modules, which takes locks
+        # of its own. Two threads may do it at once; the one that is first keeps its result.
+        spec: ToolSpec[Any, Any] = self._spec or make()
+        with ONCE:
+            self._spec = self._spec or spec
+        self._make = None
+        return self._spec
+
+    def spec(self) -> ToolSpec[Any, Any]:
+        """Return the tool's specification.
+
+        Raises:
+            ToolDefinitionError: An annotation names something that still is not defined.
+        """
+        if self._spec is not None:
+            return self._spec
+        try:
+            return self._build()
+        except NameError as error:
+            raise ToolDefinitionError(
+                f"{self._place}: an annotation names `{error.name}`, which is not defined. Define "
+                "it (or import it, not only under `TYPE_CHECKING`) before the tool is used."
+            ) from error
 
 
 def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Output) -> ToolDef:
@@ -58,7 +110,7 @@ def _check_targets(place: str, definition: ToolDef) -> None:
         if effect.target is not None and effect.target not in known:
             raise ToolDefinitionError(
                 f"{place}: effect {effect.kind.value!r} has the target {effect.target!r}, which "
-                f"is no argument. The arguments are {names_for_message(known)}."
+                f"is not an argument. The arguments are {names_for_message(known)}."
             )
 
 
@@ -99,11 +151,3 @@ def _without_schema(input_type: Any, error: PydanticUserError) -> str:
                 f"type that JSON can carry{hide}."
             )
     return f"its arguments have no JSON schema ({reason_of(error)}). Use types that JSON can carry."
-
-
-def undefined_name(place: str, error: NameError) -> ToolDefinitionError:
-    """Say that a declaration names what does not exist by the time that the tool is used."""
-    return ToolDefinitionError(
-        f"{place}: an annotation names `{error.name}`, which is not defined. Define it (or import "
-        "it, not only under `TYPE_CHECKING`) before the tool is used."
-    )

@@ -1,4 +1,4 @@
-"""What a function tells of the tool that it becomes: its input, its output, and how it is run."""
+"""What a function says about the tool that it becomes: input, output, and how it is run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from .._call.reply import Reply
-from .._call.selector import finish_spec
 from .._call.spec import FnSpec, ToolSpec
 from .._schema.arguments import Arguments, PlainArguments
 from .._schema.invocation import Invocation
@@ -53,20 +52,22 @@ def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
     if declared is Reply or get_origin(declared) is Reply:
         (declared,) = get_args(declared) or (Any,)
     output = Output(None if declared is REQUIRED or declared is Any else declared)
-    made: ToolSpec[Any, Any] = (FnSpec if input_type is None else ToolSpec)(
+    make: Any = FnSpec if input_type is None else ToolSpec
+    made: ToolSpec[Any, Any] = make(
         definition=define(place, options, arguments=arguments, output=output),
         origin=tool,
         arguments=arguments,
         output=output,
         invocation=Invocation(function, signature, fields),
+        named=(input_name, function.__module__, qualname),
     )
-    return finish_spec(made, input_name=input_name, module=function.__module__, qualname=qualname)
+    return made
 
 
 def _arguments(
     tool: Any, name: str, signature: Signature, strict: bool
 ) -> tuple[Arguments, dict[str, str] | None]:
-    """Give what decodes the input, and the field of each parameter; None where one is the input."""
+    """Return what decodes the input, and each parameter's field; None where one is the input."""
     parameters = signature.parameters
 
     def model() -> type[FnInput]:
@@ -93,7 +94,7 @@ def _arguments(
     if sole_input(parameters) is not None:
         return _sole_argument(f"Tool function `{qualname_of(tool)}`", signature, strict), None
     fields = field_names(parameters)
-    # What its fields are called and described by stands in the function's docstring.
+    # What its fields are called and described by is in the function's docstring.
     plain = all(is_plain(parameter.annotation) for parameter in parameters)
     return Arguments(model(), documented=False, is_plain=plain), fields
 
@@ -161,6 +162,6 @@ def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
 
 
 def qualname_of(tool: Any) -> str:
-    """Give the name of a tool in its module, which no checker knows an instance to have."""
+    """Return the name of a tool in its module, which no checker knows an instance to have."""
     name: str = tool.__qualname__
     return name

@@ -21,10 +21,10 @@ from .offer import Available, Offer, OfferedTools, ToolAvailability
 
 
 # After two searches in 40 items: `_Loaded(40, (App.refund, App.find_customer), offered)`. The next
-# turn looks at item 41 and those behind it. A list that a session keeps would be wrong as soon as
+# turn looks at item 41 and those after it. A list that a session keeps would be wrong as soon as
 # somebody loads the transcript elsewhere.
 class _Loaded(NamedTuple):
-    """What was read of a transcript: made anew when there is more, so that threads may share it."""
+    """What was read of a transcript: replaced when there is more, so that threads may share it."""
 
     read: int
     selectors: tuple[Selector[Any, Any], ...]
@@ -32,7 +32,7 @@ class _Loaded(NamedTuple):
 
 
 def loaded_from(offer: Offer, said: Any) -> tuple[Selector[Any, Any], ...]:
-    """Give the tools that were loaded, in the order in which they were; see `Toolset.loaded`."""
+    """Return the tools that were loaded, in the order in which they were; see `Toolset.loaded`."""
     transcript = getattr(said, "transcript", said)
     if isinstance(transcript, Transcript):
         return _read(offer, transcript).selectors
@@ -46,14 +46,14 @@ def loaded_from(offer: Offer, said: Any) -> tuple[Selector[Any, Any], ...]:
 
 
 def offered_in(offer: Offer, transcript: Transcript, available: Available = None) -> OfferedTools:
-    """Give the tools that a turn of a conversation offers.
+    """Return the tools that a turn of a conversation offers.
 
     What the conversation has loaded comes last. An offer that names all its tools is that, exactly.
 
     Raises:
-        UnknownToolError: A selector or name is no tool of the toolset.
+        UnknownToolError: A selector or name is not a tool of the toolset.
     """
-    if not (offer.searches and offer.deferred):
+    if not (offer.searches and offer.deferred.selectors):
         return offer.resolve(available)
     mode = available.mode if isinstance(available, ToolAvailability) else available
     if mode is None or mode == "default":
@@ -86,13 +86,13 @@ def _read(offer: Offer, transcript: Transcript) -> _Loaded:
 def _more(
     offer: Offer, known: tuple[Selector[Any, Any], ...], items: Iterable[TranscriptItem]
 ) -> tuple[Selector[Any, Any], ...]:
-    searches = offer.searches
+    searches, deferred = offer.searches, offer.deferred.by_name
     found: dict[str, Selector[Any, Any]] | None = None
     for item in items:
         if isinstance(item, ToolResult) and own_name(item.name, searches) in searches:
             found = {each.name: each for each in known} if found is None else found
             for said in names_loaded_by(item):
-                name = own_name(said, offer.deferred_names)
-                if name in offer.deferred_names:
-                    found.setdefault(name, offer.deferred_names[name])
+                name = own_name(said, deferred)
+                if name in deferred:
+                    found.setdefault(name, deferred[name])
     return known if found is None else tuple(found.values())

@@ -1,4 +1,4 @@
-"""Which tools a turn offers, what it asks of the model, and what is said of a call of another."""
+"""Which tools a turn offers, whether it requires a call, and the text for a call of any other."""
 
 from __future__ import annotations
 
@@ -184,7 +184,6 @@ class Offer(Immutable):
         all: Every tool.
         default: The tools that are on.
         deferred: Those that a search may load.
-        deferred_names: The same by wire name.
         searches: The wire names of the searches that load them.
         index: What the deferred tools are found by, once somebody looked.
     """
@@ -192,35 +191,29 @@ class Offer(Immutable):
     _toolset: _Selects
     all: OfferedTools
     default: OfferedTools
-    deferred: tuple[Selector[Any, Any], ...]
-    deferred_names: Mapping[str, Selector[Any, Any]]
+    deferred: OfferedTools
     searches: frozenset[str]
     index: Any
-    _deferred: tuple[ToolDef, ...] | None
     __slots__ = tuple(__annotations__)
 
     def __init__(self, toolset: _Selects, selectors: tuple[Selector[Any, Any], ...]) -> None:
         # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
-        default = offered if len(on) == len(selectors) else OfferedTools(on)
-        deferred = tuple(selector for selector in selectors if selector.is_deferred)
         self._put(
             _toolset=toolset,
             all=offered,
-            default=default,
-            deferred=deferred,
-            deferred_names={selector.name: selector for selector in deferred},
+            default=offered if len(on) == len(selectors) else OfferedTools(on),
+            deferred=OfferedTools(tuple(each for each in selectors if each.is_deferred)),
             searches=frozenset(selector.name for selector in selectors if selector._loads_tools),
             index=None,
-            _deferred=None,
         )
 
     def resolve(self, available: Available) -> OfferedTools:
         """Return the tools that are offered.
 
         Raises:
-            UnknownToolError: A selector or name is no tool of the toolset.
+            UnknownToolError: A selector or name is not a tool of the toolset.
         """
         if available is None:
             return self.default
@@ -239,12 +232,10 @@ class Offer(Immutable):
     def with_loaded(
         self, offered: OfferedTools, selectors: tuple[Selector[Any, Any], ...]
     ) -> OfferedTools:
-        """Offer some tools, and behind them those that were loaded and are not among them."""
-        if self._deferred is None:
-            self._put(_deferred=tuple(each.definition for each in self.deferred))
+        """Offer some tools, and after them those that were loaded and are not among them."""
         more = tuple(each for each in selectors if each.name not in offered.by_name)
         names = tuple(each.name for each in more)
-        deferred = DeferredTools(self._deferred or (), names, self.searches)
+        deferred = DeferredTools(self.deferred.definitions, names, self.searches)
         return OfferedTools((*offered.selectors, *more), deferred)
 
     def only(self, named: Iterable[Offered]) -> OfferedTools:
@@ -303,8 +294,8 @@ class Offer(Immutable):
         """Put the descriptions of one turn into definitions.
 
         Raises:
-            UnknownToolError: A selector or name is no tool of the toolset.
-            MisuseError: A description is no text, or not one of a pair.
+            UnknownToolError: A selector or name is not a tool of the toolset.
+            MisuseError: A description is not text, or not one of a pair.
         """
         texts: dict[str, str] = {}
         for named, text in _pairs(descriptions):
@@ -331,23 +322,19 @@ def _pairs(descriptions: Any) -> Iterator[tuple[Named, str]]:
         try:
             named, text = pair
         except (TypeError, ValueError):
-            raise _no_description(pair) from None
+            named, text = pair, None
         if not isinstance(text, str):
-            raise _no_description(pair)
+            raise MisuseError(
+                "Descriptions come as pairs of a selector and a text, as in "
+                f"`[(AppTools.search, 'Search only ...')]`, not as {shorten(pair)}."
+            )
         yield named, text
-
-
-def _no_description(given: object) -> MisuseError:
-    return MisuseError(
-        "Descriptions come as pairs of a selector and a text, as in "
-        f"`[(AppTools.search, 'Search only ...')]`, not as {shorten(given)}."
-    )
 
 
 def offered_definitions(
     toolset: type[Any], available: Available = None, descriptions: Descriptions = ()
 ) -> tuple[ToolDef, ...]:
-    """Give the definitions that a dialect is to render.
+    """Return the definitions that a dialect is to render.
 
     Args:
         toolset: A toolset.

@@ -56,11 +56,7 @@ def toolset_from_definitions(
     if functions is not None:
         return toolset_of_specs(name, specs)
     root: Any = ToolsetMeta._root
-    made = make_toolset(
-        name,
-        _of_specs(name, specs),
-        rebuild=lambda: (root.from_definitions, (name, definitions)),
-    )
+    made = _of_specs(name, specs, lambda: (root.from_definitions, (name, definitions)))
     return _kept(key, made)
 
 
@@ -74,17 +70,19 @@ def toolset_of_specs(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> ToolsetM
             "used."
         )
 
-    return make_toolset(name, _of_specs(name, specs), rebuild=rebuild)
+    return _of_specs(name, specs, rebuild)
 
 
-def _of_specs(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> dict[str, ToolMember]:
+def _of_specs(
+    name: str, specs: Iterable[ToolSpec[Any, Any]], rebuild: Callable[[], tuple[Any, ...]]
+) -> ToolsetMeta:
     members = [ToolMember(spec, PLAIN) for spec in specs]
     twice = "two definitions have the name {}. Rename one with `definition.with_name(...)`."
-    return _declared(name, members, twice)
+    return make_toolset(name, _declared(name, members, twice), rebuild=rebuild)
 
 
 def _declared(name: str, members: Iterable[ToolMember], twice: str) -> dict[str, ToolMember]:
-    """Give members by their wire names; `twice` says that two have one."""
+    """Return members by their wire names; `twice` says that two have one."""
     declared: dict[str, ToolMember] = {}
     for each in members:
         wire_name = each.options.prefix + each.spec.definition.name
@@ -100,7 +98,7 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
     Args:
         name: The name of the class.
         tools: What `tool()` takes, or gave.
-        options: What is said of all of them.
+        options: What is said about all of them.
     """
     _check_name(name)
     for each in tools:

@@ -10,7 +10,6 @@ from typing import Any, LiteralString
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.definition import ToolDef
@@ -84,7 +83,7 @@ class SchemaArguments(Arguments):
             }
 
     def to_data(self, value: Any) -> Any:
-        """Give the dict as it is."""
+        """Return the dict as it is."""
         return value
 
     def _plain(self, value: Any, **_: Any) -> Any:
@@ -130,7 +129,7 @@ def _additional(instance: dict[str, Any], schema: JsonSchema) -> list[str]:
 
 
 class SchemaTool:
-    """What a tool of a definition is made of, to be made anew where one of its calls is loaded."""
+    """What a tool of a definition is made of, to be made again where one of its calls is loaded."""
 
     def __init__(self, definition: ToolDef) -> None:
         self.definition = definition
@@ -166,15 +165,11 @@ def spec_from_definition(
         ToolDefinitionError: The function cannot take the arguments.
     """
     words = "".join(word[:1].upper() + word[1:] for word in definition.name.split("_"))
-    return finish_spec(
-        ToolSpec(
-            definition=definition,
-            origin=SchemaTool(definition),
-            arguments=SchemaArguments(definition),
-            output=Output(None),
-            invocation=None if function is None else _invocation(definition, function),
-        ),
-        input_name=words if words.isidentifier() else "Schema",
-        module=__name__,
-        qualname=definition.name,
+    return ToolSpec(
+        definition=definition,
+        origin=SchemaTool(definition),
+        arguments=SchemaArguments(definition),
+        output=Output(None),
+        invocation=None if function is None else _invocation(definition, function),
+        named=(words if words.isidentifier() else "Schema", __name__, definition.name),
     )

@@ -7,12 +7,13 @@ every toolset that it is a member of, nested ones and those of run time included
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import FrameType
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from .._call.reply import Reply
-from .._call.selector import Selector, finish_spec
+from .._call.selector import Selector
 from .._call.spec import FnSpec
 from .._schema.definition import ToolDef
 from .._schema.invocation import Invocation
@@ -30,7 +31,7 @@ _SUMMARY = 200
 """So many characters of its description tell the model which tool was found."""
 
 _NAME_COUNTS = 3
-"""So many times a name counts, against what is said of the tool and its parameters."""
+"""So many times a name counts, against what is said about the tool and its parameters."""
 
 
 def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Selector[Any, Any], ...]:
@@ -45,7 +46,7 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Select
         limit: The most that are given.
 
     Raises:
-        MisuseError: It is no toolset, no text, or no positive number.
+        MisuseError: It is not a toolset, not text, or not a positive number.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn
@@ -65,7 +66,8 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Select
     if not _is_count(limit):
         raise MisuseError.of_field("search_tools", "limit", "a positive whole number", limit)
     offer = toolset._offer
-    return tuple(offer.deferred[number] for number in _index_of(offer).ranked(query, limit))
+    deferred = offer.deferred.selectors
+    return tuple(deferred[number] for number in _index_of(offer).ranked(query, limit))
 
 
 def _is_count(value: object) -> bool:
@@ -73,17 +75,17 @@ def _is_count(value: object) -> bool:
 
 
 def _index_of(offer: Offer) -> Bm25:
-    """Give the index of what a toolset defers, made with the first search."""
+    """Return the index of what a toolset defers, made with the first search."""
     # Not under a lock: two threads make the same index at worst.
     index: Bm25 | None = offer.index
     if index is None:
-        index = Bm25(_parts_of(each.definition) for each in offer.deferred)
+        index = Bm25(map(_parts_of, offer.deferred.definitions))
         offer._put(index=index)
     return index
 
 
 def _parts_of(definition: ToolDef) -> Iterator[str]:
-    # BM25 weighs a word by how often it stands there, so a name counts more by being said more.
+    # BM25 weighs a word by how often it is there, so a name counts more by being said more.
     for _ in range(_NAME_COUNTS):
         yield definition.name
     yield definition.description
@@ -91,7 +93,7 @@ def _parts_of(definition: ToolDef) -> Iterator[str]:
 
 
 def _said_in(schema: Any, *, is_parameter: bool) -> Iterator[str]:
-    """Give the names and descriptions of parameters, also of those inside of others."""
+    """Yield the names and descriptions of parameters, also of those inside of others."""
     # Of `{"order": {"properties": {"id": {"description": "As on the bill."}}}}` both names and the
     # text are found, so that a search for "bill" finds the tool.
     if is_parameter and is_object(schema) and isinstance(schema.get("description"), str):
@@ -177,21 +179,18 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
             function.__wrapped__, ToolOptions(name=name, description=description), None
         )
 
-    def _build(self) -> Any:
+    def _make(self, frame: FrameType | None) -> FnSpec[Any, Any]:
         """Make the specification: that of the function, under another name and run otherwise."""
+        del frame
         own: Any = _search.__lutum_fn__()
-        told = self._options.checked("A search for tools")
-        made: FnSpec[Any, Any] = FnSpec(
-            definition=own.definition._but(**told),
+        return FnSpec(
+            definition=own.definition._but(**self._options.checked("A search for tools")),
             origin=self,
             arguments=own.arguments,
             output=own.output,
             invocation=_Searching(own.invocation, self.limit),
+            named=("ToolSearch", __name__, type(self).__qualname__),
         )
-        self._spec = finish_spec(
-            made, input_name="ToolSearch", module=__name__, qualname=type(self).__qualname__
-        )
-        return self._spec
 
     # Equal for equal words, so that a toolset of run time is known again.
 
@@ -211,15 +210,15 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
 # The stock function has no toolset to search. Bound to one when it is made, it could not be a
 # member of a toolset that is nested elsewhere; so each run asks its call.
 class _Searching(Invocation):
-    """Search the toolset of the call, in the place of calling the function."""
+    """Search the toolset of the call, in place of calling the function."""
 
     def __init__(self, own: Invocation, limit: int) -> None:
-        super().__init__(own.function, own._signature, dict(own._arguments))
+        super().__init__(own.function, own._signature, own._fields)
         self.is_as_is = False  # the function is never called straight: `start` is asked each time
         self._limit = limit
 
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
-        """Give the names of the tools that were found, and say so to the model."""
+        """Return the names of the tools that were found, and say so to the model."""
         toolset = call.selector.toolset
         if toolset is None:
             return super().start(call, input, skipped)
@@ -252,7 +251,7 @@ def result_reader(store: ResultStore, max_bytes: int = 8_000) -> ToolFn[..., str
 
     Raises:
         InvalidValueError: The bound is too small.
-        MisuseError: The bound is no number, or the store no store.
+        MisuseError: The bound is not a number, or the store is not a store.
 
     Example:
         >>> from lutum_py.window import MemoryResults

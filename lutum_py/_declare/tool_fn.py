@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import sys
@@ -24,15 +23,13 @@ from typing import (
 )
 
 from .._call.reply import Reply
-from .._call.selector import finish_spec
 from .._call.spec import FnSpec, ToolSpec
 from .._schema.definition import ToolDef
 from .._schema.docstring import parse_docstring
 from .._schema.options import ToolOptions
 from .._text.json import shorten
-from .._text.on_demand import ONCE
 from ..errors import ToolDefinitionError
-from .define import undefined_name
+from .define import Declared
 from .fn_spec import fn_spec, qualname_of
 
 if TYPE_CHECKING:
@@ -70,7 +67,7 @@ class CallOf:
     @overload
     def __get__(self, fn: None, owner: Any, /) -> Self: ...
     def __get__(self, fn: Any, owner: Any, /) -> Any:
-        """Give the class; of `ToolFn` itself, what gives it."""
+        """Return the class; of `ToolFn` itself, what gives it."""
         return self if fn is None else fn._made().call_type
 
 
@@ -78,7 +75,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
     """What `@tool_fn` makes of a function, whichever way its input is typed.
 
     Attributes:
-        definition: What the model is told of it.
+        definition: What the model is told about it.
         name: Its name on the wire.
     """
 
@@ -95,39 +92,24 @@ class DecoratedFn(Generic[Params, Returned_co]):
         self._docstring = docstring = parse_docstring(function.__doc__)
         self._options = options.or_else(name=function.__name__, description=docstring.description)
         self._input_type = input_type
-        # Kept only where an annotation names what comes later; then its locals will have it.
-        self._frame = frame
-        self._spec: Any = None
-        # An annotation may name a class that stands further down in the module. Then the tool is
-        # made when it is first used, and a name that is missing then is an error.
-        with contextlib.suppress(NameError):
-            self._build()
+        # The frame is kept only where an annotation names what comes later: its locals will have
+        # it then.
+        place = f"Tool function `{qualname_of(self)}`"
+        self._declared = Declared(place, functools.partial(self._make, frame))
 
-    def _build(self) -> Any:
-        frame = self._frame  # read first, since it goes when there is a specification
-        # Annotations are evaluated without the lock, for that may import modules, which takes locks
-        # of its own. Two threads may do it at once; the one that is first keeps its result.
-        spec = self._spec or fn_spec(self, frame)
-        with ONCE:
-            self._spec = self._spec or spec
-        self._frame = None
-        return self._spec
+    def _make(self, frame: FrameType | None) -> ToolSpec[Any, Any]:
+        return fn_spec(self, frame)
 
     def _made(self) -> Any:
-        """Give the tool's specification.
+        """Return the tool's specification.
 
         Raises:
             ToolDefinitionError: An annotation names something that still is not defined.
         """
-        if self._spec is not None:
-            return self._spec
-        try:
-            return self._build()
-        except NameError as error:
-            raise undefined_name(f"Tool function `{qualname_of(self)}`", error) from error
+        return self._declared.spec()
 
     def __lutum_bound__(self, method: MethodType) -> ToolSpec[Any, Any]:
-        """Give the specification of the tool as a method of one instance.
+        """Return the specification of the tool as a method of one instance.
 
         Raises:
             ToolDefinitionError: The instance is not what the function takes first.
@@ -142,18 +124,13 @@ class DecoratedFn(Generic[Params, Returned_co]):
             )
         # Another specification for each instance: the origin and what is run differ, and what the
         # model is told is the same object.
-        made = type(own)(
+        return type(own)(
             definition=own.definition,
             origin=method,
             arguments=own.arguments,
             output=own.output,
             invocation=bound,
-        )
-        return finish_spec(
-            made,
-            input_name=own._named[0],
-            module=own._named[1],
-            qualname=qualname_of(self),
+            named=(*own._named[:2], qualname_of(self)),
         )
 
     def __call__(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Returned_co:
@@ -172,7 +149,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
 
     @property
     def definition(self) -> ToolDef:
-        """What the model is told of the tool."""
+        """What the model is told about the tool."""
         definition: ToolDef = self._made().definition
         return definition
 
@@ -194,12 +171,12 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
     Attributes:
         Input: The model of its arguments, as in `web_search.Input(query="x")`.
         Call: The class of its calls.
-        definition: What the model is told of it.
+        definition: What the model is told about it.
         name: Its name on the wire.
     """
 
     def __lutum_fn__(self) -> FnSpec[Params, Any]:
-        """Give the tool's specification.
+        """Return the tool's specification.
 
         Raises:
             ToolDefinitionError: An annotation names something that still is not defined.
@@ -251,12 +228,12 @@ class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, Inp
     Attributes:
         Input: The type of the input.
         Call: The class of its calls.
-        definition: What the model is told of it.
+        definition: What the model is told about it.
         name: Its name on the wire.
     """
 
     def __lutum_tool__(self) -> ToolSpec[InputType, Output]:
-        """Give the tool's specification.
+        """Return the tool's specification.
 
         Raises:
             ToolDefinitionError: An annotation names something that still is not defined.
@@ -426,7 +403,7 @@ def tool_fn(
 def _check_function(function: Any, name: str | None) -> None:
     if isinstance(function, staticmethod):
         raise ToolDefinitionError(
-            f"`@tool_fn` stands above @staticmethod on `{function.__qualname__}`. Write "
+            f"`@tool_fn` is above @staticmethod on `{function.__qualname__}`. Write "
             "@staticmethod above @tool_fn."
         )
     if isinstance(function, classmethod):

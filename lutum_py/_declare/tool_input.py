@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from inspect import cleandoc
 from types import SimpleNamespace
 from typing import (
@@ -23,7 +23,6 @@ from typing import (
 
 from pydantic import BaseModel, ConfigDict
 
-from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.input_model import check_fields, masked_args
@@ -34,7 +33,7 @@ from .._schema.signature import annotations_of, reason_of, type_name
 from .._text.json import shorten
 from .._text.on_demand import ONCE
 from ..errors import ToolDefinitionError
-from .define import define, undefined_name
+from .define import Declared, define
 
 if TYPE_CHECKING:
     from .._schema.capabilities import ToolCapabilities
@@ -43,13 +42,13 @@ if TYPE_CHECKING:
 Out = TypeVar("Out")
 M = TypeVar("M", bound=BaseModel)
 
-_OWN_SPEC = "__lutum_spec__"
-_OWN_PROMISE = "__lutum_declared__"
+_OWN = "__lutum_declared__"
+"""Where a class keeps what a decorator declared it as, or its specification without one."""
 _NOT_GIVEN: Any = object()
 
 
 class _CallOfModel:
-    """Gives `Model.Call`, the class of the calls of an input model; a subclass is no tool."""
+    """Gives `Model.Call`, the class of the calls of an input model; a subclass is not a tool."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
         if _is_base(owner) or _has_field_call(owner):
@@ -84,7 +83,7 @@ class ToolInput(BaseModel, Generic[Out]):
 
     @classmethod
     def __lutum_tool__(cls) -> ToolSpec[Self, Out]:
-        """Give the tool's specification, made on first use where there is no decorator."""
+        """Return the tool's specification, made on first use where there is no decorator."""
         return find_spec(cls)
 
 
@@ -120,26 +119,35 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
     Raises:
         ToolDefinitionError: The model is not declared as a tool.
     """
-    # From the class itself: a subclass of a tool inherits its attributes, and is no tool before it
-    # is declared as one.
-    own: ToolSpec[Any, Any] | None = model.__dict__.get(_OWN_SPEC)
+    # From the class itself: a subclass of a tool inherits its attributes, and is not a tool before
+    # it is declared as one.
+    own: ToolSpec[Any, Any] | Declared | None = model.__dict__.get(_OWN)
     if own is not None:
-        return own
-    promised = model.__dict__.get(_OWN_PROMISE)
-    if promised is not None:
-        return _declare_now(model, *promised)
+        return own.spec() if isinstance(own, Declared) else own
     for base in model.__mro__[1:]:
-        if _OWN_PROMISE in base.__dict__:
+        if _is_decorated(base):
             raise ToolDefinitionError(
-                f"`{model.__qualname__}` inherits from the tool `{base.__qualname__}`, but is no "
-                "tool itself. Decorate it with `@tool_input(...)`, under a name of its own."
+                f"`{model.__qualname__}` inherits from the tool `{base.__qualname__}`, but is "
+                "not a tool itself. Decorate it with `@tool_input(...)`, under a name of its own."
             )
     if ToolInput not in model.__mro__:
         raise ToolDefinitionError(
             f"`{model.__qualname__}` is a model, but no tool. Decorate it with "
             "`@tool_input(output=...)`, or let it inherit from `ToolInput[...]`."
         )
-    return _declare_now(model, _NOT_GIVEN, ToolOptions())
+    made = _declared(model, _NOT_GIVEN, ToolOptions()).spec()
+    with ONCE:
+        kept: ToolSpec[Any, Any] = model.__dict__.get(_OWN, made)  # another thread may be quicker
+        setattr(model, _OWN, kept)
+    return kept
+
+
+def _is_decorated(model: type) -> bool:
+    return isinstance(model.__dict__.get(_OWN), Declared)
+
+
+def _declared(model: type[BaseModel], output: Any, options: ToolOptions) -> Declared:
+    return Declared(f"Tool input `{model.__qualname__}`", partial(_spec, model, output, options))
 
 
 @overload
@@ -178,7 +186,7 @@ def tool_input(
         strict: Refuse arguments that would have to be coerced.
 
     Raises:
-        ToolDefinitionError: The class is no pydantic model of an object.
+        ToolDefinitionError: The class is not a pydantic model of an object.
 
     Example:
         >>> from pydantic import BaseModel
@@ -206,16 +214,12 @@ def tool_input(
                 f"`@tool_input` decorates pydantic models, not {shorten(model)}. For a function "
                 "use `@tool_fn`."
             )
-        if _OWN_PROMISE in model.__dict__:
+        if _is_decorated(model):
             raise ToolDefinitionError(
                 f"`{model.__qualname__}` already is a tool. Remove one `@tool_input`."
             )
-        # An annotation may name a class that comes later in the module. Then the tool is made when
-        # it is first used, and whatever is still missing then is an error.
-        with contextlib.suppress(NameError):
-            _declare(model, output, options)
         # Kept from a decoration that failed, the mark would make a tool of the class.
-        setattr(model, _OWN_PROMISE, (output, options))
+        setattr(model, _OWN, _declared(model, output, options))
         if ToolInput not in model.__mro__:
             setattr(model, "__lutum_tool__", classmethod(find_spec))  # noqa: B010
             if not hasattr(model, "Call") and "Call" not in model.model_fields:
@@ -225,19 +229,12 @@ def tool_input(
     return decorate if model is None else decorate(model)
 
 
-def _declare_now(model: type[BaseModel], output: Any, options: ToolOptions) -> ToolSpec[Any, Any]:
-    try:
-        return _declare(model, output, options)
-    except NameError as error:
-        raise undefined_name(f"Tool input `{model.__qualname__}`", error) from error
-
-
-def _declare(model: type[BaseModel], output_type: Any, options: ToolOptions) -> ToolSpec[Any, Any]:
+def _spec(model: type[BaseModel], output_type: Any, options: ToolOptions) -> ToolSpec[Any, Any]:
     """Make the specification.
 
     Raises:
         ToolDefinitionError: The model cannot be a tool.
-        NameError: It names what is not defined yet; that is no fault of a decoration.
+        NameError: It names what is not defined yet; that is not a fault of a decoration.
     """
     place = f"Tool input `{model.__qualname__}`"
     if _is_base(model):
@@ -261,23 +258,14 @@ def _declare(model: type[BaseModel], output_type: Any, options: ToolOptions) -> 
     told = options.or_else(
         name=_snake_case(model.__name__), description=cleandoc(own) if own else ""
     )
-    spec: ToolSpec[Any, Any] = finish_spec(
-        ToolSpec(
-            definition=define(place, told, arguments=arguments, output=output),
-            origin=model,
-            arguments=arguments,
-            output=output,
-            invocation=None,
-        ),
-        input_name=model.__name__,
-        module=model.__module__,
-        qualname=model.__qualname__,
+    return ToolSpec(
+        definition=define(place, told, arguments=arguments, output=output),
+        origin=model,
+        arguments=arguments,
+        output=output,
+        invocation=None,
+        named=(model.__name__, model.__module__, model.__qualname__),
     )
-    with ONCE:
-        if _OWN_SPEC not in model.__dict__:  # else another thread was quicker
-            setattr(model, _OWN_SPEC, spec)
-    kept: ToolSpec[Any, Any] = model.__dict__[_OWN_SPEC]
-    return kept
 
 
 def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:

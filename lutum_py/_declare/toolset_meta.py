@@ -26,7 +26,6 @@ from .toolset_body import GroupMember, ToolMember, ToolsetBody, is_reserved, rea
 
 if TYPE_CHECKING:
     from .._call.call import Hooks
-    from .._call.spec import ToolSpec
     from .._transcript.result_cap import ResultCap
     from .offer import Offer
 
@@ -54,7 +53,7 @@ class ToolsetMeta(type):
     _asks: bool
     """Whether some tool has rules, or may need an approval."""
     _whole: MemberOptions
-    """What is said of all members, in the head of the class or of one that it inherits from."""
+    """What is said about all members, in the head of the class or of one that it inherits from."""
 
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> ToolsetBody:
@@ -140,8 +139,8 @@ class ToolsetMeta(type):
         if named in cls:
             mine: Any = named
             return (mine,)
-        # `Data.find` is no member of `App`, but stands for `App.users.find` and `App.orders.find`,
-        # where `Data` is nested twice.
+        # `Data.find` is not a member of `App`, but stands for `App.users.find` and
+        # `App.orders.find`, where `Data` is nested twice.
         found = tuple(own for own in cls._selectors if own._leads_to(named))
         if not found:
             raise cls._no_member(named)
@@ -155,7 +154,7 @@ class ToolsetMeta(type):
 
     def _unknown(cls, name: str, *, by_model: bool = False) -> UnknownToolError:
         """Say that there is no such tool; to a model, what is deferred does not exist."""
-        deferred = cls._offer.deferred_names if by_model else ()
+        deferred = cls._offer.deferred.by_name if by_model else ()
         known = [each for each in cls._by_name if each not in deferred]
         near = did_you_mean(name, known)
         hint = f" Did you mean {quoted(near)}?" if near else ""
@@ -266,7 +265,7 @@ def _policy_base(toolset: ToolsetMeta) -> Any:
     return origin._hooks
 
 
-# Attached here, because checkers are to see what `Toolset` says of them: types, not properties.
+# Attached here, because checkers are to see what `Toolset` says about them: types, not properties.
 for _name, _made in (("Call", _calls), ("Handled", _handled_union), ("Hooks", _policy_base)):
     setattr(ToolsetMeta, _name, property(_made))
 
@@ -300,33 +299,51 @@ def make_toolset(
 def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) -> None:
     """Give a new toolset its selectors and the bound views of what it nests."""
     counter: list[Selector[Any, Any]] = []
-    members: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
     make = selector_type(owner)
     type.__setattr__(owner, "Selector", make)
-    for key, member in declared.items():
-        options = member.options.inside(owner._whole)
-        if isinstance(member, ToolMember):
-            members[key] = _count(counter, make, member.spec, owner, (key,), options)
-        else:
-            members[key] = _view(owner, member.inner, (key,), options, counter, make)
+    members = _bound(owner, declared, (), owner._whole, counter, make)
     _settle(owner, members, tuple(counter), None)
 
 
-def _count(
+# Of `class App: data = toolset(Data)` with `Data.crm = toolset(Crm)` the views have the paths
+# ("data",) and ("data", "crm"), and all selectors count through: App's own order of declaration.
+def _bound(
+    owner: ToolsetMeta,
+    members: Mapping[str, ToolMember | GroupMember | AnySelector | ToolsetMeta],
+    path: tuple[str, ...],
+    around: MemberOptions,
     counter: list[Selector[Any, Any]],
     make: type[Any],
-    spec: ToolSpec[Any, Any],
-    owner: ToolsetMeta,
-    path: tuple[str, ...],
-    options: MemberOptions,
-    inner: AnySelector | None = None,
-) -> Selector[Any, Any]:
-    """Make the next selector of a toolset."""
-    selector: Selector[Any, Any] = make.kind_for(spec)(
-        spec, path=path, toolset=owner, index=len(counter), options=options, inner=inner
-    )
-    counter.append(selector)
-    return selector
+) -> dict[str, Selector[Any, Any] | ToolsetMeta]:
+    """Bind what stands in a class body, or in an inner toolset, to a place in the outer one.
+
+    Args:
+        owner: The outer toolset.
+        members: What is there: of an inner toolset its own selectors and views.
+        path: The place.
+        around: What is said of all of them.
+        counter: The selectors so far.
+        make: The class of the owner's selectors.
+    """
+    bound: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
+    for key, member in members.items():
+        place = (*path, key)
+        if isinstance(member, ToolsetMeta):
+            bound[key] = _view(owner, member, place, around, counter, make)
+        elif isinstance(member, GroupMember):
+            inside = member.options.inside(around)
+            bound[key] = _view(owner, member.inner, place, inside, counter, make)
+        else:
+            bound[key] = selector = make.kind_for(member.spec)(
+                member.spec,
+                path=place,
+                toolset=owner,
+                index=len(counter),
+                options=member.options.inside(around),
+                inner=member if isinstance(member, AnySelector) else None,
+            )
+            counter.append(selector)
+    return bound
 
 
 def _view(
@@ -341,11 +358,7 @@ def _view(
 
     It inherits from the inner one, whose methods it therefore has, as type checkers believe.
     """
-    # Of `class App: data = toolset(Data)` with `Data.crm = toolset(Crm)` the views have the paths
-    # ("data",) and ("data", "crm"), and all selectors count through: App's own order of
-    # declaration.
     start = len(counter)
-    members: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
     body = {
         "__module__": owner.__module__,
         "__qualname__": ".".join((owner.__qualname__, *path)),
@@ -353,12 +366,7 @@ def _view(
     }
     made: Any = type.__new__(ToolsetMeta, path[-1], (inner,), body)
     type.__setattr__(made, "Selector", selector_type(made, make))
-    for key, member in inner._members.items():
-        if isinstance(member, AnySelector):
-            inside = member.options.inside(options)
-            members[key] = _count(counter, make, member.spec, owner, (*path, key), inside, member)
-        else:
-            members[key] = _view(owner, member, (*path, key), options, counter, make)
+    members = _bound(owner, inner._members, path, options, counter, make)
     _settle(made, members, tuple(counter[start:]), inner._origin)
     type.__setattr__(made, "_path", path)
     view: ToolsetMeta = made
@@ -400,7 +408,7 @@ def _settle(
     }
     # Set as attributes of the class itself, so that a member is found without `__getattr__`, and a
     # checker and the program see the same.
-    # A tool made at run time may be called anything; what is no free name is found by `[]`.
+    # A tool made at run time may be called anything; what is not a free name is found by `[]`.
     values |= {
         key: member
         for key, member in members.items()

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 from .._text.json import compact_json, infinity_in, is_object
@@ -24,6 +24,7 @@ from .._text.on_demand import ONCE
 from .plain_types import is_fixed, is_model
 
 if TYPE_CHECKING:
+    from .closed_schema import Closing
     from .schema_reader import JsonSchema
     from .secrets import Masking
 
@@ -48,6 +49,7 @@ class Arguments:
     Attributes:
         type: The input type: a pydantic model, a dataclass or a `TypedDict`.
         is_plain: Whether it has fields of plain types only, as a model of ours.
+        keeps_names: Whether the keys of what `to_data` gives are those of the wire, of every input.
         reads_same: Whether a text gives an equal input whenever it is read.
         validate_json: Text to input, straight; raises pydantic's `ValidationError`.
     """
@@ -73,23 +75,15 @@ class Arguments:
         self._is_union = is_model(plain) and plain.__pydantic_root_model__
         self._mending: JsonSchema | None = None
         self._masking: Masking | None = None
-        closing = take_as_is(input_type) if is_plain else close_top(input_type, strict=strict)
-        self._closed = closing.closed
-        self._source: type[BaseModel] | TypeAdapter[Any] = closing.source
-        self._validator = closing.validator
-        self._serializer = closing.serializer
-        self._bounded = closing.bounded
-        self._by_alias = not closing.renames
-        self._is_exact = closing.is_exact
-        self.reads_same: bool = closing.reads_same
+        taken = take_as_is(input_type) if is_plain else close_top(input_type, strict=strict)
+        self._taken: Closing = taken
+        self._validator = taken.validator
+        self._serializer = taken.serializer
+        self.keeps_names: bool = not taken.renames
+        self.reads_same: bool = taken.reads_same
         self.is_plain: bool = is_plain
         self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
-
-    @property
-    def keeps_names(self) -> bool:
-        """Whether the keys of what `to_data` gives are those of the wire, of every input."""
-        return self._by_alias
 
     def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
         """Read text that failed to validate, where it leaves no doubt about what is meant.
@@ -161,9 +155,9 @@ class Arguments:
             checked = self._validator.validate_python(_rechecked(value))
         else:
             checked = self._validator.validate_python(parts, by_alias=True, by_name=True)
-        if self._bounded:
+        if self._taken.bounded:
             # What is inside was checked by its own class, which may let them through.
-            found = infinity_in(self._serializer.to_python(checked, by_alias=self._by_alias))
+            found = infinity_in(self._serializer.to_python(checked, by_alias=self.keeps_names))
             if found is not None:
                 loc, number = found
                 raise ValidationError.from_exception_data(
@@ -172,7 +166,7 @@ class Arguments:
         return checked
 
     def to_data(self, value: Any) -> Any:
-        """Give an input as the plain JSON data from which `from_data` makes it again.
+        """Return an input as the plain JSON data from which `from_data` makes it again.
 
         The keys are those of the wire. Two exceptions: where the type reads one name and writes
         another they are the names of the fields, and a default that JSON cannot carry is left out.
@@ -186,7 +180,7 @@ class Arguments:
         return self._exact(self._plain(value), value)
 
     def _exact(self, data: Any, value: Any) -> Any:
-        if self._is_exact:
+        if self._taken.is_exact:
             return data
         from .exact_data import exact_data
 
@@ -211,7 +205,7 @@ class Arguments:
         elif self._masking is None:
             from .json_schema import masking_of
 
-            self._masking = masking_of(self._source)
+            self._masking = masking_of(self._taken.source)
         return self._masking
 
     def _plain(self, value: Any, *, warnings: bool = True) -> Any:
@@ -242,9 +236,9 @@ class Arguments:
         try:
             try:
                 text: bytes = self._serializer.to_json(
-                    value, by_alias=self._by_alias, round_trip=True, warnings=False
+                    value, by_alias=self.keeps_names, round_trip=True, warnings=False
                 )
-                if self._is_exact and b"null" not in text:
+                if self._taken.is_exact and b"null" not in text:
                     return text
                 # What is masked, has no order, or is a number that JSON has not, differs now.
                 if from_json(text) == self._dump(value, mode="python", warnings=False):
@@ -270,22 +264,22 @@ class Arguments:
         return self._serializer.to_python(
             value,
             mode=mode,
-            by_alias=self._by_alias,
+            by_alias=self.keeps_names,
             round_trip=True,
             exclude_unset=exclude_unset,
             warnings=warnings,
         )
 
     def json_schema(self) -> JsonSchema:
-        """Give the JSON schema of the input, without titles that only repeat names."""
+        """Return the JSON schema of the input, without titles that only repeat names."""
         if self._schema is not None:
             return self._schema
         from .json_schema import describe_fields, json_schema_of
 
-        schema = json_schema_of(self._source)
+        schema = json_schema_of(self._taken.source)
         for model in _models_in(self.type) if self._documented else ():
             describe_fields(schema, model)
-        if self._closed and "properties" in schema:
+        if self._taken.closed and "properties" in schema:
             schema["additionalProperties"] = False
         return schema
 

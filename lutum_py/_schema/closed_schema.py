@@ -11,8 +11,8 @@ itself pydantic would take in place of the changed part.
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
@@ -33,6 +33,7 @@ class Closing:
     """Hold what reads and writes an input.
 
     Attributes:
+        source: What the JSON schema is generated from.
         closed: Whether unknown arguments are refused although the type does not say so.
         bounded: Whether numbers are finite although the type does not say so.
         renames: Whether some field is read under one name and written under another.
@@ -40,31 +41,21 @@ class Closing:
             ones: nothing in the type is masked, without an order, or written in a way of its own.
         reads_same: Whether a text gives an equal input whenever it is read: no code of the author's
             and no clock has a say.
-        source: What the JSON schema is generated from.
     """
 
-    closed: bool
-    bounded: bool
-    renames: bool
-    is_exact: bool
-    reads_same: bool
     source: type[BaseModel] | TypeAdapter[Any]
     validator: SchemaValidator
     serializer: SchemaSerializer
+    closed: bool = False
+    bounded: bool = False
+    renames: bool = False
+    is_exact: bool = True
+    reads_same: bool = True
 
 
-def take_as_is(model: type[BaseModel]) -> Closing:
+def take_as_is(model: Any) -> Closing:
     """Take a generated model of plain fields: it already says what `close_top` would add."""
-    return Closing(
-        closed=False,
-        bounded=False,
-        renames=False,
-        is_exact=True,
-        reads_same=True,
-        source=model,
-        validator=model.__pydantic_validator__,  # type: ignore[arg-type]
-        serializer=model.__pydantic_serializer__,
-    )
+    return Closing(model, model.__pydantic_validator__, model.__pydantic_serializer__)
 
 
 def close_top(input_type: Any, *, strict: bool) -> Closing:
@@ -85,25 +76,25 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
             input_type.__pydantic_validator__.title  # noqa: B018
         adapter: TypeAdapter[Any] = TypeAdapter(input_type)
         core_schema: Any = adapter.core_schema
-        closer, bounds = _Closer(core_schema, strict), _Bounds()
-        changed = bounds.bound(closer.close(core_schema))
+        taking = _Taking(core_schema, strict)
+        changed = taking.changed(core_schema, _Around(is_top=True))
     except PydanticUserError as error:
         if error.code == "class-not-fully-defined":
             raise NameError(str(error), name=_name_in(str(error))) from error
         raise
     validator: Any = adapter.validator
     if changed is not core_schema:
-        validator = _built(changed, closer.classes | bounds.classes)
+        validator = _built(changed, taking.classes)
     parts = list(schema_parts(core_schema))
     return Closing(
-        closed=closer.closed,
-        bounded=bounds.found,
-        renames=any(map(_is_renamed, parts)),
-        is_exact=all(map(_is_exact, parts)),
-        reads_same=all(map(_reads_same, parts)),
         source=input_type if is_model(input_type) else adapter,
         validator=validator,
         serializer=adapter.serializer,
+        closed=taking.closed,
+        bounded=taking.bounded,
+        renames=any(map(_is_renamed, parts)),
+        is_exact=all(map(_is_exact, parts)),
+        reads_same=all(map(_reads_same, parts)),
     )
 
 
@@ -112,58 +103,114 @@ def _name_in(text: str) -> str:
     return text.partition("should define `")[2].partition("`")[0] or "a type"
 
 
+class _Around(NamedTuple):
+    """What is said around a part of a core schema.
+
+    Attributes:
+        is_top: Whether the part is the input itself, and not a field of it.
+        states_policy: Whether its class says what becomes of unknown fields.
+        finite: Whether floats are finite by the config.
+        allows: Whether unknown fields are kept by the config.
+    """
+
+    is_top: bool = False
+    states_policy: bool = False
+    finite: bool = False
+    allows: bool = False
+
+
 # The core schema of a model is nested like {"type": "model", "cls": Search, "schema": {"type":
 # "model-fields", "fields": {"query": {"type": "model-field", "schema": {"type": "str"}}}}}; what is
-# changed here is `extra_behavior` of the inner one. A subclass with another config would do for a
+# closed here is `extra_behavior` of the inner one. A subclass with another config would do for a
 # plain model, but neither for a union of models nor for a `TypedDict`, and would be another class.
-class _Closer:
-    """Change a core schema from its root down to the fields of its objects, and no further."""
+class _Taking:
+    """Close the objects at the top of a core schema, and make every number in it finite.
+
+    Attributes:
+        closed: Whether there was an object to close.
+        bounded: Whether there was a number that the author had not bound.
+        classes: The classes whose finished validators would know nothing of either.
+    """
 
     def __init__(self, root: Any, strict: bool) -> None:
-        self.strict = strict
         self.closed = False
+        self.bounded = False
         self.classes: set[type[Any]] = set()
+        self._strict = strict
         self._definitions: dict[str, Any] = {}
         if root["type"] == "definitions":
             self._definitions = {one["ref"]: one for one in root["definitions"]}
 
-    def close(self, schema: Any, *, states_policy: bool = False) -> Any:
-        """Return the schema, or a changed copy of it."""
+    def changed(self, schema: Any, around: _Around) -> Any:
+        """Return a core schema, or a part of one, or a changed copy of it."""
+        # A part that holds nothing to change is given back as it is, and so is all above it: that
+        # is how the caller sees that no validator has to be built.
+        if isinstance(schema, list | tuple):
+            old = cast("Sequence[Any]", schema)
+            new = [self.changed(part, around) for part in old]
+            same = all(one is other for one, other in zip(new, old, strict=True))
+            return old if same else (tuple(new) if isinstance(schema, tuple) else new)
+        if not is_object(schema):
+            return schema
+        if not _is_schema(schema):
+            return _but(schema, {key: self.changed(part, around) for key, part in schema.items()})
         kind = schema["type"]
-        # A type that holds itself, as a tree, stands under a name and is referred to. Its use at
+        # A type that holds itself, as a tree, is under a name and is referred to. Its use at
         # the top is closed, and the same type further down stays as its author wrote it, so the
         # root becomes a copy without the name.
-        if kind == "definition-ref":
+        if kind == "definition-ref" and around.is_top:
             referred = self._definitions[schema["schema_ref"]]
-            inner = self.close(referred)
-            return schema if inner is referred else _unnamed(inner)
+            inner = self.changed(referred, around)
+            return schema if inner is referred else inner
+        # A field of `Any`, or one of extra fields, may hold an infinity without a `float` in the
+        # schema: there the value is looked at when it is there.
+        if kind == "any":
+            self.bounded = True
+            return no_info_after_validator_function(_refuse_infinity, cast("CoreSchema", schema))
+        if kind == "float":
+            if not schema.get("allow_inf_nan", not around.finite):
+                return schema
+            self.bounded = True
+            return {**schema, "allow_inf_nan": False}
         changes: dict[str, Any] = {}
         if kind in _OBJECTS:
-            states_policy = _states_policy(schema["cls"])
-            if self.strict:
-                changes["config"] = {**schema.get("config", {}), "strict": True}
+            config = schema.get("config", {})
             self.classes.add(schema["cls"])
+            around = _Around(
+                around.is_top,
+                _states_policy(schema["cls"]),
+                config.get("allow_inf_nan") is False,
+                config.get("extra_fields_behavior") == "allow",
+            )
+            if around.is_top and self._strict:
+                changes["config"] = {**config, "strict": True}
+        is_top = around.is_top
         if kind in _FIELDS:
-            if not states_policy and schema.get("extra_behavior", "ignore") == "ignore":
+            extra = schema.get("extra_behavior", "allow" if around.allows else "ignore")
+            is_open = schema.get("extra_behavior", "ignore") == "ignore"
+            if is_top and is_open and not around.states_policy:
                 changes["extra_behavior"] = "forbid"
                 self.closed = True
-        elif "choices" in schema:
-            changes["choices"] = self._closed_choices(schema["choices"])
-        elif isinstance(schema.get("schema"), Mapping):
-            inner = self.close(schema["schema"], states_policy=states_policy)
-            if inner is not schema["schema"]:
-                changes["schema"] = inner
+            elif extra == "allow":
+                extras = schema.get("extras_schema", any_schema())
+                changes["extras_schema"] = self.changed(extras, _Around(finite=around.finite))
+            around = _Around(finite=around.finite)
+        inside = around._replace(is_top=False) if is_top else around
+        for key in schema.keys() - _NO_SCHEMA - changes.keys():
+            changes[key] = self.changed(
+                schema[key], around if key in ("schema", "choices") else inside
+            )
+        made = _but(schema, changes)
         # The definition of that name stays what it was, for the fields that refer to it.
-        return _unnamed({**schema, **changes}) if changes else schema
+        if is_top and made is not schema:
+            made.pop("ref", None)
+        return made
 
-    def _closed_choices(self, choices: Any) -> Any:
-        if is_object(choices):
-            return {tag: self.close(choice) for tag, choice in choices.items()}
-        # A choice may come with a label.
-        return [
-            (self.close(each[0]), each[1]) if isinstance(each, tuple) else self.close(each)
-            for each in choices
-        ]
+
+def _but(schema: Any, changes: dict[str, Any]) -> Any:
+    """Return the schema, or a copy where some part of it is another one."""
+    is_same = all(schema.get(key) is part for key, part in changes.items())
+    return schema if is_same else {**schema, **changes}
 
 
 def _states_policy(cls: Any) -> bool:
@@ -173,16 +220,12 @@ def _states_policy(cls: Any) -> bool:
     return getattr(cls, "__pydantic_config__", {}).get("extra") is not None
 
 
-def _unnamed(schema: Any) -> Any:
-    return {key: part for key, part in schema.items() if key != "ref"}
-
-
 def _built(schema: Any, classes: set[type[Any]]) -> SchemaValidator:
     """Build a validator from the schema alone, not of what its classes have at hand.
 
-    pydantic takes the finished validator of a class, whatever the schema at hand says of it, unless
-    it is told not to; releases before 2.13 cannot be told. There the classes look unfinished
-    meanwhile, to one thread after the other: what is built of them in others is built anew.
+    pydantic takes the finished validator of a class, whatever the schema at hand says about it,
+    unless it is told not to; releases before 2.13 cannot be told. There the classes look unfinished
+    meanwhile, to one thread after the other: what is built of them in others is built again.
     """
     make: Any = SchemaValidator
     try:
@@ -238,73 +281,6 @@ def _is_renamed(field: dict[str, Any]) -> bool:
     return field.get("validation_alias") != field.get("serialization_alias")
 
 
-class _Bounds:
-    """Make every number of a core schema finite: JSON carries neither NaN nor infinities.
-
-    Attributes:
-        found: Whether there was a number that the author had not bound.
-        classes: The classes whose finished validators would know nothing of it.
-    """
-
-    def __init__(self) -> None:
-        self.found = False
-        self.classes: set[type[Any]] = set()
-
-    def bound(self, schema: Any, *, finite: bool = False, allows: bool = False) -> Any:
-        """Return the schema, or a changed copy of it.
-
-        Args:
-            schema: A core schema, or a part of one.
-            finite: Whether the config around it says that floats are finite.
-            allows: Whether the config around it says that unknown fields are kept.
-        """
-        # A part that holds nothing to change is given back as it is, and so is all above it: that
-        # is how the caller sees that no validator has to be built.
-        if isinstance(schema, list | tuple):
-            old = cast("Sequence[Any]", schema)
-            new = [self.bound(part, finite=finite, allows=allows) for part in old]
-            same = all(one is other for one, other in zip(new, old, strict=True))
-            return old if same else (tuple(new) if isinstance(schema, tuple) else new)
-        if not is_object(schema):
-            return schema
-        if not _is_schema(schema):
-            return self._with_parts(schema, {}, schema.keys(), finite, allows)
-        kind = schema["type"]
-        # A field of `Any`, or one of extra fields, may hold an infinity without a `float` in the
-        # schema: there the value is looked at when it is there.
-        if kind == "any":
-            self.found = True
-            return no_info_after_validator_function(_refuse_infinity, cast("CoreSchema", schema))
-        if kind == "float":
-            if not schema.get("allow_inf_nan", not finite):
-                return schema
-            self.found = True
-            return {**schema, "allow_inf_nan": False}
-        if kind in _OBJECTS:
-            config = schema.get("config", {})
-            finite = config.get("allow_inf_nan") is False
-            allows = config.get("extra_fields_behavior") == "allow"
-            self.classes.add(schema["cls"])
-        changes: dict[str, Any] = {}
-        if kind in _FIELDS:
-            if schema.get("extra_behavior", "allow" if allows else None) == "allow":
-                extras = schema.get("extras_schema", any_schema())
-                changes["extras_schema"] = self.bound(extras, finite=finite)
-            allows = False
-        return self._with_parts(
-            schema, changes, schema.keys() - _NO_SCHEMA - changes.keys(), finite, allows
-        )
-
-    def _with_parts(
-        self, schema: Any, changes: dict[str, Any], keys: Iterable[str], finite: bool, allows: bool
-    ) -> Any:
-        for key in keys:
-            part = self.bound(schema[key], finite=finite, allows=allows)
-            if part is not schema[key]:
-                changes[key] = part
-        return {**schema, **changes} if changes else schema
-
-
 _NO_SCHEMA = frozenset(
     {"cls", "config", "default", "expected", "members", "metadata", "serialization", "type"}
 )
@@ -322,7 +298,7 @@ def _refuse_infinity(value: Any) -> Any:
 
 
 def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
-    """Give every schema inside of a core schema, and itself."""
+    """Yield every schema inside of a core schema, and itself."""
     waiting = [schema]
     while waiting:
         part = waiting.pop()

@@ -1,4 +1,4 @@
-"""What the provider is told of a tool, and what the program keeps with it.
+"""What the provider is told about a tool, and what the program keeps with it.
 
 A schema is made when it is first asked for, since a program may declare tools that it never offers,
 and refuses changes from then on: the digest, the validator and the wire all go by the same one.
@@ -76,7 +76,7 @@ class ToolDef(Immutable):
 
     Attributes:
         name: The name on the wire.
-        description: What the model is told of the tool.
+        description: What the model is told about the tool.
         title: A name for people, or None.
         category: A word by which the program groups tools, or None.
         capabilities: What the tool does to the world.
@@ -96,10 +96,8 @@ class ToolDef(Immutable):
     strict: bool
     callers: tuple[Caller, ...]
     _capabilities: ToolCapabilities | None
-    _input_source: JsonSchema | Callable[[], JsonSchema]
-    _output_source: JsonSchema | Callable[[], JsonSchema] | None
-    _input_schema: JsonSchema | None
-    _output_schema: JsonSchema | None
+    _input: JsonSchema | Callable[[], JsonSchema]
+    _output: JsonSchema | Callable[[], JsonSchema] | None
     _digest: str | None
     __slots__ = tuple(__annotations__)
 
@@ -133,10 +131,8 @@ class ToolDef(Immutable):
             strict=strict,
             callers=tuple(callers),
             _capabilities=capabilities,
-            _input_source=input_schema,
-            _output_source=output_schema,
-            _input_schema=None,
-            _output_schema=None,
+            _input=read_only(input_schema),
+            _output=read_only(output_schema),
             _digest=None,
         )
 
@@ -159,7 +155,7 @@ class ToolDef(Immutable):
         Args:
             name: The name on the wire.
             input_schema: A JSON schema of an object.
-            description: What the model is told of the tool.
+            description: What the model is told about the tool.
             title: A name for people.
             output_schema: A JSON schema of the output, if there is one.
             category: A word by which the program groups tools.
@@ -207,22 +203,22 @@ class ToolDef(Immutable):
     @property
     def input_schema(self) -> JsonSchema:
         """The JSON schema of the arguments: always that of an object."""
-        if self._input_schema is None:
+        if callable(self._input):
             # A source that is a function is asked once: another thread may do it as well, and both
             # come to the same.
-            source = self._input_source
-            made: JsonSchema = read_only(source() if callable(source) else source)
-            self._put(_input_schema=made)
+            made: JsonSchema = read_only(self._input())
+            self._put(_input=made)
             return made
-        return self._input_schema
+        return self._input
 
     @property
     def output_schema(self) -> JsonSchema | None:
         """The JSON schema of the output, or None where the tool does not declare one."""
-        if self._output_schema is None and self._output_source is not None:
-            source = self._output_source
-            self._put(_output_schema=read_only(source() if callable(source) else source))
-        return self._output_schema
+        if callable(self._output):
+            made: JsonSchema = read_only(self._output())
+            self._put(_output=made)
+            return made
+        return self._output
 
     @property
     def digest(self) -> str:
@@ -267,7 +263,7 @@ class ToolDef(Immutable):
         return ToolDef(
             **{**self._told(), **changed},
             input_schema=lambda: self.input_schema,
-            output_schema=None if self._output_source is None else lambda: self.output_schema or {},
+            output_schema=None if self._output is None else lambda: self.output_schema or {},
         )
 
     def _told(self) -> dict[str, Any]:
@@ -276,7 +272,7 @@ class ToolDef(Immutable):
         return {**told, "callers": [*self.callers]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the whole definition as plain data."""
+        """Return the whole definition as plain data."""
         return {
             "name": self.name,
             "description": self.description,
@@ -321,7 +317,7 @@ def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
         ) from None
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolDefinitionError(
-            f"{place}: the {which} schema is no plain JSON data ({error})."
+            f"{place}: the {which} schema is not plain JSON data ({error})."
         ) from error
     return copied
 

@@ -9,7 +9,8 @@ its own, nothing is changed; a secret that stays masked by that is an error, nev
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
@@ -18,9 +19,12 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from .._text.json import LEAVES, canonical_json, is_array, is_object
 
+_NOWHERE: Final[Any] = object()
+"""Stands for the data of a part that was written in a way of its own, or not at all."""
+
 
 def exact_data(data: Any, value: Any) -> Any:
-    """Give the data with every secret of the value revealed, and every set sorted.
+    """Return the data with every secret of the value revealed, and every set sorted.
 
     Args:
         data: What the value was written as; it may be changed.
@@ -29,105 +33,73 @@ def exact_data(data: Any, value: Any) -> Any:
     Raises:
         PydanticSerializationError: A secret stands where it cannot be revealed.
     """
-    # Each secret that was reached puts an entry in. Where more secrets are in the value than were
-    # reached, one is masked in the data for good, and the caller has to know.
-    met: list[None] = []
-    mended = _mend(data, value, met)
-    if len(met) != sum(1 for _ in _secrets_in(value)):
-        raise PydanticSerializationError(
-            "a secret in it is written in a way from which it cannot be read back; give its field "
-            "a serializer, or a type that is no secret"
-        )
-    return mended
-
-
-def _mend(data: Any, value: Any, met: list[None]) -> Any:
     if value.__class__ in LEAVES:  # most of an input
         return data
     if _is_secret(value):
-        return _revealed(data, value, met)
-    # Data and value side by side: {"user": {"pin": "****"}} beside User(pin=SecretStr("1234")).
-    named = _named_parts(value)
-    if named is not None:
-        if is_object(data):
-            for names, part in named:
-                key = next((name for name in names if name in data), None)
-                if key is not None:
-                    data[key] = _mend(data[key], part, met)
-        return data
-    if isinstance(value, BaseModel):
-        return _mend(data, value.__dict__["root"], met)
-    if is_object(value):
-        if is_object(data) and len(data) == len(value):
-            for name, part in value.items():
-                key = _key_of(name)
-                if key in data:
-                    data[key] = _mend(data[key], part, met)
-        return data
-    if _is_collection(value) and is_array(data) and len(data) == len(value):
-        data = [_mend(each, part, met) for each, part in zip(data, value, strict=True)]
-        if isinstance(value, set | frozenset):
-            data.sort(key=canonical_json)
+        return _revealed(data, value)
+    if isinstance(value, BaseModel) and value.__pydantic_root_model__:
+        return exact_data(data, value.__dict__["root"])
+    # Data and value side by side: {"user": {"pin": "****"}} beside User(pin=SecretStr("1234")). The
+    # parts that have no counterpart are gone through as well: a secret in them is masked for good.
+    if (named := _named_parts(value, data)) is not None:
+        for names, part in named:
+            key = next((name for name in names if name in data), None) if is_object(data) else None
+            exact = exact_data(_NOWHERE if key is None else data[key], part)
+            if key is not None:
+                data[key] = exact
+    elif isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray):
+        parts: list[Any] = [*value]
+        beside = is_array(data) and len(data) == len(parts)
+        exact = [
+            exact_data(data[at] if beside else _NOWHERE, part) for at, part in enumerate(parts)
+        ]
+        if beside and isinstance(value, set | frozenset):
+            exact.sort(key=canonical_json)
+        return exact if beside else data
     return data
 
 
-def _revealed(data: Any, secret: Any, met: list[None]) -> Any:
+def _revealed(data: Any, secret: Any) -> Any:
     plain = secret.get_secret_value()
-    try:
-        mask, written = to_jsonable_python(secret), to_jsonable_python(plain)
-    except (UnicodeDecodeError, PydanticSerializationError):
-        return data
-    met.append(None)
-    # Another text than the mask is the author's own way to write it, which is to be kept.
-    return written if data == mask else data
+    with suppress(UnicodeDecodeError, PydanticSerializationError):
+        if data is not _NOWHERE:
+            mask, written = to_jsonable_python(secret), to_jsonable_python(plain)
+            # Another text than the mask is the author's own way to write it, which is to be kept.
+            return written if data == mask else data
+    raise PydanticSerializationError(
+        "a secret in it is written in a way from which it cannot be read back; give its field "
+        "a serializer, or a type that is not a secret"
+    )
 
 
-def _key_of(name: Any) -> Any:
-    """Tell how JSON writes the key of a mapping."""
-    return name if isinstance(name, str) else next(iter(to_jsonable_python({name: None})))
-
-
-def _named_parts(value: Any) -> list[tuple[tuple[str, ...], Any]] | None:
-    """List the parts of a model or dataclass, each with the names that it may be written under."""
-    if isinstance(value, BaseModel) and not value.__pydantic_root_model__:
-        known: Mapping[str, Any] = type(value).model_fields
+def _named_parts(value: Any, data: Any) -> Iterable[tuple[tuple[str, ...], Any]] | None:
+    """Return the parts of what has names for them, each with those that it may be written under."""
+    known: Any = {}
+    parts: dict[str, Any]
+    if is_object(value):
+        for key in value:
+            exact_data(_NOWHERE, key)  # a key is never revealed
+        if not (is_object(data) and len(data) == len(value)):
+            return [((), part) for part in value.values()]
+        return [((_written(key),), part) for key, part in value.items()]
+    if isinstance(value, BaseModel):
+        known = type(value).model_fields
         parts = {**value.__dict__, **(value.__pydantic_extra__ or {})}
     elif is_dataclass(value) and not isinstance(value, type):
         known = getattr(type(value), "__pydantic_fields__", {})
         parts = {one.name: getattr(value, one.name) for one in fields(value)}
     else:
         return None
-    return [(_names_of(name, known.get(name)), part) for name, part in parts.items()]
+    aliases = {name: field.serialization_alias for name, field in known.items()}
+    return [
+        ((name,) if aliases.get(name) is None else (aliases[name], name), part)
+        for name, part in parts.items()
+    ]
 
 
-def _names_of(name: str, field: Any) -> tuple[str, ...]:
-    alias = getattr(field, "serialization_alias", None)
-    return (name,) if alias is None else (alias, name)
-
-
-def _secrets_in(value: Any) -> Iterator[None]:
-    """Go through all secrets of a value, wherever they stand."""
-    if value.__class__ in LEAVES:
-        return
-    if _is_secret(value):
-        yield None
-        return
-    named = _named_parts(value)
-    inner: Any = ()
-    if named is not None:
-        inner = [part for _, part in named]
-    elif isinstance(value, BaseModel):
-        inner = [value.__dict__["root"]]
-    elif is_object(value):
-        inner = [*value.keys(), *value.values()]
-    elif _is_collection(value):
-        inner = value
-    for part in inner:
-        yield from _secrets_in(part)
-
-
-def _is_collection(value: Any) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray)
+def _written(key: Any) -> Any:
+    """Return the key of a mapping as JSON has it."""
+    return key if isinstance(key, str) else next(iter(to_jsonable_python({key: None})))
 
 
 def _is_secret(value: object) -> bool:

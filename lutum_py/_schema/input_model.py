@@ -7,7 +7,6 @@ for two fields, a type without a schema) fails here, and names the parameter.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin
@@ -22,11 +21,10 @@ from pydantic import (
     create_model,
 )
 from pydantic.fields import FieldInfo
-from typing_extensions import is_typeddict
 
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
-from .plain_types import can_carry, is_model
+from .plain_types import can_carry, is_object_type
 from .secrets import MASK, Masking
 from .signature import REQUIRED, Parameter, reason_of, type_name
 
@@ -37,7 +35,7 @@ _DATA = frozenset({bool, bytes, dict, float, frozenset, int, list, set, str, tup
 class FnInput(BaseModel):
     """The base of the models that `@tool_fn` generates: one field for each visible parameter.
 
-    Unknown arguments are refused. It is frozen: what a hook wants to change, it returns anew.
+    Unknown arguments are refused. It is frozen: what a hook wants to change, it returns again.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
@@ -82,16 +80,14 @@ class StrictFnInput(FnInput):
 def sole_input(parameters: tuple[Parameter, ...]) -> Any | None:
     """Return the type of the single parameter that already is an object, if that is how it is.
 
-    A pydantic model, a dataclass or a `TypedDict` that stands alone, without a default, is the
+    A pydantic model, a dataclass or a `TypedDict` that is alone, without a default, is the
     input itself and is not wrapped once more.
     """
     if len(parameters) != 1 or parameters[0].default is not REQUIRED:
         return None
     annotation = parameters[0].annotation
     plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-    plain = get_origin(plain) or plain
-    is_object = is_model(plain) or dataclasses.is_dataclass(plain) or is_typeddict(plain)
-    return annotation if is_object else None
+    return annotation if is_object_type(get_origin(plain) or plain) else None
 
 
 def field_names(parameters: Iterable[Parameter]) -> dict[str, str]:

@@ -47,7 +47,6 @@ class Invocation:
         self.hidden: Mapping[str, Any] = signature.hidden
         self.positional: tuple[str, ...] = signature.positional
         self.whole: str | None = signature.parameters[0].name if fields is None else None
-        self._arguments = tuple((fields or {}).items())
         self.required: frozenset[str] = frozenset(
             n for n, default in signature.hidden.items() if default is REQUIRED
         )
@@ -77,7 +76,7 @@ class Invocation:
             positional, fields = tuple(visible), None
         else:
             visible, positional = own._visible, own.positional
-            fields = dict(own._arguments) if own.whole is None else None
+            fields = own._fields
         hidden, context, is_async = read_others(function, [*visible, *names[: len(positional)]])
         if own is not None and own.context is not None:
             hidden.pop(own.context, None)
@@ -97,7 +96,7 @@ class Invocation:
         return made
 
     def bound_to(self, instance: object) -> Invocation | None:
-        """Know how to call the function as a method of an instance; None where it is no method."""
+        """Say how to call the function as a method of an instance; None if it is not one."""
         own = self._signature
         name = next(iter(signature_of(self.function).parameters), None)
         if name not in own.hidden:
@@ -112,7 +111,7 @@ class Invocation:
     @property
     def _visible(self) -> list[str]:
         """The parameters that the model fills in."""
-        return [self.whole] if self.whole is not None else [name for name, _ in self._arguments]
+        return [parameter.name for parameter in self._signature.parameters]
 
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
         """Call the function: gives its output, or an awaitable of it where it is async.
@@ -151,10 +150,10 @@ class Invocation:
         return {each.name: each.annotation for each in self._signature.parameters}
 
     def arguments_of(self, input: Any) -> dict[str, Any]:
-        """Give what the model filled in, by the parameters of the function."""
-        if self.whole is not None:
-            return {self.whole: input}
-        return {name: getattr(input, field) for name, field in self._arguments}
+        """Return what the model filled in, by the parameters of the function."""
+        if self._fields is None:
+            return dict.fromkeys(self._visible, input)
+        return {name: getattr(input, field) for name, field in self._fields.items()}
 
     def unfit(self, function: Callable[..., Any]) -> str | None:
         """Say why a function cannot be called with what a call passes; None where it can."""
@@ -187,12 +186,12 @@ class Invocation:
             given = signature.replace(parameters=kept).bind(*args, **sent).arguments
         except TypeError as error:
             raise MisuseError(
-                f"These are no arguments of tool `{tool}`: {error}. What the model fills in: "
+                f"These are not arguments of tool `{tool}`: {error}. What the model fills in: "
                 f"{names_for_message(visible)}."
             ) from None
-        if self.whole is not None:
-            return given[self.whole]
-        return {field: given[name] for name, field in self._arguments if name in given}
+        if self._fields is None:
+            return given[visible[0]]
+        return {field: given[name] for name, field in self._fields.items() if name in given}
 
     def input_with(self, tool: str, input: Any, changes: Mapping[str, Any]) -> Any:
         """Make the same of an input in which some arguments are changed.
@@ -205,9 +204,10 @@ class Invocation:
                 f"{names_for_message(map(str, unknown))} cannot be changed in a call of tool "
                 f"`{tool}`. What the model fills in: {names_for_message(self._visible)}."
             )
-        if self.whole is not None:
-            return changes.get(self.whole, input)
-        return {field: changes.get(name, getattr(input, field)) for name, field in self._arguments}
+        arguments = {**self.arguments_of(input), **changes}
+        if self._fields is None:
+            return arguments[self._visible[0]]
+        return {field: arguments[name] for name, field in self._fields.items()}
 
     def check(self, call: Any, skipped: dict[str, Any]) -> None:
         """Make sure that what the model does not fill in is given, and nothing else.
@@ -218,7 +218,9 @@ class Invocation:
         if unknown := sorted(skipped.keys() - self.hidden.keys() - {self.context}):
             hidden = names_for_message([*self.hidden, *filter(None, [self.context])])
             is_visible = unknown[0] in self._visible
-            why = "is filled in by the model" if is_visible else "is no parameter of the function"
+            why = (
+                "is filled in by the model" if is_visible else "is not a parameter of the function"
+            )
             raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}): `{unknown[0]}` {why}. What can be passed "
                 f"here: {hidden}."

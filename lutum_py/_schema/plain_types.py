@@ -9,6 +9,7 @@ of all others are left to pydantic, which has the last word here too: a test hol
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from math import isfinite
 from types import NoneType, UnionType
 from typing import (
@@ -24,6 +25,7 @@ from typing import (
 )
 
 from pydantic import BaseModel
+from typing_extensions import is_typeddict
 
 from .signature import REQUIRED, Parameter
 
@@ -49,7 +51,7 @@ def is_plain(annotation: Any) -> bool:
     """
     origin = get_origin(annotation)
     if origin is None:
-        # By identity: what is no type at all, such as `[int]`, need not have a hash.
+        # By identity: what is not a type at all, such as `[int]`, need not have a hash.
         return annotation is None or annotation is ... or any(annotation is t for t in _PLAIN)
     if origin is Annotated:
         from pydantic.fields import FieldInfo
@@ -79,6 +81,15 @@ def can_carry(model: type[Any], name: str) -> bool:
 def is_model(input_type: Any) -> TypeGuard[type[BaseModel]]:
     """Whether a type is a pydantic model."""
     return isinstance(input_type, type) and issubclass(input_type, BaseModel)
+
+
+def is_object_type(input_type: Any) -> bool:
+    """Whether the JSON of a type is an object: of a model, a dataclass or a `TypedDict`."""
+    plain: Any = type  # as a class it would narrow to a class of an unknown type
+    is_class = isinstance(input_type, plain)
+    return is_class and (
+        is_model(input_type) or is_dataclass(input_type) or is_typeddict(input_type)
+    )
 
 
 def plain_schema(parameters: tuple[Parameter, ...]) -> JsonSchema | None:
@@ -114,7 +125,7 @@ def plain_schema(parameters: tuple[Parameter, ...]) -> JsonSchema | None:
 def _schema_of(annotation: Any) -> JsonSchema | None:
     origin = get_origin(annotation)
     if origin is None:
-        # By identity: what is no type at all need not have a hash.
+        # By identity: what is not a type at all need not have a hash.
         name = next((name for kind, name in _NAMES.items() if kind is annotation), None)
         return None if name is None else {"type": name}
     parts = get_args(annotation)

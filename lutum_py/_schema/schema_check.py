@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from .._text.json import is_array, is_object, json_key, shorten
 from ..errors import MissingExtraError, ToolDefinitionError
-from .schema_reader import checkable, fault_in
+from .schema_reader import fault_in, localized
 from .secrets import Masking
 
 
 def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
-    """Return what holds values against a schema, by the package `jsonschema`.
+    """Return what checks values against a schema, with the package `jsonschema`.
 
     Raises:
         MissingExtraError: The package is not installed.
@@ -43,7 +43,7 @@ def validator_of(what: str, schema: Any, **rules: Any) -> Any:
     Args:
         what: What is to be checked, for messages.
         schema: The schema.
-        **rules: By keyword, what stands for the rule of the package.
+        **rules: By keyword, what replaces the rule of the package.
 
     Raises:
         MissingExtraError: The package `jsonschema` is not installed.
@@ -52,7 +52,7 @@ def validator_of(what: str, schema: Any, **rules: Any) -> Any:
 
 
 def _kind_for(what: str, schema: Any) -> tuple[Any, Any]:
-    """Give the class of validators for a schema, and what it raises for an invalid one."""
+    """Return the class of validators for a schema, and what it raises for an invalid one."""
     try:
         from jsonschema.exceptions import SchemaError
         from jsonschema.validators import validator_for
@@ -73,7 +73,7 @@ def _validator(kind: Any, schema: Any, **rules: Any) -> Any:
         validators: Any = untyped
         bounded = validators.extend(bounded, rules)
     # With a registry of its own it never asks the network for what a reference names.
-    return bounded(checkable(schema), registry=EMPTY_REGISTRY)
+    return bounded(localized(schema, for_validator=True), registry=EMPTY_REGISTRY)
 
 
 @cache
@@ -173,7 +173,7 @@ def _take(count: int) -> None:
 
 
 def _breadth(part: Any) -> int:
-    """Give the steps that it takes to go once through the names or items of something."""
+    """Return the steps that it takes to go once through the names or items of something."""
     if isinstance(part, str):
         return len(part) // _STEP
     return len(part) // 8 if is_object(part) or is_array(part) else 0
@@ -257,7 +257,7 @@ class SchemaChecker:
         self._keys_of: dict[int, set[Any]] = {}
 
     def iter_errors(self, value: Any) -> Iterator[Any]:
-        """Give each fault of a value, as the package `jsonschema` tells it."""
+        """Yield each fault of a value, as the package `jsonschema` tells it."""
         left = _AT_LEAST + _FOR_EACH_PART * _parts_in(value)
         _steps.set(_Steps(left, self._keys_of))
         try:

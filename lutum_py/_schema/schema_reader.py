@@ -1,6 +1,6 @@
 """Read a JSON schema: where it holds schemas, what its references mean, and what it costs to check.
 
-Whatever walks a schema, or follows a reference, does it by what stands here. Nothing is fetched: a
+Whatever walks a schema, or follows a reference, does it by what is here. Nothing is fetched: a
 reference leads to a place in the same document, or nowhere.
 """
 
@@ -19,7 +19,7 @@ Part: TypeAlias = JsonSchema
 """One of the schemas that all hold of one value, with neither a reference nor `allOf` in it."""
 Steps: TypeAlias = tuple[str | int, ...]
 
-# Names below the first are the author's own: a property called "items" is no keyword.
+# Names below the first are the author's own: a property called "items" is not a keyword.
 _BY_NAME: Final = frozenset(
     {
         "$defs",
@@ -61,22 +61,22 @@ REMARKS: Final = frozenset({"title", "description", "examples", "$comment", "dep
 _OF_VALUE: Final = frozenset(
     {*UNIONS, "allOf", "if", "then", "else", "dependentSchemas", "dependencies"}
 )
-"""Keywords whose schemas may say something of the value that the schema with the keyword is of."""
+"""Keywords whose schemas may describe the same value as the schema with the keyword."""
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _MARKS: Final = {"$dynamicRef": "$dynamicAnchor", "$recursiveRef": "$recursiveAnchor"}
 """Keywords of references that mean another place, by the way there, and what marks the places."""
 _OLD: Final = tuple(f"json-schema.org/draft-0{number}/" for number in (3, 4, 5, 6, 7))
 _MOST: Final = 5_000
-"""So many schemas may be held against one value: more is no schema that somebody wrote by hand."""
+"""The most schemas that one value is checked against; nobody writes more by hand."""
 _DEEPEST: Final = 50
-"""So many schemas may stand in each other: no reader of any provider goes deeper."""
+"""So many schemas may be in each other: no reader of any provider goes deeper."""
 _NUMBER: Final = frozenset({"integer", "fraction"})
 _EVERY_TYPE: Final = _NUMBER | {"null", "boolean", "object", "array", "string"}
 """The types of values that never meet; a number is an integer or a fraction."""
 
 
 def subschemas(schema: Any) -> Iterator[tuple[str, str | int | None, Node]]:
-    """Give every schema directly inside a schema: its keyword, its name or number there, and it."""
+    """Yield every schema directly inside a schema: its keyword, its name or number, and it."""
     if not is_object(schema):
         return
     for keyword, held in schema.items():
@@ -135,7 +135,7 @@ def _path_of_steps(steps: Iterable[str | int]) -> str:
 
 
 def follow(reference: Any, root: Any) -> Any:
-    """Give what a reference from the root, as in `#/$defs/a`, leads to; None where that is nothing.
+    """Return the target of a reference from the root, as in `#/$defs/a`; None where there is none.
 
     In a schema that has more than one identifier, references are to be made so by `localized`.
     """
@@ -221,33 +221,43 @@ def _parts(schema: Any, root: Any, seen: frozenset[str]) -> list[Part]:
 
 
 def merged_part(schema: Any, root: Any) -> Part:
-    """Give all keywords of a schema in one part, for showing it; the outermost of each counts."""
+    """Return all keywords of a schema in one part, for showing it; the outermost of each counts."""
     merged: Part = {}
     for part in parts_of(schema, root):
         merged = {**part, **merged}
     return merged
 
 
-def without_keyword(part: Part, keyword: str) -> Part:
-    """Give a part with one keyword less."""
-    return {key: value for key, value in part.items() if key != keyword}
+def cases_of(parts: list[Part], root: Any) -> list[list[Part]] | None:
+    """Open the first union among parts: what fits them all fits one of these; None without one.
+
+    >>> cases_of([{"minimum": 1, "anyOf": [{"type": "integer"}, {"maximum": 9}]}], {})
+    [[{'minimum': 1}, {'type': 'integer'}], [{'minimum': 1}, {'maximum': 9}]]
+    """
+    for at, part in enumerate(parts):
+        for key in UNIONS:
+            if is_array(part.get(key)):
+                plain = {other: operand for other, operand in part.items() if other != key}
+                rest = [*parts[:at], plain, *parts[at + 1 :]]
+                return [[*rest, *parts_of(branch, root)] for branch in part[key]]
+    return None
 
 
 def types_named(operand: Any) -> frozenset[str]:
-    """Give the types that the keyword `type` allows."""
+    """Return the types that the keyword `type` allows."""
     names = operand if is_array(operand) else [operand]
     nothing: frozenset[str] = frozenset()
     return nothing.union(*(_NUMBER if name == "number" else {name} for name in names))
 
 
 def types_of(parts: list[Part]) -> frozenset[str]:
-    """Give the types that a value of all these parts can have."""
+    """Return the types that a value of all these parts can have."""
     named = (types_named(part["type"]) for part in parts if "type" in part)
     return _EVERY_TYPE.intersection(*named)
 
 
 def property_of(parts: list[Part], name: str | None) -> list[Any]:
-    """Give what the parts say of a property; of None, what they say of those they do not name."""
+    """Return what the parts say about a property; for None, about those that they do not name."""
     found: list[Any] = []
     for part in parts:
         if name in part.get("properties", {}):
@@ -258,7 +268,7 @@ def property_of(parts: list[Part], name: str | None) -> list[Any]:
 
 
 def item_of(parts: list[Part], at: int) -> list[Any]:
-    """Give what the parts say of an item."""
+    """Return what the parts say about an item."""
     found: list[Any] = []
     for part in parts:
         first = part.get("prefixItems", ())
@@ -279,7 +289,7 @@ def _fragment_of(reference: Any) -> str | None:
 
 
 def _descended(root: Any, fragment: str) -> tuple[Steps, Any] | None:
-    """Follow a JSON pointer, as it stands behind the `#`; give the way, and what is there."""
+    """Follow a JSON pointer, as it comes after the `#`; give the way, and what is there."""
     steps: list[str | int] = []
     found = root
     for written in fragment.split("/")[1:]:
@@ -348,7 +358,7 @@ class _Document:
         return walked
 
     def targets(self, place: _Place) -> Iterator[tuple[str, list[Steps]]]:
-        """Give each reference at a place, by its keyword, and what it may mean: nothing, if lost.
+        """Yield each reference at a place, by its keyword, and what it may mean: nothing, if lost.
 
         A dynamic reference means the outermost place with its anchor that was passed on the way.
         """
@@ -415,7 +425,7 @@ class _Document:
         return made
 
     def beside(self, place: _Place) -> Iterator[Steps]:
-        """Give the places whose schemas are held against the same value."""
+        """Yield the places whose schemas are checked against the same value."""
         yield from (each for _, meant in self.targets(place) for each in meant)
         for keyword, step, _ in subschemas(place.schema):
             if keyword in _OF_VALUE or keyword == "not":
@@ -445,24 +455,18 @@ def _joined(base: str, reference: str) -> tuple[str, str]:
     return resource, fragment
 
 
-def localized(root: Any) -> Any:
-    """Give a schema in which every reference is written from the root, as in `#/$defs/a`.
+def localized(root: Any, *, for_validator: bool = False) -> Any:
+    """Return a schema in which every reference is written from the root, as in `#/$defs/a`.
 
     One that has identifiers and anchors inside is copied without them; any other is given back.
-    Beside a reference that is dynamic stands a union of all that it may mean. What leads nowhere
+    Beside a reference that is dynamic stands a union of all that it may mean; a validator goes by
+    the dynamic ones themselves, and for it a schema with such is given back. What leads nowhere
     stays as it is.
     """
     if not is_object(root) or _is_plain(root):
         return root
-    return _Document(root).localized()
-
-
-def checkable(root: Any) -> Any:
-    """Give a schema as a validator needs it: localized, if no reference in it is dynamic."""
-    if not is_object(root) or _is_plain(root):
-        return root
     document = _Document(root)
-    return root if document.is_dynamic() else document.localized()
+    return root if for_validator and document.is_dynamic() else document.localized()
 
 
 def is_old(root: Any) -> bool:
@@ -490,7 +494,7 @@ def fault_in(root: Any) -> SchemaFault | None:
     """Find a reference that leads nowhere, or that makes checking a value endless.
 
     Returns:
-        The first of those faults; None for a schema that any value can be held against in time.
+        The first of those faults; None for a schema that any value can be checked against in time.
     """
     if _is_plain(root):
         return None
@@ -514,9 +518,9 @@ def fault_in(root: Any) -> SchemaFault | None:
 
 
 def _endless(document: _Document) -> SchemaFault | None:
-    """Count the schemas that are held against one value, bottom up, and how long their chain is.
+    """Count the schemas that are checked against one value, bottom up, and how long their chain is.
 
-    A place that is met again below itself would be checked for ever without going on in the value.
+    A place that is met again below itself would be checked forever without going on in the value.
     """
     from graphlib import CycleError, TopologicalSorter
 
@@ -541,7 +545,7 @@ def _endless(document: _Document) -> SchemaFault | None:
             return SchemaFault(
                 _path_of_steps(steps),
                 f"more than {_MOST:,} schemas, or a chain of more than {_DEEPEST} of them, "
-                "would be held against a single value",
+                "would be checked against a single value",
                 "Name each alternative once.",
             )
     return None
