@@ -6,7 +6,6 @@ carries a mapping of what was said, and shares the empty one.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast, overload
 
@@ -54,25 +53,28 @@ _NOTHING: Mapping[str, Any] = {}
 _OPTIONAL = ToolRequirement.optional()
 
 
-class _Builder(ABC, Generic[Taken]):
-    """What both builders can say."""
+class _Builder(Generic[Taken]):
+    """What every builder can say, and how its turn is asked for."""
 
-    __slots__ = ("_generation", "_model", "_session")
+    __slots__ = ("_choice", "_generation", "_model", "_session", "_toolset")
 
     def __init__(
-        self, session: SpokenIn, model: AnyModel, generation: Mapping[str, Any] = _NOTHING
+        self,
+        session: SpokenIn,
+        model: AnyModel,
+        generation: Mapping[str, Any] = _NOTHING,
+        toolset: type[Any] = Toolset,
+        choice: Mapping[str, Any] = _NOTHING,
     ) -> None:
         self._session = session
         self._model = model
         self._generation = generation
+        self._toolset = toolset
+        self._choice = choice
 
-    @abstractmethod
     def _but(self, **generation: Any) -> Self:
-        """Say more about how the answer is generated."""
-
-    @abstractmethod
-    def prepare(self) -> Prepared:
-        """Work out the request."""
+        merged = {**self._generation, **generation}
+        return type(self)(self._session, self._model, merged, self._toolset, self._choice)
 
     def temperature(self, temperature: float) -> Self:
         """Set the sampling temperature."""
@@ -92,10 +94,10 @@ class _Builder(ABC, Generic[Taken]):
         return self._but(extra={**self._generation.get("extra", {}), **fields})
 
     def view(self, view: View) -> Self:
-        """Send what a view says of the transcript; ephemeral messages keep their places.
+        """Send what a view says about the transcript; ephemeral messages keep their places.
 
         Raises:
-            MisuseError: It is no view.
+            MisuseError: It is not a view.
         """
         from .._view.view import View as Cuts  # only who cuts loads it
 
@@ -107,7 +109,7 @@ class _Builder(ABC, Generic[Taken]):
         return self._but(view=view)
 
     def _items(self) -> tuple[TranscriptView, dict[str, Any]]:
-        """Give what is said, and how the answer is generated."""
+        """Return what is said, and how the answer is generated."""
         generation = dict(self._generation)
         return self._session._request_items(generation.pop("view", None)), generation
 
@@ -136,7 +138,7 @@ class _Builder(ABC, Generic[Taken]):
 
         Raises:
             InvalidValueError: There would be more than 4 markers, or the ttl is unknown.
-            MisuseError: It is no cache, or a field is of another type.
+            MisuseError: It is not a cache, or a field has another type.
         """
         if cache is _UNSAID:
             cache = Cache(**fields)
@@ -147,8 +149,50 @@ class _Builder(ABC, Generic[Taken]):
             )
         return self._but(cache=cache)
 
+    def prepare(self) -> Prepared:
+        """Work out the request, from what was said and the toolset alone."""
+        session, toolset, choice = self._session, self._toolset, self._choice
+        # Nearly every turn of a loop says nothing special. This way there is nothing to check, and
+        # what the toolset offers is worked out once and shared.
+        if not choice and not self._generation:
+            offered = offered_in(toolset._offer, session.transcript)
+            items = session._request_items()
+            request = plain_request(items, offered.definitions, offered.deferred)
+            return Prepared(session, toolset, offered, request, False)
+        answer: Answer[Any] | None = choice.get("answer")
+        items, generation = self._items()
+        try:
+            offered = offered_in(toolset._offer, session.transcript, choice.get("available"))
+            definitions = toolset._offer.describe(
+                offered.definitions, choice.get("descriptions", ())
+            )
+            requirement = choice.get("requirement", _OPTIONAL)
+            if answer is not None and answer.by == "tool" and not requirement.selector:
+                tool_choice = requirement.choice
+            else:
+                tool_choice = toolset._offer.choose(offered, requirement)
+        except UnknownToolError as error:
+            # The name came from the program here, not from the model.
+            raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error
+        if answer is not None:
+            check_answer(toolset, answer)
+        deferred, by_format = offered.deferred, None
+        if answer is not None and answer.by == "tool":
+            definitions = _with_answer(definitions, answer.definition, deferred)
+        elif answer is not None:
+            by_format = answer.definition
+        request = TurnRequest(
+            items=items,
+            tools=definitions,
+            tool_choice=tool_choice,
+            answer=by_format,
+            deferred=deferred,
+            **generation,
+        )
+        return Prepared(session, toolset, offered, request, choice.get("redact", False), answer)
+
     def request(self) -> TurnRequest:
-        """Give the request that `collect` would send.
+        """Return the request that `collect` would send.
 
         Raises:
             ToolConstraintError: What is required is not offered, or a tool is named that is
@@ -199,7 +243,7 @@ def check_model(model: object) -> None:
     """Refuse what cannot be asked in any way.
 
     Raises:
-        MisuseError: It is no model, or the class of one.
+        MisuseError: It is not a model, or the class of one.
     """
     # One by one: a generator for `any` costs every turn more than all that it finds.
     if isinstance(model, type) or not (
@@ -244,9 +288,6 @@ class Turn(_Builder[NeedsTools[Toolset] | Finished]):
 
     __slots__ = ()
 
-    def _but(self, **generation: Any) -> Self:
-        return type(self)(self._session, self._model, {**self._generation, **generation})
-
     def tools(self, toolset: type[T], /) -> TurnWithTools[T]:
         """Offer the tools of a toolset that are on."""
         if not isinstance(toolset, ToolsetMeta):
@@ -264,35 +305,11 @@ class Turn(_Builder[NeedsTools[Toolset] | Finished]):
         """Ask for a final answer of a type; see `TurnWithTools.answer`."""
         return self.tools(Toolset).answer(answer)
 
-    def prepare(self) -> Prepared:
-        """Work out the request."""
-        items, generation = self._items()
-        request = TurnRequest(items=items, **generation)
-        return Prepared(self._session, Toolset, Toolset._offer.all, request, False)
 
-
-class _Offering(_Builder[Taken], Generic[T, Taken]):
+class _Offering(_Builder[Taken]):
     """What a turn with tools can say."""
 
-    __slots__ = ("_choice", "_toolset")
-
-    def __init__(
-        self,
-        session: SpokenIn,
-        model: AnyModel,
-        generation: Mapping[str, Any],
-        toolset: type[T],
-        choice: Mapping[str, Any] = _NOTHING,
-    ) -> None:
-        self._session = session
-        self._model = model
-        self._generation = generation
-        self._toolset = toolset
-        self._choice = choice
-
-    def _but(self, **generation: Any) -> Self:
-        merged = {**self._generation, **generation}
-        return type(self)(self._session, self._model, merged, self._toolset, self._choice)
+    __slots__ = ()
 
     def _choose(self, **choice: Any) -> Self:
         merged = {**self._choice, **choice}
@@ -349,64 +366,22 @@ class _Offering(_Builder[Taken], Generic[T, Taken]):
         return self._but(parallel_tool_calls=allowed)
 
     def redact(self) -> Self:
-        """Hide the values that came in what the model is told of invalid arguments."""
+        """Hide the values that came in what the model is told about invalid arguments."""
         return self._choose(redact=True)
-
-    def prepare(self) -> Prepared:
-        """Work out the request, from what was said and the toolset alone."""
-        session, toolset, choice = self._session, self._toolset, self._choice
-        # Nearly every turn of a loop says nothing special. This way there is nothing to check, and
-        # what the toolset offers is worked out once and shared.
-        if not choice and not self._generation:
-            offered = offered_in(toolset._offer, session.transcript)
-            items = session._request_items()
-            request = plain_request(items, offered.definitions, offered.deferred)
-            return Prepared(session, toolset, offered, request, False)
-        answer: Answer[Any] | None = choice.get("answer")
-        items, generation = self._items()
-        try:
-            offered = offered_in(toolset._offer, session.transcript, choice.get("available"))
-            definitions = toolset._offer.describe(
-                offered.definitions, choice.get("descriptions", ())
-            )
-            requirement = choice.get("requirement", _OPTIONAL)
-            if answer is not None and answer.by == "tool" and not requirement.selector:
-                tool_choice = requirement.choice
-            else:
-                tool_choice = toolset._offer.choose(offered, requirement)
-        except UnknownToolError as error:
-            # The name came from the program here, not from the model.
-            raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error
-        if answer is not None:
-            check_answer(toolset, answer)
-        deferred, by_format = offered.deferred, None
-        if answer is not None and answer.by == "tool":
-            definitions = _with_answer(definitions, answer.definition, deferred)
-        elif answer is not None:
-            by_format = answer.definition
-        request = TurnRequest(
-            items=items,
-            tools=definitions,
-            tool_choice=tool_choice,
-            answer=by_format,
-            deferred=deferred,
-            **generation,
-        )
-        return Prepared(session, toolset, offered, request, choice.get("redact", False), answer)
 
 
 def _with_answer(
     tools: tuple[ToolDef, ...], answer: ToolDef, deferred: DeferredTools | None
 ) -> tuple[ToolDef, ...]:
-    """Offer the answer behind the tools, but before those that were loaded.
+    """Offer the answer after the tools, but before those that were loaded.
 
-    A provider reads tools first, so that what stands before a new one may stay in its cache.
+    A provider reads tools first, so that what is before a new one may stay in its cache.
     """
     always = len(tools) - (len(deferred.loaded) if deferred else 0)
     return (*tools[:always], answer, *tools[always:])
 
 
-class TurnWithTools(_Offering[T, NeedsTools[T] | Finished], Generic[T]):
+class TurnWithTools(_Offering[NeedsTools[T] | Finished], Generic[T]):
     """A turn that offers tools."""
 
     __slots__ = ()
@@ -432,7 +407,7 @@ class TurnWithTools(_Offering[T, NeedsTools[T] | Finished], Generic[T]):
         return make(self._session, self._model, self._generation, self._toolset, chosen)
 
 
-class TurnWithAnswer(_Offering[T, NeedsTools[T, A1] | Finished[A1] | NoAnswer], Generic[T, A1]):
+class TurnWithAnswer(_Offering[NeedsTools[T, A1] | Finished[A1] | NoAnswer], Generic[T, A1]):
     """A turn that asks for a final answer of a type."""
 
     __slots__ = ()

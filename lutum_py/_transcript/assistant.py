@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
 
 from .._text.immutable import Frozen
 from .._text.json import is_whole
 from .._text.unicode import sendable
 from ..errors import MisuseError
-from .metadata import ToolMetadata, dump_metadata, load_metadata
-from .payload import check_payload, read_payload
-
-if TYPE_CHECKING:
-    from .saved import Saved
+from .metadata import ToolMetadata
 
 T = TypeVar("T")
 
@@ -105,14 +101,14 @@ class ServerToolItem:
             ('program', {'code': 'await find()'})
         """
         # `{"type": "program", "call_id": "p1", "code": "…"}` began the program, and `{"type":
-        # "program_output", "call_id": "p1", "output": "…"}` is what it came to: both say the id,
+        # "program_output", "call_id": "p1", "output": "…"}` is its outcome: both say the id,
         # and one alone what was run.
         payload = self.payload
         if caller not in (payload.get("call_id"), payload.get("id")):
             return None
         if "code" in payload:
             return self.kind, {"code": payload["code"]}
-        # What it came to says its id as well.
+        # Its outcome says its id as well.
         return (payload.get("name", self.kind), payload["input"]) if "input" in payload else None
 
 
@@ -163,22 +159,16 @@ class Usage:
         _set_cached(self, cached_tokens)
         _set_reasoning(self, reasoning_tokens)
         _set_cache_write(self, cache_write_tokens)
-        if not (
-            input_tokens.__class__ in _COUNTS
-            and output_tokens.__class__ in _COUNTS
-            and cached_tokens.__class__ in _COUNTS
-            and reasoning_tokens.__class__ in _COUNTS
-            and cache_write_tokens.__class__ in _COUNTS
-        ):
-            for name in _USAGE:
-                value = getattr(self, name)
+        given = (input_tokens, output_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
+        if not _COUNTS.issuperset(map(type, given)):
+            for name, value in zip(USAGE, given, strict=True):
                 if not (value is None or is_whole(value)):
                     raise MisuseError.of_field("Usage", name, "a whole number or None", value)
 
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
-        return Usage(**{name: _sum(getattr(self, name), getattr(other, name)) for name in _USAGE})
+        return Usage(**{name: _sum(getattr(self, name), getattr(other, name)) for name in USAGE})
 
     def __radd__(self, other: int) -> Usage:
         # What `sum` begins with.
@@ -199,13 +189,9 @@ def _sum(one: int | None, other: int | None) -> int | None:
     return one + other
 
 
-_USAGE = (
-    "input_tokens",
-    "output_tokens",
-    "cached_tokens",
-    "reasoning_tokens",
-    "cache_write_tokens",
-)
+USAGE: Final = Usage.__slots__
+"""What a usage counts."""
+
 _COUNTS = frozenset({int, NoneType})
 _ITEMS = frozenset({ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem})
 _CALLS = frozenset({ToolMetadata})
@@ -252,7 +238,7 @@ class AssistantTurn(Frozen, _TurnFields):
             last call. A dialect says so where it decodes; without it, the finish reason counts.
 
     Raises:
-        MisuseError: Both `items` and `text` or `tool_calls` are given, or one is of another type.
+        MisuseError: Both `items` and `text` or `tool_calls` are given, or one has another type.
 
     Example:
         >>> call = ToolMetadata(id="c1", name="add", arguments="{}")
@@ -386,7 +372,7 @@ def _check(turn: Any) -> None:
 def with_calls(
     turn: AssistantTurn, change: Callable[[ToolMetadata], ToolMetadata]
 ) -> AssistantTurn:
-    """Give a turn with other calls, and the payload as it came; itself where none changed.
+    """Return a turn with other calls, and the payload as it came; itself where none changed.
 
     Args:
         turn: The turn.
@@ -415,91 +401,9 @@ def given_by_provider(turn: AssistantTurn) -> list[dict[str, Any]]:
 
 
 def callers_of(turn: AssistantTurn) -> dict[str, str]:
-    """Give the callers of the calls that no model made itself, by the ids of the calls."""
+    """Return the callers of the calls that no model made itself, by the ids of the calls."""
     return {
         item.metadata.id: item.caller
         for item in turn.items
         if isinstance(item, ToolCallItem) and item.caller is not None
     }
-
-
-_WITH_TEXT: dict[str, Any] = {
-    "text": TextItem,
-    "reasoning": ReasoningItem,
-    "refusal": RefusalItem,
-}
-_KIND_OF = {kind: name for name, kind in _WITH_TEXT.items()}
-
-
-def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
-    """Give a turn as plain data."""
-    usage = turn.usage
-    return {
-        "type": "assistant",
-        "items": [_dump_part(part) for part in turn.items],
-        "finish_reason": turn.finish_reason,
-        "usage": None if usage is None else {name: getattr(usage, name) for name in _USAGE},
-        "model": turn.model,
-        "request_id": turn.request_id,
-        "dialect": turn.dialect,
-        "payload": turn.payload,
-        **({} if turn.cut_off is None else {"cut_off": turn.cut_off}),
-    }
-
-
-def _dump_part(part: AssistantItem) -> dict[str, Any]:
-    if isinstance(part, ToolCallItem):
-        called = {} if part.caller is None else {"caller": part.caller}
-        return {"type": "tool_call", **dump_metadata(part.metadata), **called}
-    if isinstance(part, ServerToolItem):
-        return {"type": "server_tool", "kind": part.kind, "payload": dict(part.payload)}
-    return {"type": _KIND_OF[type(part)], "text": part.text}
-
-
-def load_turn(saved: Saved) -> AssistantTurn:
-    """Read what `dump_turn` gave, and refuse a turn that contradicts its payload."""
-    dialect = saved.get("dialect", str, None)
-    payload = saved.data.get("payload")
-    try:
-        # What counts is the payload, since that is what goes back. If the saved turn says anything
-        # else, somebody has edited one of the two.
-        said: AssistantTurn | None = read_payload(payload, dialect)
-    except ValueError as error:
-        raise saved.wrong("payload", str(error)) from None
-    # Most turns were made of their payload, which makes the same turn today: then that is it.
-    if said is not None and dump_turn(said) == saved.data:
-        return said
-    usage = saved.inner_or_none("usage")
-    turn = AssistantTurn(
-        items=[_load_part(part) for part in saved.each("items")],
-        finish_reason=saved.get("finish_reason", str, None),
-        usage=None if usage is None else Usage(**{n: usage.get(n, int, None) for n in _USAGE}),
-        model=saved.get("model", str, None),
-        request_id=saved.get("request_id", str, None),
-        dialect=dialect,
-        payload=payload if said is None else said.payload,
-        cut_off=None if saved.data.get("cut_off") is None else saved.member("cut_off", CutOff),
-    )
-    if said is not None:
-        try:
-            check_payload(turn, said)
-            # Texts of earlier releases say no callers.
-            if callers_of(turn).items() - callers_of(said).items():
-                raise ValueError(
-                    "the calls of the turn have other callers than those of its payload"
-                )
-        except ValueError as error:
-            raise saved.wrong("payload", str(error)) from None
-    return turn
-
-
-def _load_part(saved: Saved) -> AssistantItem:
-    kind = saved.get("type", str)
-    if kind in _WITH_TEXT:
-        part: AssistantItem = _WITH_TEXT[kind](saved.get("text", str))
-        return part
-    if kind == "tool_call":
-        return ToolCallItem(load_metadata(saved), saved.get("caller", str, None))
-    if kind == "server_tool":
-        return ServerToolItem(saved.get("kind", str), saved.inner("payload").data)
-    raise saved.wrong("type", f"{kind!r} is no known part of a turn")

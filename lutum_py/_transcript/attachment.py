@@ -49,7 +49,7 @@ class Attachment:
         name: The name of the file, for providers that want one.
 
     Raises:
-        MisuseError: A field is of another type.
+        MisuseError: A field has another type.
         InvalidValueError: The media type is none of the four, or `url` is neither an `https:`
             address nor a `data:` URL.
 
@@ -114,7 +114,7 @@ class Attachment:
             InvalidValueError: The ending of the name says no type.
         """
         file = Path(path)
-        # By the name alone: what stands in a file may be anything, and a provider refuses a type
+        # By the name alone: what is in a file may be anything, and a provider refuses a type
         # that does not fit.
         guessed = mime_type or mimetypes.guess_type(file.name)[0]
         if guessed is None:
@@ -146,7 +146,7 @@ class Attachment:
             name: The name of the file.
 
         Raises:
-            MisuseError: The data are no bytes, or the type no text.
+            MisuseError: The data are not bytes, or the type is not text.
 
         Example:
             >>> Attachment.from_bytes(b"Hi", "text/plain").url
@@ -200,7 +200,7 @@ def attachments_of(owner: str, given: Iterable[Attachment]) -> tuple[Attachment,
         given: The attachments.
 
     Raises:
-        MisuseError: They are no list, or one of them is no `Attachment`.
+        MisuseError: They are not a list, or one of them is not an `Attachment`.
     """
     if not isinstance(given, Iterable):
         raise MisuseError.of_field(owner, "attachments", "a list of `Attachment`s", given)
@@ -212,22 +212,13 @@ def attachments_of(owner: str, given: Iterable[Attachment]) -> tuple[Attachment,
 
 
 def dump_attachments(attachments: tuple[Attachment, ...]) -> dict[str, Any]:
-    """Give the entry of a value that stands for its attachments; nothing where there are none."""
-    if not attachments:
-        return {}
-    return {
-        "attachments": [
-            {
-                "media_type": each.media_type,
-                "mime_type": each.mime_type,
-                "url": each.url,
-                "caption": each.caption,
-                "size": each.size,
-                **({} if each.name is None else {"name": each.name}),
-            }
-            for each in attachments
-        ]
-    }
+    """Return the entry of a value that stands for its attachments; nothing where there are none."""
+    # A name came later than the other fields: texts without one are as they always were.
+    listed = [{name: getattr(each, name) for name in _NAMES} for each in attachments]
+    for data in listed:
+        if data["name"] is None:
+            del data["name"]
+    return {"attachments": listed} if listed else {}
 
 
 def load_attachments(saved: Saved) -> tuple[Attachment, ...]:
@@ -280,7 +271,7 @@ def attachments_in(value: Any) -> Iterator[Attachment]:
 
 
 def shown_with(text: str, attached: tuple[Attachment, ...]) -> str:
-    """Give what the model reads beside the files of an output: their data are left out.
+    """Return what the model reads beside the files of an output: their data are left out.
 
     Args:
         text: The output as JSON.
@@ -306,10 +297,10 @@ def shown_with(text: str, attached: tuple[Attachment, ...]) -> str:
 
 def _worded(value: Any, words: dict[str, str]) -> Any:
     if is_object(value):
-        if value.keys() == _FIELDS and value["url"] in words:
+        if value.keys() == set(_NAMES) and value["url"] in words:
             return words[value["url"]]
         return {key: _worded(item, words) for key, item in value.items()}
     return [_worded(item, words) for item in value] if is_sequence(value) else value
 
 
-_FIELDS: Final = {each.name for each in fields(Attachment)}
+_NAMES: Final = tuple(each.name for each in fields(Attachment))

@@ -32,7 +32,7 @@ class ToolMetadata:
         arguments: The raw argument text, byte for byte; usually a JSON object.
 
     Raises:
-        MisuseError: A field is no text.
+        MisuseError: A field is not text.
 
     Example:
         >>> ToolMetadata(id="c1", name="add", arguments='{"a": 1}').name
@@ -56,31 +56,20 @@ class ToolMetadata:
             self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Refuse what is no text, and take out what could not be sent back."""
-        if not (
-            isinstance(self.id, str)
-            and isinstance(self.name, str)
-            and isinstance(self.arguments, str)
-        ):
-            raise self._misuse()
-        if not (self.id.isascii() and self.name.isascii() and self.arguments.isascii()):
-            for field in ("id", "name", "arguments"):
-                object.__setattr__(self, field, sendable(getattr(self, field)))
+        """Refuse what is not text, and take out what could not be sent back."""
+        for field in ("id", "name", "arguments"):
+            value = getattr(self, field)
+            if not isinstance(value, str):
+                said = f"ToolMetadata: `{field}` is {shorten(value)}, which is not text."
+                if field == "arguments":
+                    said += " Where a provider sends arguments as an object, its dialect makes "
+                    said += "text of it."
+                raise MisuseError(said)
+            object.__setattr__(self, field, sendable(value))
 
     def __repr__(self) -> str:
         return (
             f"ToolMetadata(id={self.id!r}, name={self.name!r}, arguments={size_of(self.arguments)})"
-        )
-
-    def _misuse(self) -> MisuseError:
-        for field in ("id", "name"):
-            if not isinstance(value := getattr(self, field), str):
-                return MisuseError(
-                    f"ToolMetadata: `{field}` is {shorten(value)}, which is no text."
-                )
-        return MisuseError(
-            f"ToolMetadata: `arguments` is {shorten(self.arguments)}, which is no text. Where a "
-            "provider sends arguments as an object, its dialect makes text of it."
         )
 
 
@@ -90,7 +79,7 @@ _set_arguments: Any = vars(ToolMetadata)["arguments"].__set__
 
 
 def dump_metadata(metadata: ToolMetadata) -> dict[str, str]:
-    """Give a call's metadata as plain data."""
+    """Return a call's metadata as plain data."""
     return {"id": metadata.id, "name": metadata.name, "arguments": metadata.arguments}
 
 

@@ -77,7 +77,7 @@ class ToolResult(Frozen, _ResultFields):
 
     Raises:
         InvalidValueError: `result` is not JSON text, or `status` is none of the five.
-        MisuseError: Another field is of another type.
+        MisuseError: Another field has another type.
 
     Example:
         >>> r = ToolResult(id="c1", name="add", arguments="{}", result='"three"')
@@ -120,20 +120,14 @@ class ToolResult(Frozen, _ResultFields):
                 f"ToolResult {id!r} of tool {name!r}: `result` must be JSON text, got "
                 f"{shorten(result)} ({error}). Use `call.complete(output)`, or `json.dumps`"
             ) from None
-        call = ToolMetadata(id=id, name=name, arguments=arguments)
-        said = None if message is None else sendable(message)
-        coded = None if code is None else sendable(code)
         attached: tuple[Attachment, ...] = ()
         if attachments != ():
             from .attachment import attachments_of  # a tool that is only declared needs none
 
             attached = attachments_of("ToolResult", attachments)
-        self._fill(
-            (
-                *(call.id, call.name, call.arguments, sendable(result)),
-                *(status, said, attached, coded, labels, ran_with),
-            )
-        )
+        call = ToolMetadata(id=id, name=name, arguments=arguments)
+        made = make_result(call, sendable(result), status, message, attached, code, labels)
+        self._fill((*made._values()[:-1], ran_with))
 
     def __hash__(self) -> int:
         return hash((type(self), self._values()[:-1]))  # without `ran_with`, which has no hash
@@ -203,7 +197,7 @@ class ToolResult(Frozen, _ResultFields):
         """Read what `dump_json` gave.
 
         Raises:
-            TranscriptError: The text is no result, of an unknown version, or damaged.
+            TranscriptError: The text is not a result, of an unknown version, or damaged.
         """
         from .saved import open_saved
 
@@ -213,7 +207,7 @@ class ToolResult(Frozen, _ResultFields):
         return load_result(saved)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the result as plain data, in the shape of Awaken's tool result.
+        """Return the result as plain data, in the shape of Awaken's tool result.
 
         Returns:
             A dict with `tool_name`, `status` (`success` or `error`), `data` and `message`; and,
@@ -267,7 +261,7 @@ def make_result(
 def with_message(
     result: ToolResult, message: str, attachments: tuple[Attachment, ...] | None = None
 ) -> ToolResult:
-    """Give a result of which the model reads another text; the program keeps what it was.
+    """Return a result of which the model reads another text; the program keeps what it was.
 
     Args:
         result: The result.
@@ -279,12 +273,12 @@ def with_message(
 
 
 def with_ran_with(result: ToolResult, arguments: dict[str, Any]) -> ToolResult:
-    """Give a result that says what its call was run with."""
+    """Return a result that says what its call was run with."""
     return result._but(ran_with=arguments)
 
 
 def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
-    """Give a result with these labels, unless it has some of its own."""
+    """Return a result with these labels, unless it has some of its own."""
     return result if labels is None or result.labels is not None else result._but(labels=labels)
 
 
@@ -295,7 +289,7 @@ def never_ran(result: ToolResult) -> bool:
 
 
 def with_inner_labels(result: ToolResult, made_of: Iterable[ToolResult]) -> ToolResult:
-    """Give a result with the labels of those that it was made of joined to its own."""
+    """Return a result with the labels of those that it was made of joined to its own."""
     from .labels import joined_labels
 
     inner = ((each.name, each.labels) for each in made_of if not never_ran(each))
@@ -304,7 +298,7 @@ def with_inner_labels(result: ToolResult, made_of: Iterable[ToolResult]) -> Tool
 
 
 def renamed(result: ToolResult, id: str) -> ToolResult:
-    """Give the result of a call as that of the same call under another id."""
+    """Return the result of a call as that of the same call under another id."""
     return result._but(id=id)
 
 
@@ -325,7 +319,7 @@ def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -
 
 
 def dump_result(result: ToolResult) -> dict[str, Any]:
-    """Give a result as plain data."""
+    """Return a result as plain data."""
     from .attachment import dump_attachments  # a tool that is only declared needs none
     from .labels import dump_labels
 
@@ -344,26 +338,36 @@ def dump_result(result: ToolResult) -> dict[str, Any]:
     }
 
 
-def load_result(saved: Saved) -> ToolResult:
-    """Read what `dump_result` gave."""
+def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
+    """Read what `dump_result` gave; of the call that it answers, where that is known."""
+    data = saved.data
     attachments: tuple[Attachment, ...] = ()
     labels: Labels | None = None
-    if "attachments" in saved.data:
+    if "attachments" in data:
         from .attachment import load_attachments
 
         attachments = load_attachments(saved)
-    if "labels" in saved.data:
+    if "labels" in data:
         from .labels import load_labels
 
         labels = load_labels(saved)
+    # Where the texts are those of the call, which were looked at before, they are its own: so a
+    # transcript does not hold long arguments twice.
+    if call is None or not (
+        data.get("id") == call.id
+        and data.get("name") == call.name
+        and data.get("arguments") == call.arguments
+    ):
+        call = load_metadata(saved)
     loaded = make_result(
-        load_metadata(saved),
+        call,
         sendable(saved.json_text("result")),
-        saved.member("status", ResultStatus),
+        saved.member("status", _STATUSES),
         saved.get("message", str, None),
         attachments,
         saved.get("code", str, None),
         labels,
     )
-    ran_with = saved.inner_or_none("ran_with")
-    return loaded if ran_with is None else with_ran_with(loaded, ran_with.data)
+    if data.get("ran_with") is None:
+        return loaded
+    return with_ran_with(loaded, saved.inner("ran_with").data)

@@ -26,7 +26,7 @@ class ResultStore(Protocol):
         ...
 
     def get(self, handle: str, /) -> str | None:
-        """Give the text that was kept under a handle, or None."""
+        """Return the text that was kept under a handle, or None."""
         ...
 
 
@@ -50,7 +50,7 @@ class MemoryResults:
         self._texts[handle] = text
 
     def get(self, handle: str, /) -> str | None:
-        """Give the text that was kept under a handle, or None."""
+        """Return the text that was kept under a handle, or None."""
         return self._texts.get(handle)
 
     def __len__(self) -> int:
@@ -71,7 +71,7 @@ class ResultCap:
 
     Raises:
         InvalidValueError: The bound is too small.
-        MisuseError: The bound is no number, or the store no store.
+        MisuseError: The bound is not a number, or the store is not a store.
 
     Example:
         >>> from lutum_py import ToolResult
@@ -90,7 +90,7 @@ class ResultCap:
             check_store("ResultCap", self.store)
 
     def apply(self, result: ToolResult) -> ToolResult:
-        """Give a result of which the model reads no more than the cap allows.
+        """Return a result of which the model reads no more than the cap allows.
 
         Args:
             result: A result of any status.
@@ -115,7 +115,7 @@ class ResultCap:
 
 
 def check_bound(where: str, max_bytes: object) -> None:
-    """Refuse a bound that is no number, or leaves no room."""
+    """Refuse a bound that is not a number, or leaves no room."""
     if not is_whole(max_bytes):
         raise MisuseError.of_field(where, "max_bytes", "a whole number", max_bytes)
     if max_bytes < _LEAST_BYTES:
@@ -139,12 +139,8 @@ def check_store(where: str, store: object) -> None:
 def _notice(stop: int, start: int, handle: str | None, total: int | None = None) -> str:
     """Say what was left out, in ASCII; with the total for all numbers it is at its longest."""
     of = f"of {stop if total is None else total} characters"
-    if handle is None:
-        return f"\n[... {start} to {stop} {of} left out ...]\n"
-    return (
-        f"\n[... {start} to {stop} {of} left out; read them with "
-        f'{READER}(handle="{handle}", offset={start}) ...]\n'
-    )
+    on = "" if handle is None else f'; read them with {READER}(handle="{handle}", offset={start})'
+    return f"\n[... {start} to {stop} {of} left out{on} ...]\n"
 
 
 def _joined(begin: str, end: str, total: int, handle: str | None, size: int) -> str:
@@ -166,7 +162,7 @@ def cut_again(text: str, size: int) -> str | None:
     """Cut more of a text that a cap has cut, and name its handle; None where it names none."""
     # A view may cut what a cap has cut already. A second notice inside the first would name no
     # handle that keeps the rest; so the numbers of the notice are read, and one notice is written
-    # anew. A text of the tool may look like a notice, so its numbers have to add up.
+    # again. A text of the tool may look like a notice, so its numbers have to add up.
     for notice in _WITH_HANDLE.finditer(text):
         head, tail = text[: notice.start()], text[notice.end() :]
         start, stop, total = map(int, notice.groups()[:3])
@@ -187,10 +183,10 @@ def _fits(text: str, size: int) -> bool:
 
 
 def head_of(text: str, size: int) -> str:
-    """Give as much of the beginning as fits into so many bytes of UTF-8, in whole characters."""
+    """Return as much of the beginning as fits into so many bytes of UTF-8, in whole characters."""
     return text[:size].encode()[:size].decode(errors="ignore")
 
 
 def tail_of(text: str, size: int) -> str:
-    """Give as much of the end as fits into so many bytes of UTF-8, in whole characters."""
+    """Return as much of the end as fits into so many bytes of UTF-8, in whole characters."""
     return text[-size:].encode()[-size:].decode(errors="ignore")

@@ -58,16 +58,16 @@ def open_saved(
     try:
         data = _parse(text)
     except (ValueError, RecursionError) as reason:
-        raise error(f"This is no saved {what}: it is not JSON ({reason}).") from None
+        raise error(f"This is not a saved {what}: it is not JSON ({reason}).") from None
     if not isinstance(data, dict):
         raise error(
-            f"This is no saved {what}: it is {shorten(data)}. Load what `dump_json()` gave."
+            f"This is not a saved {what}: it is {shorten(data)}. Load what `dump_json()` gave."
         )
     # Paths are written as in `$.calls[2].ticket`, so that an editor's search finds the place.
     saved = Saved(data, "$", error)
     if saved.data.get("format") != form:
         raise error(
-            f"This is no saved {what}: its `format` is {shorten(saved.data.get('format'))}, not "
+            f"This is not a saved {what}: its `format` is {shorten(saved.data.get('format'))}, not "
             f"{form!r}. Load what `dump_json()` gave."
         )
     version = saved.data.get("version")
@@ -83,7 +83,7 @@ def _parse(text: str | bytes) -> Any:
     """Parse JSON text; what the fast parser refuses, such as lone surrogates, the slow one reads.
 
     Raises:
-        ValueError: It is no JSON.
+        ValueError: It is not JSON.
     """
     try:
         return from_json(text, allow_inf_nan=False)
@@ -97,12 +97,18 @@ def _parse(text: str | bytes) -> Any:
 class Saved:
     """One JSON object of stored data, and where it stands."""
 
-    __slots__ = ("_around", "_error", "_step", "data")
+    __slots__ = ("_around", "_error", "_index", "_step", "data")
 
     def __init__(
-        self, data: Any, step: str, error: type[SavedDataError], around: Saved | None = None
+        self,
+        data: Any,
+        step: str,
+        error: type[SavedDataError],
+        around: Saved | None = None,
+        index: int | None = None,
     ) -> None:
         self._step = step
+        self._index = index
         self._around = around
         self._error = error
         if not isinstance(data, dict):
@@ -112,7 +118,8 @@ class Saved:
     @property
     def path(self) -> str:
         """The way to the object."""
-        return self._step if self._around is None else f"{self._around.path}.{self._step}"
+        step = self._step if self._index is None else f"{self._step}[{self._index}]"
+        return step if self._around is None else f"{self._around.path}.{step}"
 
     def wrong(self, key: str, reason: str) -> SavedDataError:
         """Make the error that says what is wrong with an entry."""
@@ -122,7 +129,7 @@ class Saved:
     def get(self, key: str, kind: type[K], default: Any = _MISSING) -> K:
         """Return an entry, which has to be of a type; None counts where it is the default."""
         value = self.data.get(key, _MISSING)
-        # By class and not by `isinstance`: in stored data True is no number.
+        # By class and not by `isinstance`: in stored data True is not a number.
         if value.__class__ is kind:
             return value
         if value is _MISSING or value is default is None:
@@ -141,8 +148,9 @@ class Saved:
         return text
 
     def member(self, key: str, allowed: Any) -> Any:
-        """Return an entry that is one of the texts of a literal or an enumeration."""
-        values: tuple[str, ...] = get_args(allowed) or tuple(allowed)
+        """Return an entry that is one of some texts, or of those of a literal or an enumeration."""
+        is_listed = allowed.__class__ is tuple
+        values: tuple[Any, ...] = allowed if is_listed else get_args(allowed) or tuple(allowed)
         value = self.get(key, str)
         if value not in values:
             raise self.wrong(key, f"{shorten(value)} is none of the known values")
@@ -152,7 +160,7 @@ class Saved:
         """Go through a list of objects, which may be missing only where that is said."""
         entries: list[object] = self.get(key, _LIST, [] if optional else _MISSING)
         for index, entry in enumerate(entries):
-            yield Saved(entry, f"{key}[{index}]", self._error, self)
+            yield Saved(entry, key, self._error, self, index)
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import accumulate, zip_longest
 from math import ceil
 from typing import Any
@@ -24,7 +25,7 @@ from .ledger import USUAL_RATE, Count, Ledger, Size, ledger_of, too_light
 class Cutting:
     """The cuts of a view, and the transcript as it is now: how heavy, and where it may be cut.
 
-    What makes a cut gives all cuts anew, or those that there are where nothing changes.
+    What makes a cut gives all cuts again, or those that there are where nothing changes.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Cutting:
         self.transcript = transcript
         self.items = transcript._items
         self.front = front_of(transcript, cuts)
+        self.sent = TranscriptView(transcript, len(self.items), (), self.front)
         if count is not None and not callable(count):
             raise MisuseError(
                 f"`count` takes a function that gives the tokens of a text, not {shorten(count)}."
@@ -52,7 +54,7 @@ class Cutting:
     # items 9 to 11. After a cut at 10 that figure is too large, so the cut itself kept what was
     # left of it (`Cut.left`), and counting goes on from there.
     def _base(self) -> tuple[float | None, float, int]:
-        """Give the tokens up to a position, as far as reported; the rate, and that position."""
+        """Return the tokens up to a position, as far as reported; the rate, and that position."""
         cuts, ledger = self.cuts, self.ledger
         at = cuts[-1].at if cuts else 0
         report = ledger.last_report(at)
@@ -68,7 +70,7 @@ class Cutting:
         return None, ledger.rate, 0
 
     def _size(self, ledger: Ledger, until: int) -> Size:
-        """Give the size of what is sent of the items before a position."""
+        """Return the size of what is sent of the items before a position."""
         front = self.front
         size = ledger.between(front.end, until)
         if not front.end:
@@ -86,7 +88,7 @@ class Cutting:
         return ceil(self.base + size.tokens(self.rate))
 
     def turn_from_end(self, number: int) -> int:
-        """Give the position of a turn, counted from the end: nothing is cut from there on.
+        """Return the position of a turn, counted from the end: nothing is cut from there on.
 
         The last turn stays where 0 is given, because its results were not answered yet.
         """
@@ -97,7 +99,7 @@ class Cutting:
         return turns[at] if at >= 0 else 0
 
     def droppable_from(self) -> int:
-        """Give the first position that rounds are dropped from."""
+        """Return the first position that rounds are dropped from."""
         turns = self.ledger.turns
         first = turns[0] if turns else len(self.items)
         # A summary was paid for with a call of the model, so a drop never takes it in by itself.
@@ -116,17 +118,7 @@ class Cutting:
         """Change what is read of the results before a position, as far as needed."""
         # The span is not known before the results are gone through, so all of them are tried with a
         # cut that begins at 0, and the one that is kept is narrowed to what did change.
-        cut = Cut(
-            kind=kind,
-            start=0,
-            stop=max(stop, 1),
-            text=text,
-            at=len(self.items),
-            freed=0,
-            lost_from=0,
-            keep=keep,
-            max_bytes=max_bytes,
-        )
+        cut = self._cut(kind, 0, max(stop, 1), text, keep=keep, max_bytes=max_bytes)
         changed: list[int] = []
         freed = 0.0
         for position, item in self._sent(stop):
@@ -144,11 +136,10 @@ class Cutting:
 
     def _sent(self, stop: int) -> Iterable[tuple[int, TranscriptItem]]:
         """Go through what is sent of the items before a position, each with its position."""
-        sent = TranscriptView(self.transcript, len(self.items), (), self.front)
-        positions = self.front.positions
-        if stop < self.front.end:
-            # What a span stands for is no result, and all before it is in order.
-            return (each for each in sent.numbered(0, len(positions)) if each[0] < stop)
+        front, sent = self.front, self.sent
+        if stop < front.end:
+            # What a span stands for is not a result, and all before it is in order.
+            return (each for each in sent.numbered(0, len(front.items)) if each[0] < stop)
         return sent.numbered(0, sent.index_of(stop))
 
     def _tokens_at(self, position: int, item: TranscriptItem) -> float:
@@ -160,9 +151,9 @@ class Cutting:
         """Drop rounds from a position on, as far as needed."""
         turns = self.ledger.turns
         spans = [(each.start, each.stop - 1) for each in self.cuts if each.is_span]
-        spans += programs_in(self.items)
+        spans += self.programs
         # Each place is the end of a round: the turns after `start`, then `stop`. One that lies
-        # inside an earlier span is no place, since a cut may not split another, nor a program.
+        # inside an earlier span is not a place, since a cut may not split another, nor a program.
         places = [
             place
             for place in (*turns[bisect_right(turns, start) : bisect_left(turns, stop)], stop)
@@ -183,7 +174,7 @@ class Cutting:
         # `sizes` says what goes, but not what a span brings: its notice, and the questions it
         # carries. So the first guess may free too little; each further round is tried for real.
         for place in places[first:]:
-            cut = self._span("drop", start, place, notice)
+            cut = self._cut("drop", start, place, notice)
             if self._is_empty(cut):
                 continue
             cuts = self._with(cut)
@@ -198,7 +189,7 @@ class Cutting:
     def replace_span(self, kind: CutKind, span: Any, text: str) -> tuple[Cut, ...]:
         """Put a message in place of a span that somebody chose."""
         start, stop = self._checked(span)
-        cut = self._span(kind, start, stop, text)
+        cut = self._cut(kind, start, stop, text)
         if self._is_empty(cut):
             never = "instructions and the last question"
             raise self._no_span(span, f"holds only what is never cut, {never}")
@@ -214,16 +205,17 @@ class Cutting:
     def _no_span(self, span: Sequence[int], why: str, near: int | None = None) -> ViewError:
         return ViewError(f"The span from {span[0]} to {span[1]} {why}. {self._places(near)}")
 
-    def _span(self, kind: CutKind, start: int, stop: int, text: str) -> Cut:
-        at = len(self.items)
-        return Cut(kind=kind, start=start, stop=stop, text=text, at=at, freed=0, lost_from=start)
+    def _cut(self, kind: CutKind, start: int, stop: int, text: str | None, **how: Any) -> Cut:
+        """Make a cut of now; what it frees is worked out when it is put in."""
+        span: dict[str, Any] = {"start": start, "stop": stop, "lost_from": start}
+        return Cut(kind=kind, text=text, at=len(self.items), freed=0, **span, **how)
 
     def _is_empty(self, cut: Cut) -> bool:
         before, after = carried(self.items, cut)
         return len(before) + len(after) == cut.stop - cut.start
 
     def _checked(self, span: Any) -> tuple[int, int]:
-        """Give the ends of a span, if it may begin and end there."""
+        """Return the ends of a span, if it may begin and end there."""
         if not is_sequence(span) or len(span) != 2:
             raise MisuseError(
                 f"A span is a pair of positions, as in `(1, 9)`, not {shorten(span)}."
@@ -233,21 +225,28 @@ class Cutting:
         if not 0 <= start < stop <= len(self.items):
             where = f"this transcript of {len(self.items)} items"
             raise self._no_span(span, f"is empty, or not in {where}")
-        programs = programs_in(self.items)
         for name, place in (("begins", start), ("ends", stop)):
-            if any(first < place <= last for first, last in programs):
-                why = f"{name} inside of a program: its turns go or stay together"
-                raise self._no_span(span, why, place)
-            if is_inside(self.items, place):
-                why = f"{name} inside of a round: its turn and results go or stay together"
+            if around := self._around(place):
+                why = f"{name} inside of a {around} go or stay together"
                 raise self._no_span(span, why, place)
         if stop > last:
             why = f"has what the model has not answered yet, from item {last} on"
             raise self._no_span(span, why, last)
         return start, stop
 
+    @cached_property
+    def programs(self) -> list[tuple[int, int]]:
+        """The places of the first and the last turn of each program that a provider runs."""
+        return programs_in(self.items)
+
+    def _around(self, place: int) -> str | None:
+        """Name what a place is inside of, and what of it belongs together; None where no such."""
+        if any(first < place <= last for first, last in self.programs):
+            return "program: its turns"
+        return "round: its turn and results" if is_inside(self.items, place) else None
+
     def _answered(self) -> int:
-        """Give the first position that no model turn has answered, its own round included."""
+        """Return the first position that no model turn has answered, its own round included."""
         turns = self.ledger.turns
         if not turns:
             return 0
@@ -262,13 +261,9 @@ class Cutting:
             return "No model turn is answered, so there is nothing to cut yet."
         if near is None:
             return f"It may begin at 0 or later, and end at {last} or earlier."
-        programs = programs_in(self.items)
-        inside = [
-            is_inside(self.items, place) or any(at < place <= end for at, end in programs)
-            for place in range(last + 1)
-        ]
-        before = next(place for place in range(min(near, last), -1, -1) if not inside[place])
-        after = next((place for place in range(near, last + 1) if not inside[place]), before)
+        around = self._around
+        before = next(place for place in range(min(near, last), -1, -1) if not around(place))
+        after = next((place for place in range(near, last + 1) if not around(place)), before)
         both = f"{before}" if after == before else f"{before} and {after}"
         return f"Places that would do: {both}."
 
@@ -299,20 +294,16 @@ class Cutting:
             left=None if self.base is None else max(self.tokens - freed, 0),
         )
         made = (*rest, cut)
-        # What goes out is the same, whatever the cut says of itself.
+        # What goes out is the same, whatever the cut says about itself.
         fronts = self.transcript.kept.fronts
         fronts.take(tried)
         fronts.put(made, then.front)
         return made
 
     def _first_difference(self, other: Cutting) -> int | None:
-        """Give the position of the first item that another view sends otherwise."""
+        """Return the position of the first item that another view sends otherwise."""
         end = max(self.front.end, other.front.end)
-        views = [
-            TranscriptView(self.transcript, len(self.items), (), each.front)
-            for each in (self, other)
-        ]
-        mine, theirs = (view.numbered(0, view.index_of(end)) for view in views)
+        mine, theirs = (view.numbered(0, view.index_of(end)) for view in (self.sent, other.sent))
         for one, two in zip_longest(mine, theirs):
             position, item = one or (end, None)
             if item is None or two is None or item != two[1]:
@@ -331,7 +322,7 @@ class Cutting:
 
 
 def programs_in(items: Sequence[TranscriptItem]) -> list[tuple[int, int]]:
-    """Give the places of the first and the last turn of each program that a provider runs.
+    """Return the places of the first and the last turn of each program that a provider runs.
 
     One that calls tools goes on through several turns, and no provider takes the later ones without
     the turn in which it begins.

@@ -72,8 +72,8 @@ def other_dialect(data: dict[str, Any]) -> None:
         (other_text, "another text than its payload"),
         (edited_payload, "another text than its payload"),
         (other_arguments, "call '.*' of the turn has other arguments"),
-        (empty_payload, "no response of the turn's dialect"),
-        (other_dialect, "no response of the turn's dialect"),
+        (empty_payload, "not a response of the turn's dialect"),
+        (other_dialect, "not a response of the turn's dialect"),
     ],
 )
 def test_a_turn_that_contradicts_its_payload_is_refused(
@@ -106,6 +106,7 @@ ODD: dict[str, Any] = {
     "parsed_output": 1,
     "_request_id": "r1",
     "sdk_http_response": {},
+    "thoughtSignature": "a-b_c",
 }
 """What a payload is kept without, or under another name: at some places, of some dialects."""
 
