@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self
 
 from typing_extensions import TypeVar
 
-from ._context.cancellation import finish_from_afar
+from ._context.async_sink import AsyncSink
 from ._context.progress import (
     ActivityDelta,
     ActivitySnapshot,
@@ -28,10 +28,9 @@ from ._context.progress import (
 )
 from ._round.events import CallEvent, log_events
 from ._text.escaping import visible
-from .errors import InvalidValueError, MissingExtraError
+from .errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from asyncio import Future
     from logging import Logger
 
     from rich.console import Console
@@ -105,7 +104,7 @@ class ListSink(Generic[E]):
         self.events.append(event)
 
     def dump(self) -> list[dict[str, Any]]:
-        """Give the wire shapes of all events, in order."""
+        """Return the wire shapes of all events, in order."""
         events: list[Any] = self.events
         return [event.model_dump() for event in events]
 
@@ -231,112 +230,6 @@ class ThrottledSink:
         )
 
 
-class AsyncSink(Generic[E]):
-    """Hand events from tools in any thread to one asynchronous consumer, in order.
-
-    Events wait in a queue of at most `limit`. A tool is never held up: when the queue is full, the
-    event that has waited longest is dropped and counted in `dropped`, so the newest state always
-    arrives. A consumer of deltas that must not miss one sets `limit=None`, for a queue that grows
-    as it has to. After `close` the consumer gets what still waits, then its loop ends.
-
-    Attributes:
-        dropped: How many events the consumer will never see.
-
-    >>> import asyncio
-    >>> async def consume(sink):
-    ...     return [event.content async for event in sink]
-    >>> with AsyncSink() as sink:
-    ...     sink(ActivitySnapshot("c1", "note", "half way"))
-    >>> asyncio.run(consume(sink))
-    ['half way']
-    """
-
-    def __init__(self, limit: int | None = 10_000) -> None:
-        """Open the queue.
-
-        Args:
-            limit: The most events that wait; None for no bound.
-
-        Raises:
-            InvalidValueError: `limit` is less than one.
-        """
-        if limit is not None and limit < 1:
-            raise InvalidValueError(f"`limit` is {limit}. Give at least 1, or None for no bound.")
-        # A deque under a lock and not an `asyncio.Queue`: events come from any thread, also before
-        # there is a loop. The waiter is a future of the consumer's loop, which `finish_from_afar`
-        # ends there.
-        self.dropped: int = 0
-        self._limit = limit
-        self._lock = Lock()
-        self._queue: deque[E] = deque()
-        self._closed = False
-        self._waiter: Future[None] | None = None
-
-    def __call__(self, event: E) -> None:
-        """Queue the event; after `close` it is dropped."""
-        with self._lock:
-            if self._closed:
-                self.dropped += 1
-                return
-            if len(self._queue) == self._limit:
-                self._queue.popleft()
-                self.dropped += 1
-            self._queue.append(event)
-            self._wake()
-
-    def close(self) -> None:
-        """Take no more events and let the consumer finish; may be called twice."""
-        with self._lock:
-            self._closed = True
-            self._wake()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __aiter__(self) -> AsyncSink[E]:
-        """Consume the events, in whichever event loop this runs."""
-        return self
-
-    async def __anext__(self) -> E:
-        """Wait for the next event.
-
-        Raises:
-            RuntimeError: Another consumer is waiting.
-            StopAsyncIteration: The sink is closed and nothing waits.
-        """
-        from asyncio import get_running_loop
-
-        while True:
-            with self._lock:
-                if self._queue:
-                    return self._queue.popleft()
-                if self._closed:
-                    raise StopAsyncIteration
-                if self._waiter is not None:
-                    raise RuntimeError(
-                        "Another consumer waits for the events of this sink already. Use one "
-                        "consumer, or one sink for each."
-                    )
-                # Made under the lock: were it made after, an event could come in between, find
-                # nobody to wake, and be seen with the next one only.
-                woken: Future[None] = get_running_loop().create_future()
-                self._waiter = woken
-            try:
-                await woken
-            finally:
-                with self._lock:
-                    if self._waiter is woken:
-                        self._waiter = None
-
-    def _wake(self) -> None:
-        if self._waiter is not None:
-            woken, self._waiter = self._waiter, None
-            finish_from_afar(woken)
-
-
 class RichProgressSink:
     """Show one progress bar a call in the terminal, while used in a `with` statement.
 
@@ -344,7 +237,7 @@ class RichProgressSink:
     the sink of contexts and as `on_event=`. Where calls are run without a plan, `around` does what
     the events do. A call that reports no figure gets a bar that pulses. Above the bars a line
     counts the calls that it knows of: done, running and waiting, which is for their turn or for a
-    decision. Of the bars of calls that have ended, the last 8 stay. Where the output is no
+    decision. Of the bars of calls that have ended, the last 8 stay. Where the output is not a
     terminal, only the last state is printed.
 
     Other activities and observer text are not shown.
@@ -395,7 +288,7 @@ class RichProgressSink:
         self._bars: dict[str, TaskID] = {}
         self._over: deque[TaskID] = deque()
         # {"c1": "running", "c2": "waiting"}, and how many there are of each: the line is written
-        # anew with every event, and to count thousands of calls each time would hold the tools up.
+        # again with every event, and to count thousands of calls each time would hold the tools up.
         self._states = dict.fromkeys((call.id for call in calls), "waiting")
         self._counts = Counter(self._states.values())
         self._summary: TaskID | None = None
@@ -455,7 +348,7 @@ class RichProgressSink:
 
     def _begin(self, id: str, tool: str) -> None:
         with self._lock:
-            self._enter(id, "running")  # first, so that the line stands above the bars
+            self._enter(id, "running")  # first, so that the line is above the bars
             self._progress.update(self._bar(id), description=visible(tool))
 
     def _finish(self, id: str, tool: str, state: str) -> None:

@@ -14,11 +14,11 @@ from .._schema.schema_reader import (
     NEVER,
     UNIONS,
     Part,
+    cases_of,
     item_of,
     parts_of,
     property_of,
     types_of,
-    without_keyword,
 )
 from .._text.json import canonical_json, is_array, is_object
 from .fits import Fitting
@@ -78,7 +78,7 @@ class _Maker:
         return list(found.values())
 
     def _hints(self, new: list[Part]) -> list[Part]:
-        """Give the new parts and those of their branches."""
+        """Return the new parts and those of their branches."""
         return [*new, *(each for branch in _branches(new) for each in parts_of(branch, self._new))]
 
     def _candidates(self, old: list[Part], new: list[Part], depth: int) -> Iterator[Any]:
@@ -88,15 +88,10 @@ class _Maker:
             yield from part.get("enum", ())
             if "const" in part:
                 yield part["const"]
-        for at, part in enumerate(old):
-            for key in UNIONS:
-                if is_array(part.get(key)) and depth <= _DEPTH:
-                    rest = [*old[:at], without_keyword(part, key), *old[at + 1 :]]
-                    yield from _in_turn(
-                        self._candidates([*rest, *parts_of(branch, self._old)], new, depth + 1)
-                        for branch in part[key]
-                    )
-                    return
+        cases = cases_of(old, self._old) if depth <= _DEPTH else None
+        if cases is not None:
+            yield from _in_turn(self._candidates(case, new, depth + 1) for case in cases)
+            return
         types = types_of(old)
         if "string" in types:
             yield from _texts(old, new)

@@ -24,6 +24,7 @@ from .._schema.schema_reader import (
     NEVER,
     UNIONS,
     Part,
+    cases_of,
     item_of,
     localized,
     parts_of,
@@ -31,7 +32,6 @@ from .._schema.schema_reader import (
     types_named,
     types_of,
     with_subschemas,
-    without_keyword,
 )
 from .._text.json import canonical_json, is_object
 from .fits import Fitting, join
@@ -115,7 +115,7 @@ def _judge(old: Any, new: Any) -> Verdict:
 
 
 def _closed(schema: Any) -> Any:
-    """Give a schema whose objects take no field that they do not name."""
+    """Return a schema whose objects take no field that they do not name."""
     if not is_object(schema):
         return schema
     made = with_subschemas(schema, _closed)
@@ -184,12 +184,9 @@ class Proof:
         return True
 
     def _cases(self, old: list[Part], goals: list[Part]) -> list[list[Part]] | None:
-        """Give cases that cover the old parts, where these have to be shown one by one."""
-        for at, part in enumerate(old if goals else ()):
-            for key in UNIONS:
-                if key in part:
-                    rest = [*old[:at], without_keyword(part, key), *old[at + 1 :]]
-                    return [[*rest, *parts_of(branch, self._old)] for branch in part[key]]
+        """Return cases that cover the old parts, where these have to be shown one by one."""
+        if goals and (cases := cases_of(old, self._old)) is not None:
+            return cases
         named = [name for name in _TYPES if types_named(name) & types_of(old)]
         if len(named) > 1 and any(key in goal for goal in goals for key in UNIONS):
             return [[*old, {"type": name}] for name in named]
@@ -227,7 +224,7 @@ class Proof:
         if keyword == "items":
             first = len(goal.get("prefixItems", ()))
             behind = max((len(part.get("prefixItems", ())) for part in old), default=0)
-            # The last round stands for every item behind those that are named one by one.
+            # The last round stands for every item after those that are named one by one.
             return all(of_item(at, operand) for at in range(first, max(first, behind) + 1))
         if keyword in UNIONS:
             return any(

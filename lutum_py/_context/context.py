@@ -60,7 +60,7 @@ class ToolSuspended(Exception):
     """Leave a tool that cannot go on before somebody decides.
 
     Raised by `ToolContext.suspend` and caught by `execution`, which makes a suspended call of it.
-    It is no `ToolError`, since nothing failed: a tool lets it pass.
+    It is not a `ToolError`, since nothing failed: a tool lets it pass.
 
     Attributes:
         ticket: What is to be decided.
@@ -116,6 +116,7 @@ class RunIdentity:
 
 _NO_RUN: Final = RunIdentity()
 _NO_STATE: Final = State()
+_OF_RESUMPTION: Final = ("resume", "ticket", "suspension_id", "suspension_reason")
 _FAILED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
 
 
@@ -246,7 +247,6 @@ class ToolContext(Immutable, _ContextFields):
         >>> ToolContext.for_call(SimpleNamespace(id="c1", name="search")).tool_name
         'search'
         """
-        # By `getattr`, because a call of your own need only have an id and a name.
         made = cls(
             call.id,
             call.name,
@@ -255,12 +255,10 @@ class ToolContext(Immutable, _ContextFields):
             run=run,
             cancellation=cancellation,
             agent=agent,
-            resume=getattr(call, "resume", None),
-            ticket=getattr(call, "ticket", None),
-            suspension_id=getattr(call, "suspension_id", None),
-            suspension_reason=getattr(call, "suspension_reason", None),
         )
-        made._put(_call=call)
+        # By `getattr`, because a call of your own need only have an id and a name.
+        resumed = {name: getattr(call, name, None) for name in _OF_RESUMPTION}
+        made._put(_call=call, **resumed)
         return made
 
     @property
@@ -352,8 +350,8 @@ class ToolContext(Immutable, _ContextFields):
             content: Plain JSON data; it is copied.
 
         Raises:
-            InvalidValueError: `activity_type` is no text, or a blank one, or the content is no JSON
-                data, with or without a sink.
+            InvalidValueError: `activity_type` is not text, or a blank one, or the content is not
+                JSON data, with or without a sink.
         """
         _require_text("activity_type", activity_type)
         shown = _json_of("content", content)
@@ -368,7 +366,7 @@ class ToolContext(Immutable, _ContextFields):
             patch: A list of operations, or a single one; it is copied.
 
         Raises:
-            InvalidValueError: `activity_type` is no text, or a blank one, or the patch is no JSON
+            InvalidValueError: `activity_type` is not text, or a blank one, or the patch is not JSON
                 data, with or without a sink.
         """
         _require_text("activity_type", activity_type)
@@ -384,7 +382,7 @@ class ToolContext(Immutable, _ContextFields):
             source: Who speaks; by default the tool's name.
 
         Raises:
-            InvalidValueError: `content` is no text, or `source` is no text or a blank one.
+            InvalidValueError: `content` is not text, or `source` is not text or a blank one.
         """
         _require_text("content", content, blank=True)
         if source is not None:
@@ -405,7 +403,7 @@ class ToolContext(Immutable, _ContextFields):
 
     @property
     def inner(self) -> Inner | None:
-        """What the calls came to that the tool asked for; None before it asked for any.
+        """The outcomes of the calls that the tool asked for; None before it asked for any.
 
         That of the last time, with the `state` that was left then.
         """
@@ -427,7 +425,7 @@ class ToolContext(Immutable, _ContextFields):
 
         Raises:
             ToolAsks: Always, but for no calls.
-            MisuseError: There are no calls, or one is of another kind.
+            MisuseError: There are no calls, or one has another kind.
 
         >>> from lutum_py.context import ToolAsks
         >>> try:
@@ -480,7 +478,7 @@ def _json_of(name: str, value: Any) -> Any:
         return json_data(value)
     except ValueError as error:
         raise InvalidValueError(
-            f"`{name}` is no JSON data: {error}. Give texts, finite numbers, booleans, None, and "
+            f"`{name}` is not JSON data: {error}. Give texts, finite numbers, booleans, None, and "
             "lists and dicts of them."
         ) from None
 

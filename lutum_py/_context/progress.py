@@ -108,16 +108,13 @@ class ToolCallProgressState:
             InvalidValueError: The status is unknown, or a figure is out of its range or none.
         """
         check_report(status, message, progress, loaded, total)
-        fill = object.__setattr__
-        fill(self, "call_id", call_id)
-        fill(self, "tool_name", tool_name)
-        fill(self, "status", ProgressStatus(status))
-        fill(self, "progress", None if progress is None else float(progress))
-        fill(self, "loaded", loaded)
-        fill(self, "total", total)
-        fill(self, "message", message)
-        fill(self, "parent_node_id", parent_node_id)
-        fill(self, "parent_call_id", parent_call_id)
+        given = (
+            *(call_id, tool_name, ProgressStatus(status)),
+            *(None if progress is None else float(progress), loaded, total, message),
+            *(parent_node_id, parent_call_id),
+        )
+        for name, value in zip(self.__slots__, given, strict=True):
+            object.__setattr__(self, name, value)
 
     @property
     def node_id(self) -> str:
@@ -125,7 +122,7 @@ class ToolCallProgressState:
         return self.call_id
 
     def model_dump(self) -> dict[str, Any]:
-        """Give the wire shape, keys that are not set left out."""
+        """Return the wire shape, keys that are not set left out."""
         known = {name: getattr(self, name) for name in self.__slots__}
         known["status"] = self.status.value
         told = {name: value for name, value in known.items() if value is not None}
@@ -136,7 +133,7 @@ class _Event:
     __slots__: tuple[str, ...] = ()
 
     def model_dump(self) -> dict[str, Any]:
-        """Give the wire shape."""
+        """Return the wire shape."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -244,7 +241,7 @@ def check_report(
 
 
 def progress_in(event: ToolEvent) -> Mapping[str, Any] | None:
-    """Give what a report of progress says; None of any other event."""
+    """Return what a report of progress says; None for any other event."""
     if isinstance(event, ActivitySnapshot):
         content: object = event.content
         if event.activity_type == TOOL_CALL_PROGRESS_ACTIVITY_TYPE and isinstance(content, Mapping):
@@ -253,7 +250,7 @@ def progress_in(event: ToolEvent) -> Mapping[str, Any] | None:
 
 
 def figures_in(content: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Give how much of a call is done, and of how much."""
+    """Return how much of a call is done, and of how much."""
     if (value := content.get("progress")) is not None:
         return value, 1.0
     return content.get("loaded"), content.get("total")

@@ -26,7 +26,7 @@ from ._conversation_file import (
 )
 from ._exact_json import exact_text
 from ._inbox import decide, store_at, waiting_data, waiting_lines, wish_of
-from ._loading import load_named, load_toolset
+from ._loading import load_named, load_toolset, showing
 from ._lock import check_lock, write_lock
 from ._lock_file import DEFAULT_FILE
 from ._mcp import inspect_server, serve_toolset
@@ -103,7 +103,7 @@ def run(arguments: Sequence[str] | None) -> int:
 
 def _of_file(key_env: str | None) -> None:
     if key_env is not None:
-        raise Failure("`--key-env` is for a conversation in a store: name its ID behind the store.")
+        raise Failure("`--key-env` is for a conversation in a store: name its ID after the store.")
 
 
 def _show_version(is_asked: bool) -> None:
@@ -191,7 +191,8 @@ def inspect(
     For each tool: what it does, its input with types and defaults, its output, whether it is on,
     what it declares of effects and limits, and an estimate of the tokens that it costs.
     """
-    found = load_toolset(toolset, with_traceback=with_traceback)
+    with showing(with_traceback):
+        found = load_toolset(toolset)
     if schema is not None:
         print_schemas(found, schema, strict, everything, as_json)
         return
@@ -203,7 +204,7 @@ def inspect(
 
 
 @app.command(
-    epilog="Exit codes: 0 clean; 1 violations found; 2 the file cannot be read, is no JSON, or of "
+    epilog="Exit codes: 0 clean; 1 violations found; 2 the file cannot be read, is not JSON, or of "
     "another dialect; there is no such conversation, or it is under another key."
 )
 def check(
@@ -246,7 +247,7 @@ def check(
 
 @app.command(
     epilog="Exit codes: 0 clean now; 1 something is left that could not be repaired; 2 the file "
-    "cannot be read or written, is no JSON, or of another dialect."
+    "cannot be read or written, is not JSON, or of another dialect."
 )
 def repair(
     file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
@@ -339,7 +340,7 @@ def show(
 
 @app.command(
     epilog="Exit codes: 0 converted; 1 the provider of FILE would refuse it; 2 the file cannot be "
-    "read or written, is no JSON, or of another dialect."
+    "read or written, is not JSON, or of another dialect."
 )
 def convert(
     file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
@@ -407,16 +408,17 @@ def lock(
 ) -> None:
     """Keep tool schemas in a file, to see changes.
 
-    Commit the file. Toolsets that are named are written anew or added; the others in it stay. With
+    Commit the file. Toolsets that are named are written again or added; the others in it stay. With
     --check, each tool that was added, removed or changed is shown field by field, and whether a
     call that was valid before would still decode.
     """
     named, dropped = toolsets or (), drop or ()
     if is_check and dropped:
         raise Failure("`--drop` does not go with `--check`, which writes nothing.")
-    if is_check:
-        raise typer.Exit(check_lock(named, file, as_json, with_traceback))
-    write_lock(named, file, dropped, as_json, with_traceback)
+    with showing(with_traceback):
+        if is_check:
+            raise typer.Exit(check_lock(named, file, as_json))
+        write_lock(named, file, dropped, as_json)
 
 
 @app.command(
@@ -462,7 +464,7 @@ def inbox(
     """
     said = {"digest": digest, "ticket": ticket, "reason": reason, "by": by}
     wish = None if action is None else wish_of(action, which, changes, result, **said)
-    with store_at(store, key_env) as opened:
+    with showing(with_traceback), store_at(store, key_env) as opened:
         if wish is None:
             try:
                 waiting = opened.waiting()
@@ -473,7 +475,7 @@ def inbox(
             else:
                 render(*(waiting_lines(waiting) or [text("Nothing waits for a decision.")]))
             return
-        outcome, lines = decide(opened, wish, tools, hooks, with_traceback=with_traceback)
+        outcome, lines = decide(opened, wish, tools, hooks)
     if as_json:
         data = {"call": wish.which, "action": wish.action, "outcome": outcome}
         write_json(sys.stdout, data)
@@ -515,15 +517,16 @@ def serve(
     What tools print goes to standard error. A tool that waits for a decision asks the user of the
     client.
     """
-    found = load_toolset(toolset, with_traceback=with_traceback)
-    decides = None if hooks is None else load_named(hooks, with_traceback=with_traceback)
+    with showing(with_traceback):
+        found = load_toolset(toolset)
+        decides = None if hooks is None else load_named(hooks)
     serve_toolset(found, hooks=decides, stdio=stdio, port=port, host=host)
 
 
 @mcp.command(
     "inspect",
     epilog="Exit codes: 0 listed; 1 a tool of the server is refused; 2 the server was not reached, "
-    "or what it lists is no listing.",
+    "or what it lists is not a listing.",
     context_settings={"allow_interspersed_args": False},
 )
 def inspect_mcp(
@@ -532,7 +535,7 @@ def inspect_mcp(
         typer.Argument(metavar="SERVER...", help="Its http address, or the command that runs it."),
     ],
     trusted: Annotated[
-        bool, typer.Option("--trusted", help="Believe what the server says of its risks.")
+        bool, typer.Option("--trusted", help="Believe what the server says about its risks.")
     ] = False,
     only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Take this tool; may be repeated.")

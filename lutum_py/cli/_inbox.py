@@ -108,7 +108,7 @@ def _json_of(given: str, option: str) -> Any:
         return read_json(given)
     except ValueError:  # which may quote it, and it may be a secret
         raise Failure(
-            f"`{option}`: what is given is no JSON. Text needs quotes within quotes: '\"text\"'."
+            f"`{option}`: what is given is not JSON. Text needs quotes within quotes: '\"text\"'."
         ) from None
 
 
@@ -153,15 +153,11 @@ def _is_store(path: Path) -> bool:
 
 
 def waiting_data(waiting: Iterable[Waiting]) -> list[dict[str, Any]]:
-    """Give what waits as plain data."""
+    """Return what waits as plain data."""
+    plain = ("id", "call_id", "tool", "proposed", "arguments", "digest")
     return [
         {
-            "id": each.id,
-            "call_id": each.call_id,
-            "tool": each.tool,
-            "proposed": each.proposed,
-            "arguments": each.arguments,
-            "digest": each.digest,
+            **{name: getattr(each, name) for name in plain},
             "ticket": each.ticket.to_dict(),
             "within": list(map(asdict, each.within)),
         }
@@ -195,7 +191,7 @@ def waiting_lines(waiting: Sequence[Waiting]) -> list[Text]:
 
 
 def _numbered(arguments: Any) -> Iterator[Text]:
-    """Write texts of several lines, such as a program, each line behind its number."""
+    """Write texts of several lines, such as a program, each line after its number."""
     for name, words in texts_of_lines(arguments).items():
         yield text(f"    {name}")
         for number, line in enumerate(words.removesuffix("\n").split("\n"), 1):
@@ -215,8 +211,6 @@ def decide(
     wish: Wish,
     tools: str | None,
     hooks: str | None,
-    *,
-    with_traceback: bool = False,
 ) -> tuple[str, list[Text]]:
     """Take a decision into the store.
 
@@ -225,7 +219,6 @@ def decide(
         wish: The decision.
         tools: The toolset of the plan, as `load_toolset` takes it.
         hooks: What an edit is sent through, as `load_named` takes it.
-        with_traceback: Whether the traceback of a failing import goes to standard error.
 
     Returns:
         What became of the call, in a word and in lines.
@@ -237,8 +230,8 @@ def decide(
         raise Failure("A decision needs the tools of the plan: pass `--tools module:Toolset`.")
     if wish.action == "edit" and hooks is None:
         raise Failure("An edit goes through your hooks: pass `--hooks module:hooks`.")
-    toolset = load_toolset(tools, with_traceback=with_traceback)
-    asked = None if hooks is None else load_named(hooks, with_traceback=with_traceback)
+    toolset = load_toolset(tools)
+    asked = None if hooks is None else load_named(hooks)
     try:
         waiting = _find(store.waiting(), wish)
         decision = _decision(waiting, wish)
@@ -321,7 +314,7 @@ def _check_ticket(waiting: Waiting, wish: Wish) -> None:
     if given is None or given == own or (len(given) >= _FEWEST_DIGITS and own.startswith(given)):
         return
     raise Failure(
-        f"{_name(waiting)} is asked about anew since you were shown it: its ticket is {own}, not "
+        f"{_name(waiting)} is asked about again since you were shown it: its ticket is {own}, not "
         f"{given}. Look at it again with `lutum inbox`."
     )
 

@@ -28,62 +28,71 @@ class ImportFailure(Failure):
     """The user's own module could not be imported."""
 
 
-def load_toolset(reference: str, *, with_traceback: bool = False) -> type[Toolset]:
+@contextmanager
+def showing(with_traceback: bool) -> Generator[None]:
+    """Write the traceback of a failing import to standard error, where it was asked for."""
+    try:
+        yield
+    except ImportFailure as failure:
+        if with_traceback:
+            write_traceback(failure.__cause__ or failure)
+        raise
+
+
+def load_toolset(reference: str) -> type[Toolset]:
     """Import a module and give the toolset in it.
 
-    The current directory can be imported from; of a file, the directory that it stands in. What
+    The current directory can be imported from; of a file, the directory that it is in. What
     the module prints goes to standard error.
 
     Args:
         reference: Module or file, a colon, and the name, with dots for what is nested.
-        with_traceback: Whether the traceback of a failing import goes to standard error.
 
     Raises:
-        Failure: There is no such thing, or it is no toolset; the text says what there is.
+        Failure: There is no such thing, or it is not a toolset; the text says what there is.
         ImportFailure: The module raised while it was imported, or looked at.
     """
-    with _looking_at(reference, with_traceback):
-        module, found = _named(reference, with_traceback)
+    with _looking_at(reference):
+        module, found = _named(reference)
         if not _is_toolset(found):
             kind = "a class" if isinstance(found, type) else f"of type `{type(found).__name__}`"
             hint = _hint(module, reference.rpartition(":")[0])
-            raise Failure(f"`{reference}` is no toolset: it is {kind}. {hint}.")
+            raise Failure(f"`{reference}` is not a toolset: it is {kind}. {hint}.")
         toolset: type[Toolset] = found
         return toolset
 
 
-def load_named(reference: str, *, with_traceback: bool = False) -> Any:
+def load_named(reference: str) -> Any:
     """Import a module and give whatever is named in it, such as a hook set.
 
     Args:
         reference: As for `load_toolset`.
-        with_traceback: Whether the traceback of a failing import goes to standard error.
 
     Raises:
         Failure: There is no such thing.
         ImportFailure: The module raised while it was imported, or looked at.
     """
-    with _looking_at(reference, with_traceback):
-        return _named(reference, with_traceback)[1]
+    with _looking_at(reference):
+        return _named(reference)[1]
 
 
 @contextmanager
-def _looking_at(reference: str, with_traceback: bool) -> Generator[None]:
+def _looking_at(reference: str) -> Generator[None]:
     try:
         yield
     except (Failure, KeyboardInterrupt):
         raise
     except BaseException as error:  # what is in a module may do anything when it is looked at
-        raise _failure_of(error, f"Looking at `{reference}`", with_traceback) from error
+        raise _failure_of(error, f"Looking at `{reference}`") from error
 
 
-def _named(reference: str, with_traceback: bool) -> tuple[ModuleType, Any]:
+def _named(reference: str) -> tuple[ModuleType, Any]:
     place, colon, name = reference.rpartition(":")
     if not colon or not place or not name:
-        module = _import(reference, with_traceback) if reference and not colon else None
+        module = _import(reference) if reference and not colon else None
         named = f"`{reference}`" if reference else "An empty text"
         raise Failure(f"{named} names no toolset. {_hint(module, reference)}.")
-    module = _import(place, with_traceback)
+    module = _import(place)
     found: Any = module
     for step in name.split("."):
         inner = getattr(found, step, None)
@@ -120,7 +129,7 @@ def _is_toolset(value: Any) -> bool:
     return issubclass(type(value), type) and issubclass(value, Toolset)
 
 
-def _import(place: str, with_traceback: bool) -> ModuleType:
+def _import(place: str) -> ModuleType:
     is_file = place.endswith(".py") or "/" in place or os.sep in place
     if is_file:
         root, module_name = _module_of_file(Path(place))
@@ -141,7 +150,7 @@ def _import(place: str, with_traceback: bool) -> ModuleType:
                 f"There is no module `{place}`: it is neither installed nor in the current "
                 f"directory. {_FORM}."
             ) from None
-        raise _failure_of(error, f"Importing `{place}`", with_traceback) from error
+        raise _failure_of(error, f"Importing `{place}`") from error
     found = getattr(module, "__file__", None)
     if is_file and (found is None or Path(found).resolve() != Path(place).resolve()):
         raise Failure(
@@ -153,7 +162,7 @@ def _import(place: str, with_traceback: bool) -> ModuleType:
 
 
 def _module_of_file(file: Path) -> tuple[Path, str]:
-    """Give the directory to import from and the module's name, packages included."""
+    """Return the directory to import from and the module's name, packages included."""
     if not file.is_file():
         raise Failure(f"There is no file `{file}`. {_FORM}.")
     full = file.resolve()
@@ -173,9 +182,7 @@ def _is_itself(error: ModuleNotFoundError, name: str) -> bool:
     return error.name is not None and (name == error.name or name.startswith(f"{error.name}."))
 
 
-def _failure_of(error: BaseException, doing: str, with_traceback: bool) -> ImportFailure:
-    if with_traceback:
-        write_traceback(error)
+def _failure_of(error: BaseException, doing: str) -> ImportFailure:
     frames = [
         frame
         # The last line of the user's own code: below it stand the import system and this library.

@@ -159,7 +159,6 @@ def write_lock(
     file: Path,
     dropped: Sequence[str],
     as_json: bool,
-    with_traceback: bool,
 ) -> None:
     """Write the toolsets that are named into the lock file, and let the others in it be.
 
@@ -168,7 +167,6 @@ def write_lock(
         file: The lock file.
         dropped: What is to be locked no longer.
         as_json: Whether the answer is for programs.
-        with_traceback: Whether a failing import shows its traceback.
 
     Raises:
         Failure: A toolset or the file cannot be read, or the file not be written.
@@ -179,7 +177,7 @@ def write_lock(
             listed = ", ".join(locked) or "nothing"
             raise Failure(f"{_named(file)} does not lock `{reference}`. It locks: {listed}.")
     references = toolsets or ([] if dropped else list(locked))
-    current, changes = _compared(references, locked, file, with_traceback)
+    current, changes = _compared(references, locked, file)
     kept = {
         reference: tools
         for reference, tools in locked.items()
@@ -208,14 +206,13 @@ def write_lock(
             render(text(f"{words}: {', '.join(told)}"))
 
 
-def check_lock(toolsets: Sequence[str], file: Path, as_json: bool, with_traceback: bool) -> int:
+def check_lock(toolsets: Sequence[str], file: Path, as_json: bool) -> int:
     """Say what differs from the lock file, and write nothing.
 
     Args:
         toolsets: What to compare; by default all that are in the file.
         file: The lock file.
         as_json: Whether the answer is for programs.
-        with_traceback: Whether a failing import shows its traceback.
 
     Returns:
         The exit code: 1 where a tool was added, removed or changed, else 0.
@@ -224,7 +221,7 @@ def check_lock(toolsets: Sequence[str], file: Path, as_json: bool, with_tracebac
         Failure: A toolset or the file cannot be read.
     """
     locked = read_lock(file)
-    current, changes = _compared(toolsets or list(locked), locked, file, with_traceback)
+    current, changes = _compared(toolsets or list(locked), locked, file)
     if as_json:
         data = {
             "file": str(file),
@@ -247,28 +244,24 @@ def _locked(file: Path) -> Lock:
     try:
         return read_lock(file)
     except DamagedLock as damage:
-        note = "It is written anew, and holds only what is named here."
+        note = "It is written again, and holds only what is named here."
         complain(text(f"lutum: {damage.reason} {note}"))
         return {}
 
 
-def _compared(
-    references: Sequence[str], locked: Lock, file: Path, with_traceback: bool
-) -> tuple[Lock, list[ToolChange]]:
+def _compared(references: Sequence[str], locked: Lock, file: Path) -> tuple[Lock, list[ToolChange]]:
     changes: list[ToolChange] = []
     current: Lock = {}
     for reference in dict.fromkeys(references):
-        found = _load(reference, file, locked, with_traceback)
+        found = _load(reference, file, locked)
         current[reference] = lock_of(found)
         changes += compare_tools(reference, locked.get(reference, {}), current[reference], found)
     return current, changes
 
 
-def _load(
-    reference: str, file: Path, locked: Collection[str], with_traceback: bool
-) -> type[Toolset]:
+def _load(reference: str, file: Path, locked: Collection[str]) -> type[Toolset]:
     try:
-        return load_toolset(reference, with_traceback=with_traceback)
+        return load_toolset(reference)
     except Failure as failure:
         # What fails while it is imported is there, and is to be mended.
         if isinstance(failure, ImportFailure) or reference not in locked:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,15 +56,15 @@ _ONE_LINE: Final = Style(None, " ", " ", False, "\n", "")
 _LINES: Final = Style("  ", " ", " ", False, "\n", "")
 _WIDTH: Final = 72
 _TOLD: Final = (
-    "What stands here is what the file says; secrets that a call needs are in it, too. Without the "
+    "What is here is what the file says; secrets that a call needs are in it, too. Without the "
     "toolset, nothing says that the tools are still as they were."
 )
 _MARKS: Final = {"good": "green", "bad": "red", "waiting": "yellow", "plain": "", "model": "blue"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shown:
-    """What is to be seen of a file.
+    """What is to be seen of a file, put together part by part.
 
     Attributes:
         name: What it is called.
@@ -76,10 +77,116 @@ class Shown:
 
     name: str
     what: str
-    facts: tuple[tuple[str, str], ...]
-    remarks: tuple[Remark, ...]
-    sections: tuple[Section, ...]
+    facts: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    remarks: list[Remark] = field(default_factory=list[Remark])
+    sections: list[Section] = field(default_factory=list[Section])
     faults: int = 0
+
+    def add_seal(self, saved: Saved, what: str) -> None:
+        """Say whether anybody may have edited what was saved."""
+        try:
+            said = f"{seal_in_words(saved, what)} {_TOLD}"
+            self.remarks.append(Remark("plain", "Not authenticated", said))
+        except PlanError as error:
+            self.remarks.append(Remark("bad", "Edited", f"{error} {_TOLD}"))
+            self.faults += 1
+
+    def add_plan(self, saved: Saved, *, whole: bool = False) -> None:
+        """Add the calls of an open round.
+
+        Args:
+            saved: The plan.
+            whole: Whether nothing else is shown that counts tokens.
+        """
+        plan = read_plan(saved)
+        said = [entry_of(0, plan.turn, is_whole=True)]
+        self.sections += (
+            Section("call-", "Calls of the open round", _CALLS, plan.calls),
+            Section("turn-", "What the model said", _ITEMS, said, True),
+        )
+        states = Counter(call.state for call in plan.calls)
+        self.facts += ((state.capitalize(), str(count)) for state, count in states.items())
+        self.facts += _tokens([plan.turn]) if whole else ()
+        if saved.data.get("version") != VERSION and len(saved.data["calls"]) > 1:
+            told = (
+                "An earlier release saved this plan, and did not keep which of its calls touch the "
+                "same."
+            )
+            self.remarks.append(Remark("plain", "Order not known", told))
+
+    def add_conversation(self, conversation: Conversation) -> None:
+        """Add the items of a conversation, and what is wrong with them."""
+        (self._add_transcript if conversation.is_saved else self._add_request)(conversation)
+
+    def _add_transcript(self, conversation: Conversation) -> None:
+        value = conversation.value
+        items, violations = examine_transcript(value)
+        key = "items"
+        if not violations and conversation.dialect is not None:
+            violations = conversation.check()
+            key = ""  # their places are of the request that it would become
+        self._add_items(_entries(items, value["items"]), violations, key)
+        self.facts += _counts([each for each in items if each is not None])
+
+    def _add_request(self, conversation: Conversation) -> None:
+        violations = conversation.check()
+        body = conversation.value if is_object(conversation.value) else {}
+        key = facts_of(conversation.dialect or "").key
+        listed = conversation.value if is_array(conversation.value) else body.get(key, [])
+        # A request that breaks no rule is shown as this library reads it, with calls beside their
+        # results. Any other is shown as it is written: reading would stop at what is to be seen.
+        items: list[TranscriptItem] | None = None
+        if not violations:
+            try:
+                transcript, losses = read_transcript(conversation)
+            except (Failure, HistoryError) as error:
+                self.remarks.append(Remark("bad", "As it stands", str(error)))
+            else:
+                items = list(transcript)
+                self.remarks += (Remark("plain", f"Not shown: {e.where}", e.text) for e in losses)
+        if items is None:
+            messages = listed if is_array(listed) else [listed]
+            self._add_items(map(_raw_entry, range(len(messages)), messages), violations, key)
+            self.facts.append(("Items", f"{len(messages):,}"))
+        else:
+            self._add_items(_entries(items, ()), (), key)
+            self.facts += _counts(items)
+        rest = [
+            Entry(name, name, "", "plain", (), (_json_part("", value),))
+            for name, value in body.items()
+            if name != key
+        ]
+        if rest:
+            heads = ("field", "name", "value")
+            self.sections.append(
+                Section("field-", "Other fields of the request", heads, rest, True)
+            )
+
+    def _add_items(
+        self, entries: Iterable[Entry], violations: Sequence[Violation], key: str
+    ) -> None:
+        """Put each violation beside the entry that it is in, and list the first of them."""
+        shown, left = list(entries), 0
+        for number, each in enumerate(violations):
+            # `items[3].tool_calls[0]` belongs to entry 3; a position in another list to no entry at
+            # all.
+            found = _AT.match(each.position)
+            at = int(found[2]) if found and found[1] == key else len(shown)
+            said = f"{each.position}: {each.problem}. {each.remedy}."
+            place = ""
+            if at < len(shown):
+                place = f"item-{at}"
+                problem = Part(each.rule, said, "problem")
+                shown[at] = shown[at]._replace(parts=(*shown[at].parts, problem))
+            if number < _LISTED or not place:
+                self.remarks.append(Remark("bad", each.rule, said, place))
+            else:
+                left += 1
+        if left:
+            told = f"{counted(left, 'violation')} beside the items."
+            self.remarks.append(Remark("bad", "More", told))
+        self.sections.append(Section("item-", "", _ITEMS, shown))
+        self.faults += len(violations)
 
 
 def shown_file(file: str, dialect: str | None) -> Shown:
@@ -87,7 +194,7 @@ def shown_file(file: str, dialect: str | None) -> Shown:
 
     Args:
         file: The path.
-        dialect: What the user says that a body is of.
+        dialect: What the user says that a body belongs to.
 
     Raises:
         Failure: It cannot be read, or is nothing that is shown.
@@ -96,10 +203,23 @@ def shown_file(file: str, dialect: str | None) -> Shown:
     form = _format_of(data)
     with reading(name):
         if form == "lutum_py.plan":
-            return _of_plan(name, open_plan(data))
-        if form == SESSION:
-            return _of_session(name, open_session(data), dialect)
-        return _of_conversation(conversation_of(name, data, dialect))
+            saved = open_plan(data)
+            shown = Shown(name, "saved plan")
+            shown.add_seal(saved, "plan")
+            shown.add_plan(saved, whole=True)
+        elif form == SESSION:
+            saved = open_session(data)
+            id, plan = saved.data.get("id"), saved.inner_or_none("plan")
+            shown = Shown(name, "saved session", [("Id", str(id))] if id else [])
+            shown.add_seal(saved, "session")
+            shown.add_conversation(session_of(name, saved, dialect))
+            if plan is not None:
+                shown.add_plan(plan)
+        else:
+            conversation = conversation_of(name, data, dialect)
+            shown = Shown(name, conversation.what)
+            shown.add_conversation(conversation)
+        return shown
 
 
 def shown_stored(id: str, stored: StoredText, dialect: str | None) -> Shown:
@@ -107,7 +227,11 @@ def shown_stored(id: str, stored: StoredText, dialect: str | None) -> Shown:
     name = f"`{id}`"
     conversation = conversation_of(name, stored.transcript.encode(), dialect)
     with reading(name):
-        return _with_plan(_of_transcript(conversation), stored.plan, what="stored conversation")
+        shown = Shown(name, "stored conversation")
+        shown.add_conversation(conversation)
+        if stored.plan is not None:
+            shown.add_plan(stored.plan)
+        return shown
 
 
 def _format_of(data: bytes) -> Any:
@@ -118,155 +242,10 @@ def _format_of(data: bytes) -> Any:
     return value.get("format") if is_object(value) else None
 
 
-def _of_plan(name: str, saved: Saved) -> Shown:
-    sections, facts = _plan_sections(saved, whole=True)
-    remarks, faults = _seal_remarks(saved, "plan")
-    remarks = (*remarks, *_order_remarks(saved))
-    return Shown(name, "saved plan", facts, remarks, sections, faults)
-
-
-def _of_session(name: str, saved: Saved, dialect: str | None) -> Shown:
-    shown = _of_transcript(session_of(name, saved, dialect))
-    if id := saved.data.get("id"):
-        shown = replace(shown, facts=(("Id", str(id)), *shown.facts))
-    sealed, edited = _seal_remarks(saved, "session")
-    shown = replace(shown, remarks=(*sealed, *shown.remarks), faults=shown.faults + edited)
-    return _with_plan(shown, saved.inner_or_none("plan"), what="saved session")
-
-
-def _with_plan(shown: Shown, plan: Saved | None, *, what: str) -> Shown:
-    """Add the calls of the open round to what was said."""
-    calls, counts = ((), ()) if plan is None else _plan_sections(plan, whole=False)
-    return replace(
-        shown,
-        what=what,
-        sections=(*shown.sections, *calls),
-        facts=(*shown.facts, *counts),
-        remarks=(*shown.remarks, *_order_remarks(plan)),
-    )
-
-
-def _plan_sections(
-    saved: Saved, *, whole: bool
-) -> tuple[tuple[Section, ...], tuple[tuple[str, str], ...]]:
-    plan = read_plan(saved)
-    calls = Section("call-", "Calls of the open round", _CALLS, plan.calls)
-    said = Section(
-        "turn-", "What the model said", _ITEMS, [entry_of(0, plan.turn, is_whole=True)], True
-    )
-    states: dict[str, int] = {}
-    for call in plan.calls:
-        states[call.state] = states.get(call.state, 0) + 1
-    facts = tuple((state.capitalize(), str(count)) for state, count in states.items())
-    return (calls, said), (*facts, *(_tokens([plan.turn]) if whole else ()))
-
-
-def _order_remarks(plan: Saved | None) -> tuple[Remark, ...]:
-    """Say so where a plan does not tell which of its calls wait for which."""
-    if plan is None or plan.data.get("version") == VERSION or len(plan.data["calls"]) < 2:
-        return ()
-    told = "An earlier release saved this plan, and did not keep which of its calls touch the same."
-    return (Remark("plain", "Order not known", told),)
-
-
-def _seal_remarks(saved: Saved, what: str) -> tuple[tuple[Remark, ...], int]:
-    try:
-        sealed = Remark("plain", "Not authenticated", f"{seal_in_words(saved, what)} {_TOLD}")
-    except PlanError as error:
-        return (Remark("bad", "Edited", f"{error} {_TOLD}"),), 1
-    return (sealed,), 0
-
-
-def _of_conversation(conversation: Conversation) -> Shown:
-    if conversation.is_saved:
-        return _of_transcript(conversation)
-    violations, remarks = conversation.check(), list[Remark]()
-    body = conversation.value if is_object(conversation.value) else {}
-    key = facts_of(conversation.dialect or "").key
-    listed = conversation.value if is_array(conversation.value) else body.get(key, [])
-    rest = {name: value for name, value in body.items() if name != key}
-    # A request that breaks no rule is shown as this library reads it, with calls beside their
-    # results. Any other is shown as it is written: reading would stop at what is to be seen.
-    items: list[TranscriptItem] | None = None
-    if not violations:
-        try:
-            transcript, losses = read_transcript(conversation)
-        except (Failure, HistoryError) as error:
-            remarks.append(Remark("bad", "As it stands", str(error)))
-        else:
-            items = list(transcript)
-            remarks += [Remark("plain", f"Not shown: {loss.where}", loss.text) for loss in losses]
-    if items is None:
-        messages = listed if is_array(listed) else [listed]
-        entries, told = _with_faults(
-            map(_raw_entry, range(len(messages)), messages), violations, key
-        )
-        facts: tuple[tuple[str, str], ...] = (("Items", f"{len(messages):,}"),)
-        remarks += told
-    else:
-        entries = [entry_of(at, item, is_whole=True) for at, item in enumerate(items)]
-        facts = _counts(items)
-    sections = [Section("item-", "", _ITEMS, entries)]
-    if rest:
-        settings = [
-            Entry(name, name, "", "plain", (), (_json_part("", value),))
-            for name, value in rest.items()
-        ]
-        sections.append(
-            Section(
-                "field-", "Other fields of the request", ("field", "name", "value"), settings, True
-            )
-        )
-    return Shown(
-        conversation.name,
-        conversation.what,
-        facts,
-        tuple(remarks),
-        tuple(sections),
-        len(violations),
-    )
-
-
-def _of_transcript(conversation: Conversation) -> Shown:
-    value = conversation.value
-    items, violations = examine_transcript(value)
-    key = "items"
-    if not violations and conversation.dialect is not None:
-        violations = conversation.check()
-        key = ""  # their places are of the request that it would become
-    entries, remarks = _with_faults(_entries(items, value["items"]), violations, key)
-    facts = _counts([each for each in items if each is not None])
-    sections = (Section("item-", "", _ITEMS, entries),)
-    return Shown(conversation.name, conversation.what, facts, remarks, sections, len(violations))
-
-
 def _entries(items: Sequence[TranscriptItem | None], saved: Sequence[Any]) -> Iterator[Entry]:
+    """Show each item, or as it was saved where it could not be read."""
     for at, item in enumerate(items):
         yield _raw_entry(at, saved[at]) if item is None else entry_of(at, item, is_whole=True)
-
-
-def _with_faults(
-    entries: Iterable[Entry], violations: Sequence[Violation], key: str
-) -> tuple[list[Entry], tuple[Remark, ...]]:
-    """Put each violation beside the entry that it is in, and list the first of them."""
-    shown, remarks = list(entries), list[Remark]()
-    for number, each in enumerate(violations):
-        # `items[3].tool_calls[0]` belongs to entry 3; a position in another list to no entry at
-        # all.
-        found = _AT.match(each.position)
-        at = int(found[2]) if found and found[1] == key else len(shown)
-        said = f"{each.position}: {each.problem}. {each.remedy}."
-        place = ""
-        if at < len(shown):
-            place = f"item-{at}"
-            problem = Part(each.rule, said, "problem")
-            shown[at] = shown[at]._replace(parts=(*shown[at].parts, problem))
-        if number < _LISTED or not place:
-            remarks.append(Remark("bad", each.rule, said, place))
-    left = len(violations) - len(remarks)
-    if left:
-        remarks.append(Remark("bad", "More", f"{counted(left, 'violation')} beside the items."))
-    return shown, tuple(remarks)
 
 
 def _raw_entry(at: int, message: Any) -> Entry:
@@ -319,7 +298,7 @@ def new_page() -> Path:
 
 
 def screen_of(shown: Shown) -> Iterator[Text]:
-    """Give the lines for a terminal, or for whatever reads the pipe."""
+    """Yield the lines for a terminal, or for whatever reads the pipe."""
     yield text(f"{shown.name} ({shown.what})", "bold")
     if shown.facts:
         yield text("  " + "  ·  ".join(f"{word.lower()} {value}" for word, value in shown.facts))

@@ -41,9 +41,7 @@ def read_stored(where: str, id: str, key_variable: str | None) -> StoredText:
         try:
             with store._database.read() as rows:
                 _, note, text = store._read(rows, id)
-                calls = SavedCall.of(rows, id)
-            for row in calls:
-                row.check(store._key)
+                calls = SavedCall.checked(rows, id, store._key)
             session = Said.read(note).opened() or Session(id=id)
             plan = None if text is None else open_plan(text)
             for row in calls if plan is not None else ():
@@ -54,7 +52,7 @@ def read_stored(where: str, id: str, key_variable: str | None) -> StoredText:
 
 
 def _go_on(plan: Any, row: SavedCall) -> None:
-    """Put what a row says was done behind the steps that the plan was saved with."""
+    """Put what a row says was done after the steps that the plan was saved with."""
     said: dict[str, Any] = row.said.data
     for entry in plan.data["calls"]:
         if entry["id"] == said["id"]:

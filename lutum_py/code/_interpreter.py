@@ -2,16 +2,15 @@
 
 Monty runs it in a process of its own, one of a pool that all programs share. Where it waits for
 calls, the interpreter is kept as bytes, or is thrown away: then the program is run again from its
-first line, on what its calls came to. It sees the same clock and chance then, so that it does the
-same again; where it does not, it is stopped before anything is asked for.
+first line, on the outcomes of its calls. It sees the same clock and chance then, so that it does
+the same again; where it does not, it is stopped before anything is asked for.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -105,7 +104,7 @@ def _story_in(kept: str, rounds: int) -> _Story:
     except (ValueError, TypeError, RecursionError):
         raise ProgramChanged(
             "What was kept of the program while it waited is damaged, so it cannot go on, and "
-            "nothing was run. What its calls came to is done. Write a program that goes on from "
+            "nothing was run. What its calls did is done. Write a program that goes on from "
             "there."
         ) from None
     return story
@@ -142,7 +141,7 @@ class Program:
 
         Args:
             state: What it was left with, unchanged: whoever kept it vouches for that.
-            rounds: What its calls came to, of each time that it asked.
+            rounds: The outcomes of its calls, of each time that it asked.
 
         Raises:
             ProgramError: It failed, used more than it may, or did not do again what it had done.
@@ -165,26 +164,22 @@ class Program:
         rounds: Sequence[Sequence[Answer]] = (),
         interpreter: bytes | None = None,
     ) -> Asks | Ended:
-        with _failing(_Run(self, story)) as run, run.session:
-            snapshot = run.until_it_waits(run.started(interpreter))
-            # An interpreter that was kept needs the last answers alone, a program that is run again
-            # all of them; `number` counts from the first time that it asked in both cases.
-            for number, answers in enumerate(rounds, len(story.asked) - len(rounds)):
-                snapshot = run.until_it_waits(run.answered(snapshot, number, answers))
-            if isinstance(snapshot, monty.FutureSnapshot):
-                return run.asks(snapshot)
-            return run.ended()
-
-
-@contextmanager
-def _failing(run: _Run) -> Generator[_Run]:
-    """Turn errors of the interpreter into errors of the program, with what it printed."""
-    try:
-        yield run
-    except monty.MontyError as error:
-        raise with_printed(failure(error), run.printed) from None
-    except ProgramError as error:
-        raise with_printed(error, run.printed) from None
+        run = _Run(self, story)
+        try:
+            with run.session:
+                snapshot = run.until_it_waits(run.started(interpreter))
+                # An interpreter that was kept needs the last answers alone, a program that is run
+                # again all of them; `number` counts from the first time that it asked in both
+                # cases.
+                for number, answers in enumerate(rounds, len(story.asked) - len(rounds)):
+                    snapshot = run.until_it_waits(run.answered(snapshot, number, answers))
+                if isinstance(snapshot, monty.FutureSnapshot):
+                    return run.asks(snapshot)
+                return run.ended()
+        except monty.MontyError as error:
+            raise with_printed(failure(error), run.printed) from None
+        except ProgramError as error:
+            raise with_printed(error, run.printed) from None
 
 
 @dataclass(slots=True)
@@ -232,7 +227,7 @@ class _Run:
             # that it does not.
             self._feed(VET + keeping)
         except monty.MontySyntaxError:
-            pass  # it ends with no expression, or is no program in any case
+            pass  # it ends with no expression, or is not a program in any case
         except monty.MontyRuntimeError:
             code = keeping
             self.story = replace(self.story, has_value=True)
@@ -277,7 +272,7 @@ class _Run:
     def answered(
         self, snapshot: _Stop, number: int, answers: Sequence[Answer]
     ) -> monty.SyncSnapshot:
-        """Give it what its calls came to.
+        """Give it the outcomes of its calls.
 
         Raises:
             ProgramChanged: It does not wait for what it had asked for.
@@ -305,10 +300,10 @@ class _Run:
         return Asks(list(self.made.values()), state)
 
     def ended(self) -> Ended:
-        """Give what it came to.
+        """Return its outcome.
 
         Raises:
-            ProgramError: It never awaited a call, or its value is no JSON data.
+            ProgramError: It never awaited a call, or its value is not JSON data.
         """
         if waiting := value_in(self._feed(WAITING)):
             name = cut(waiting[0], 80)
@@ -337,7 +332,7 @@ _Stop: TypeAlias = "monty.FutureSnapshot | monty.MontyComplete"
 def _changed(what: str) -> ProgramChanged:
     return ProgramChanged(
         f"The program was run again, and {what} where it had asked for other calls. These are "
-        "done. Write a program that goes on from what they came to."
+        "done. Write a program that goes on from their outcomes."
     )
 
 
@@ -354,7 +349,7 @@ def _pool() -> tuple[int, monty.Monty]:
 
 
 def _interpreters() -> monty.Monty:
-    """Give the interpreters of this process.
+    """Return the interpreters of this process.
 
     Raises:
         MisuseError: It is the fork of one that ran programs: the threads that serve them are gone.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from math import inf, nextafter
@@ -14,6 +13,7 @@ from mcp.types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Tool
 from mcp.types.version import LATEST_MODERN_VERSION, is_version_at_least
 
 from .._call.outcomes import SuspendedCall
+from .._context.async_sink import AsyncSink
 from .._context.progress import ProgressStatus, ToolEvent, figures_in, progress_in
 from .._context.suspension import Decision, ResumeMode
 from .._schema.definition import ToolDef
@@ -46,7 +46,7 @@ def _tool(definition: ToolDef, modern: bool) -> Tool:
 
 
 def _output(tool: str, schema: JsonSchema, modern: bool) -> JsonSchema | None:
-    """Give the schema that each success of a tool fits; None where the era has no such form.
+    """Return the schema that each success of a tool fits; None where the era has no such form.
 
     The SDK leaves a null out of an answer, so that an output that may be null is never promised.
     """
@@ -163,7 +163,7 @@ _MOST_WAITING: Final = 256
 
 
 # Tools report in any thread and as fast as they like; the client is told in the one loop of the
-# server, and as fast as it reads. Between the two stands a deque that drops the oldest, since the
+# server, and as fast as it reads. Between the two stands a queue that drops the oldest, since the
 # newest figure says all that those before it said.
 class ProgressOut:
     """Be the sink of a call: take reports in any thread, and send them in order.
@@ -174,49 +174,34 @@ class ProgressOut:
 
     def __init__(self, request: ServerRequestContext[Any, Any]) -> None:
         self._session = request.session
-        self._loop = asyncio.get_running_loop()
-        self._waiting: deque[Mapping[str, Any]] = deque(maxlen=_MOST_WAITING)
-        self._woken = asyncio.Event()
-        self._is_over = False
+        self._waiting = AsyncSink[Mapping[str, Any]](_MOST_WAITING)
         self._last = -inf
 
     def __call__(self, event: ToolEvent) -> None:
-        """Take one event; what is no report of progress stays here, and so does a failure.
+        """Take one event; what is not a report of progress stays here, and so does a failure.
 
         That a call failed is told by its answer, which says no more than it is meant to.
         """
-        report = None if self._is_over else progress_in(event)
-        if report is None or report.get("status") in _ENDED:
-            return
-        self._waiting.append(report)
-        self._loop.call_soon_threadsafe(self._woken.set)
+        report = progress_in(event)
+        if report is not None and report.get("status") not in _ENDED:
+            self._waiting(report)
 
     @asynccontextmanager
     async def sending(self) -> AsyncGenerator[None]:
         """Send what comes while the call is run, and the rest of it at the end."""
         task = asyncio.create_task(self._send())
         try:
-            yield
-            self._is_over = True
-            self._woken.set()
+            with self._waiting:
+                yield
             with suppress(Exception):  # a report that cannot be sent is no reason to lose a result
                 await task
         finally:
-            self._is_over = True
             task.cancel()
 
     async def _send(self) -> None:
-        while True:
-            await self._woken.wait()
-            self._woken.clear()
-            while self._waiting:
-                report = self._waiting.popleft()
-                done, total = figures_in(report)
-                if done is None or done <= self._last:
-                    # The protocol wants each figure to be above the last one; a report without a
-                    # figure of its own gets the next number there is.
-                    done = 0.0 if self._last == -inf else nextafter(self._last, inf)
-                self._last = done
-                await self._session.report_progress(done, total, report.get("message"))
-            if self._is_over:
-                return
+        async for report in self._waiting:
+            done, total = figures_in(report)
+            if done is None or done <= self._last:
+                done = 0.0 if self._last == -inf else nextafter(self._last, inf)
+            self._last = done
+            await self._session.report_progress(done, total, report.get("message"))

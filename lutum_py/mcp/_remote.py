@@ -46,8 +46,9 @@ class RefusedTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rules:
-    """What the user said of a server."""
+    """The server that is asked, and what the user said about it."""
 
+    connection: Connection
     name: str
     only: tuple[str, ...] | None
     rename: Callable[[str], str] | None
@@ -57,33 +58,69 @@ class _Rules:
     timeout: float | None
     limits: Limits
 
+    def wire_name(self, name: str) -> str:
+        """Say what a tool of the server is called here."""
+        made: object = name if self.rename is None else self.rename(name)
+        if not isinstance(made, str) or not made:
+            raise MisuseError(
+                f"rename= made {shorten(made)} of {name!r}. Let it give the wire name as a text."
+            )
+        return made
+
 
 class RemoteTools:
     """The tools of one server, as they were when it was asked; `remote_tools` makes it.
 
     Attributes:
         toolset: A toolset like any other: nest it, offer it, hook it. It cannot be pickled.
-        listed: What the server said of each tool in it, by wire name.
+        listed: What the server said about each tool in it, by wire name.
         refused: The tools that are not in it, and why.
         digest: A digest of all that is in `listed`, words included: pin it to see any change.
     """
 
-    __slots__ = ("_connection", "_fingerprint", "_rules", "digest", "listed", "refused", "toolset")
+    __slots__ = ("_fingerprint", "_rules", "digest", "listed", "refused", "toolset")
 
     toolset: type[Toolset]
     listed: Mapping[str, Tool]
     refused: tuple[RefusedTool, ...]
     digest: str
 
-    def __init__(self, connection: Connection, rules: _Rules, tools: list[Tool]) -> None:
-        self._connection = connection
+    def __init__(self, rules: _Rules, tools: list[Tool]) -> None:
+        specs: list[ToolSpec[Any, Any]] = []
+        listed: dict[str, Tool] = {}
+        refused: list[tuple[str, str]] = []
+        wires: list[tuple[Tool, str]] = []
+        for tool in tools:
+            if NAME.fullmatch(tool.name):
+                wires.append((tool, rules.wire_name(tool.name)))
+            else:
+                why = "its name is not made of 1 to 128 of A-Z, a-z, 0-9, `.`, `_` and `-`"
+                refused.append((tool.name, why))
+        # Two tools may be told apart on the server and not here: `a.b` and `a_b` are one wire name,
+        # and a name may be what stands for another. Counter({"a_b": 2, ...}): both are refused, for
+        # to take the first would give a server a way to put its tool in place of another.
+        count = Counter(each for _, wire in wires for each in (wire, stand_in(wire)))
+        for tool, wire in wires:
+            try:
+                specs.append(_spec(rules, tool, wire, max(count[wire], count[stand_in(wire)])))
+            except ToolDefinitionError as error:
+                refused.append((tool.name, str(error)))
+            else:
+                listed[wire] = tool
+        known = {tool.name for tool in tools}
+        for name in rules.only or ():
+            if name not in known:
+                why = f"the server lists no tool of this name.{meant_by(name, known)}"
+                refused.append((name, why.removesuffix(".")))
         self._rules = rules
-        sorted_out = _Sorting(connection, rules, tools)
-        self.listed = MappingProxyType(sorted_out.listed)
-        self.refused = tuple(sorted_out.refused)
-        self.digest = digest_of_all(sorted_out.listed.values())
+        self.listed = MappingProxyType(listed)
+        # Both hold words of the server, which are shown to people in a terminal.
+        self.refused = tuple(
+            RefusedTool(visible(cut(name, _LONGEST_NAME)), one_line(why)) for name, why in refused
+        )
+        self.digest = digest_of_all(listed.values())
         self._fingerprint = _fingerprint(tools)
-        made: Any = toolset_of_specs(rules.name, sorted_out.specs)
+        made: Any = toolset_of_specs(rules.name, specs)
         self.toolset = made
 
     async def refresh(self) -> RemoteTools:
@@ -94,14 +131,14 @@ class RemoteTools:
 
         Raises:
             MCPError: The server refused, or is gone.
-            ProviderError: It lists too many tools, or what it sent is no listing.
+            ProviderError: It lists too many tools, or what it sent is not a listing.
         """
         # The same object for the same listing: hooks and saved plans belong to its toolset, and
-        # would have to be made anew for another one.
-        tools = await _listed(self._connection, self._rules, fresh=True)
+        # would have to be made again for another one.
+        tools = await _listed(self._rules, fresh=True)
         if self._fingerprint is not None and self._fingerprint == _fingerprint(tools):
             return self  # checking thousands of schemas takes longer than listing them
-        return RemoteTools(self._connection, self._rules, tools)
+        return RemoteTools(self._rules, tools)
 
     def changed_since(self, before: RemoteTools) -> dict[str, Change]:
         """Say what has changed, by wire name.
@@ -149,15 +186,16 @@ async def remote_tools(
         limits: How much the server may bring along.
 
     Raises:
-        MisuseError: The client is not open, or an argument is of another kind.
+        MisuseError: The client is not open, or an argument has another kind.
         MCPError: The server refused to list its tools, or is gone.
-        ProviderError: It lists too many tools, or what it sent is no listing.
-        ToolDefinitionError: `name` is no Python name, or `timeout` no number of seconds.
+        ProviderError: It lists too many tools, or what it sent is not a listing.
+        ToolDefinitionError: `name` is not a Python name, or `timeout` not a number of seconds.
     """
     connection = Connection(client)
     if isinstance(only, str):
         raise MisuseError(f"only={only!r}: give the names of tools in a list, as in [{only!r}].")
     rules = _Rules(
+        connection=connection,
         name=name,
         only=None if only is None else tuple(only),
         rename=rename,
@@ -170,29 +208,29 @@ async def remote_tools(
     # An empty toolset: what is wrong with these is to be found without asking, and not per tool.
     toolset_of_specs(name, ())
     ToolDef.from_json_schema(name=name, input_schema={}, timeout=timeout)
-    tools = await _listed(connection, rules, fresh=False)
+    tools = await _listed(rules, fresh=False)
     known = {tool.name for tool in tools}
     for unknown in sorted(rules.capabilities.keys() - known):
         raise MisuseError(
             f"capabilities= names {shorten(unknown)}, which the server does not list."
             f"{meant_by(unknown, known)} Give the names as the server has them."
         )
-    return RemoteTools(connection, rules, tools)
+    return RemoteTools(rules, tools)
 
 
 def _fingerprint(tools: list[Tool]) -> str | None:
-    """Tell one listing from another, whole; None for one that holds what is no JSON data."""
+    """Tell one listing from another, whole; None for one that holds what is not JSON data."""
     try:
         return digest_of_all(tools)
     except ValueError:
         return None
 
 
-async def _listed(connection: Connection, rules: _Rules, *, fresh: bool) -> list[Tool]:
+async def _listed(rules: _Rules, *, fresh: bool) -> list[Tool]:
     """Take what is wanted of a listing, and stop where it is too much."""
     wanted = None if rules.only is None else frozenset(rules.only)
     tools: list[Tool] = []
-    async for tool in connection.listed(fresh=fresh):
+    async for tool in rules.connection.listed(fresh=fresh):
         if wanted is not None and tool.name not in wanted:
             continue
         tools.append(tool)
@@ -205,115 +243,66 @@ async def _listed(connection: Connection, rules: _Rules, *, fresh: bool) -> list
     return tools
 
 
-class _Sorting:
-    """Take each tool for itself: what is wrong with one keeps no other out."""
+def _spec(rules: _Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]:
+    """Make a tool of what a server lists: what is wrong with one keeps no other out.
 
-    def __init__(self, connection: Connection, rules: _Rules, tools: list[Tool]) -> None:
-        self._connection = connection
-        self._rules = rules
-        self.specs: list[ToolSpec[Any, Any]] = []
-        self.listed: dict[str, Tool] = {}
-        self.refused: list[RefusedTool] = []
-        named = [tool for tool in tools if self._has_name(tool)]
-        # Two tools may be told apart on the server and not here: `a.b` and `a_b` are one wire name,
-        # and a name may be what stands for another.
-        wire_names = {tool.name: self._wire_name(tool.name) for tool in named}
-        made = (wire_names[tool.name] for tool in named)
-        # Counter({"a_b": 2, ...}) is two tools that nobody could tell apart: both are refused, for
-        # to take the first would give a server a way to put its tool in the place of another.
-        count = Counter(each for wire in made for each in (wire, stand_in(wire)))
-        for tool in named:
-            self._take(tool, wire_names[tool.name], count)
-        self._note_missing({tool.name for tool in tools})
+    Args:
+        rules: Whose tool it is, and what the user said.
+        tool: What the server lists.
+        wire: What it is called here.
+        alike: How many tools are called so.
 
-    def _refuse(self, name: str, reason: str) -> None:
-        # Both hold words of the server, which are shown to people in a terminal.
-        self.refused.append(RefusedTool(visible(cut(name, _LONGEST_NAME)), one_line(reason)))
-
-    def _has_name(self, tool: Tool) -> bool:
-        if NAME.fullmatch(tool.name):
-            return True
-        self._refuse(
-            tool.name, "its name is not made of 1 to 128 of A-Z, a-z, 0-9, `.`, `_` and `-`"
+    Raises:
+        ToolDefinitionError: It cannot be used; the text says why.
+    """
+    limits, hints = rules.limits, tool.annotations
+    if alike > 1:
+        raise ToolDefinitionError(
+            f"{alike} tools of the server are called {wire!r} here; tell them apart with rename="
         )
-        return False
-
-    def _wire_name(self, name: str) -> str:
-        rename = self._rules.rename
-        made: object = name if rename is None else rename(name)
-        if not isinstance(made, str) or not made:
-            raise MisuseError(
-                f"rename= made {shorten(made)} of {name!r}. Let it give the wire name as a text."
-            )
-        return made
-
-    def _take(self, tool: Tool, wire: str, count: Counter[str]) -> None:
-        alike = max(count[wire], count[stand_in(wire)])
-        if alike > 1:
-            self._refuse(
-                tool.name,
-                f"{alike} tools of the server are called {wire!r} here; tell them apart with "
-                "rename=",
-            )
-            return
-        try:
-            spec = self._spec(tool, wire)
-        except ToolDefinitionError as error:
-            self._refuse(tool.name, str(error))
-            return
-        self.specs.append(spec)
-        self.listed[wire] = tool
-
-    def _spec(self, tool: Tool, wire: str) -> ToolSpec[Any, Any]:
-        rules, limits, hints = self._rules, self._rules.limits, tool.annotations
-        self._check_size(tool)
-        # Words are made legible, and what is no word has to be so by itself: a property or a value
-        # with characters that nobody sees could not be mended without changing what it means.
-        schema = legible_schema(tool.input_schema)
-        if hides(without_words(schema)) or hides(without_words(tool.output_schema)):
-            raise ToolDefinitionError(
-                "its schemas hold, in more than words, characters that nobody sees"
-            )
-        title = tool.title or (hints.title if hints else None)
-        definition = ToolDef.from_json_schema(
-            name=wire,
-            input_schema=schema,
-            description=legible(tool.description or "", limits.description),
-            title=" ".join(legible(title, limits.description).split()) if title else None,
-            output_schema=tool.output_schema,
-            capabilities=rules.capabilities.get(tool.name) or capabilities_of(hints, rules.trusted),
-            timeout=rules.timeout,
-            idempotent=is_idempotent(hints, rules.trusted),
+    _check_size(tool, limits.schema)
+    # Words are made legible, and what is not a word has to be so by itself: a property or a value
+    # with characters that nobody sees could not be mended without changing what it means.
+    schema = legible_schema(tool.input_schema)
+    if hides(without_words(schema)) or hides(without_words(tool.output_schema)):
+        raise ToolDefinitionError(
+            "its schemas hold, in more than words, characters that nobody sees"
         )
-        output: SchemaChecker | None = None
-        if definition.output_schema is not None:
-            output = schema_checker(f"the output of tool {wire!r}", definition.output_schema)
-        remote = RemoteTool(
-            connection=self._connection,
-            name=tool.name,
-            shape=shape_of(tool),
-            output=output,
-            limits=limits,
-            verify=rules.verify,
-            trusted=rules.trusted,
-            only_reads=definition.only_reads,
+    title = tool.title or (hints.title if hints else None)
+    definition = ToolDef.from_json_schema(
+        name=wire,
+        input_schema=schema,
+        description=legible(tool.description or "", limits.description),
+        title=" ".join(legible(title, limits.description).split()) if title else None,
+        output_schema=tool.output_schema,
+        capabilities=rules.capabilities.get(tool.name) or capabilities_of(hints, rules.trusted),
+        timeout=rules.timeout,
+        idempotent=is_idempotent(hints, rules.trusted),
+    )
+    output: SchemaChecker | None = None
+    if definition.output_schema is not None:
+        output = schema_checker(f"the output of tool {wire!r}", definition.output_schema)
+    remote = RemoteTool(
+        connection=rules.connection,
+        name=tool.name,
+        shape=shape_of(tool),
+        output=output,
+        limits=limits,
+        verify=rules.verify,
+        trusted=rules.trusted,
+        only_reads=definition.only_reads,
+    )
+    return spec_from_definition(definition, remote.run)
+
+
+def _check_size(tool: Tool, limit: int) -> None:
+    """Refuse a schema before anything costly is done with it."""
+    try:
+        size = len(compact_json([tool.input_schema, tool.output_schema]))
+    except (TypeError, ValueError, RecursionError):
+        raise ToolDefinitionError("its schemas are not plain JSON data") from None
+    if size > limit:
+        raise ToolDefinitionError(
+            f"its schemas have {size:,} characters, and {limit:,} are allowed; allow more with "
+            "limits=Limits(schema=...)"
         )
-        return spec_from_definition(definition, remote.run)
-
-    def _check_size(self, tool: Tool) -> None:
-        """Refuse a schema before anything costly is done with it."""
-        try:
-            size = len(compact_json([tool.input_schema, tool.output_schema]))
-        except (TypeError, ValueError, RecursionError):
-            raise ToolDefinitionError("its schemas are no plain JSON data") from None
-        if size > self._rules.limits.schema:
-            raise ToolDefinitionError(
-                f"its schemas have {size:,} characters, and {self._rules.limits.schema:,} are "
-                "allowed; allow more with limits=Limits(schema=...)"
-            )
-
-    def _note_missing(self, known: set[str]) -> None:
-        for name in self._rules.only or ():
-            if name not in known:
-                reason = f"the server lists no tool of this name.{meant_by(name, known)}"
-                self._refuse(name, reason.removesuffix("."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from mcp.server import Server
@@ -53,7 +54,7 @@ def create_server(
         toolset: The toolset.
         name: What the server is called; by default as the toolset.
         version: Its version.
-        instructions: What the client's model may be told of the server.
+        instructions: What the client's model may be told about the server.
         hooks: A hook set, an object like one, or a plain function of a call.
         available: Which tools are on offer; by default those that are on, and those that are
             deferred, which clients see like any other.
@@ -68,9 +69,9 @@ def create_server(
         show_errors: Whether the client is told the text of any exception.
 
     Raises:
-        MisuseError: It is no toolset, a tool on offer has no function, a hidden parameter has no
+        MisuseError: It is not a toolset, a tool on offer has no function, a hidden parameter has no
             value, or the hooks are neither a hook set nor a function.
-        HookError: The hooks are of another toolset.
+        HookError: The hooks belong to another toolset.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         UnknownToolError: `available` names no tool of the toolset.
         ToolDefinitionError: The schema of an output is invalid.
@@ -99,7 +100,7 @@ def create_server(
         )
     if available is None:
         # Clients look for tools by themselves: there is nothing to be loaded first.
-        available = ToolAvailability.default_plus(given._offer.deferred)
+        available = ToolAvailability.default_plus(given._offer.deferred.selectors)
     offered = given._offer.resolve(available)
     _check_hooks(hooks, offered.selectors)
     _check_served(toolset, offered.selectors, handlers, skipped)
@@ -110,7 +111,7 @@ def create_server(
         context=context,
         skipped=skipped,
         settings=settings,
-        gate=None if limit is None else asyncio.Semaphore(limit),
+        gate=nullcontext() if limit is None else asyncio.Semaphore(limit),
         show_errors=show_errors,
     )
     listed = {era: offered_tools(offered.definitions, modern=era) for era in (False, True)}
@@ -148,7 +149,7 @@ def _check_hooks(hooks: Hooks | None, selectors: Sequence[AnySelector]) -> None:
 
     Raises:
         MisuseError: They are nothing that decides.
-        HookError: They are of another toolset.
+        HookError: They belong to another toolset.
     """
     given: object = hooks
     if isinstance(given, HookPlaces):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
 from mcp import MCPError
@@ -91,7 +92,7 @@ class Serving:
     context: ContextForRequest | None
     skipped: SkippedFor | None
     settings: Settings
-    gate: asyncio.Semaphore | None
+    gate: AbstractAsyncContextManager[None]
     show_errors: bool
 
     async def answer(
@@ -140,7 +141,12 @@ class Serving:
             plan = closed(load_plan(self.toolset, text, None, None, is_keyed=True))
         except PlanError as error:
             LOGGER.warning("the state of a call of %s is refused: %s", params.name, error)
-            _refuse_state()
+            # The words of the SDK for a state that it refuses itself.
+            raise MCPError(
+                INVALID_PARAMS,
+                "Invalid or expired requestState",
+                {"reason": "invalid_request_state"},
+            ) from None
         # The state is sealed and says what waits; the answer comes from the client and says
         # anything. So only the answer is looked at closely.
         answer = (params.input_responses or {}).get(_DECISION)
@@ -300,20 +306,9 @@ class _Answering:
         return answer
 
 
-async def _gated(run: Awaitable[Outcome], gate: asyncio.Semaphore | None) -> Outcome:
-    if gate is None:
-        return await run
+async def _gated(run: Awaitable[Outcome], gate: AbstractAsyncContextManager[None]) -> Outcome:
     async with gate:
         return await run
-
-
-def _refuse_state() -> NoReturn:
-    # The words of the SDK for a state that it refuses itself.
-    raise MCPError(
-        INVALID_PARAMS,
-        "Invalid or expired requestState",
-        {"reason": "invalid_request_state"},
-    ) from None
 
 
 def _said(text: str, *, is_error: bool) -> CallToolResult:

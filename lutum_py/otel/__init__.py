@@ -10,16 +10,16 @@ A span is called `execute_tool {name}`, is of kind `INTERNAL`, and has these att
 | `gen_ai.operation.name` | `execute_tool` |
 | `gen_ai.tool.name` | the wire name of the tool |
 | `gen_ai.tool.type` | `function` |
-| `gen_ai.tool.description` | what the model is told of the tool |
+| `gen_ai.tool.description` | what the model is told about the tool |
 | `gen_ai.tool.call.id` | the id of the call: the provider's, or a path such as `c1/2` |
 | `gen_ai.tool.call.arguments` | what the tool gets, as JSON text; only with `content=True` |
 | `gen_ai.tool.call.result` | what a successful tool gave, as JSON text; only with `content=True` |
 | `error.type` | why it failed: the code of the result, or the class of the exception |
-| `lutum.tool.path` | where a nested tool stands in its toolset, as in `data.get_user` |
+| `lutum.tool.path` | where a nested tool is in its toolset, as in `data.get_user` |
 | `lutum.tool.outcome` | the status of the result, `suspended` or `asks`; none while it is open |
 | `lutum.suspension.id` | the ticket's id, on the span that suspends and on that which goes on |
 
-Spans nest by path: what a call asks for stands under its span, as do its later steps. That span is
+Spans nest by path: what a call asks for is under its span, as do its later steps. That span is
 saved in the plan, so that they stand there also where they are run in another process.
 
 What was decided about calls becomes events named `lutum.tool.decision` on the current span.
@@ -57,8 +57,6 @@ from ._attributes import (
 )
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from opentelemetry.context import Context
     from opentelemetry.trace import Link, Span, Tracer, TracerProvider
 
@@ -84,7 +82,7 @@ class ToolTracer:
         tracer_provider: Whose tracer is used; None for the one that is configured globally.
 
     Raises:
-        MisuseError: `content_limit` is no whole number.
+        MisuseError: `content_limit` is not a whole number.
         InvalidValueError: `content_limit` is negative.
 
     Example:
@@ -137,8 +135,8 @@ class ToolTracer:
     ) -> CallSpan:
         """Make the span of one call; it begins and ends with the `with` statement.
 
-        Sync and async code use it alike. What `with` gives is a function: hand it what the call
-        came to, and it gives that back.
+        Sync and async code use it alike. What `with` gives is a function: hand it the outcome of
+        the call, and it gives that back.
 
         Args:
             call: The call that is run inside.
@@ -148,7 +146,7 @@ class ToolTracer:
             links: Spans of other traces that this one belongs to.
 
         Raises:
-            MisuseError: It is no call.
+            MisuseError: It is not a call.
         """
         if not isinstance(call, AnyToolCall):
             raise MisuseError(
@@ -212,7 +210,7 @@ class CallSpan:
         self._outcome: object = None
 
     def __call__(self, outcome: R) -> R:
-        """Note what the call came to, and give it back; the last one counts.
+        """Note the outcome of the call, and give it back; the last one counts.
 
         Args:
             outcome: A `ToolResult`, `SuspendedCall`, `AskingCall`, `HandledCall` or `RejectedCall`.
@@ -243,12 +241,7 @@ class CallSpan:
                 self._content("gen_ai.tool.call.arguments", arguments_of(self.call))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object, /) -> None:
         try:
             if self.span is not None and self.span.is_recording():
                 self._end(self.span, error)
@@ -256,11 +249,11 @@ class CallSpan:
             self._open.close()
 
     def _end(self, span: Span, error: BaseException | None) -> None:
-        # Three sources, the surest first: what was handed in, what an exception tells of the call,
-        # and the status of the call itself.
+        # Three sources, the surest first: what was handed in, what an exception tells about the
+        # call, and the status of the call itself.
         outcome = self._outcome
         if error is not None and outcome is None:
-            # `execute` tells what the call came to also where it ends by an exception.
+            # `execute` tells the outcome of the call also where it ends by an exception.
             known = [
                 each
                 for each in outcomes_of(error)

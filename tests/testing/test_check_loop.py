@@ -15,7 +15,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.errors import InvalidValueError, MisuseError, ToolRoundArityError
 from lutum_py.testing import LoopFailure, LoopFault, ScriptedModel, check_loop
-from lutum_py.testing._loop.check import _search, _Verdict
+from lutum_py.testing._loop.check import _Run, _search
 from lutum_py.testing.strategies import CallKind
 
 from . import loops
@@ -73,13 +73,13 @@ def test_a_simpler_script_fails_in_the_same_way() -> None:
     turns = [ScriptedModel.tool_calls(("c1", "forecast", {})) for _ in range(2)]
     script = (*turns, ScriptedModel.text("Done."))
 
-    def run(tried: Any) -> _Verdict:
-        return _Verdict([LoopFault("raised" if len(tried) == 3 else "endless", "")], [])
+    def run(tried: Any) -> _Run:
+        return _Run(tried, [LoopFault("raised" if len(tried) == 3 else "endless", "")], [])
 
     chosen = settings(max_examples=5, deadline=None, database=None)
     failed = _search(run, st.just(script), chosen)
     assert failed is not None
-    assert (failed.kind, len(failed.script)) == ("raised", 3)
+    assert (failed.faults[0].kind, len(failed.script)) == ("raised", 3)
 
 
 def test_the_message_shows_all_that_is_needed() -> None:

@@ -21,7 +21,7 @@ Rules:
   valid transcript holds such a turn, so a loop lets the library's error out, or asks again.
 - The loop asks at least once, and comes to an end when the model answers.
 
-A loop may stop early, after any turn: a limit on turns is no fault.
+A loop may stop early, after any turn: a limit on turns is not a fault.
 
 Hypothesis looks for a script that makes the loop fail, and takes away what is not needed for that.
 A loop that never asks the model and never ends cannot be stopped from outside.
@@ -143,42 +143,58 @@ def check_loop(
         final=final,
     )
     allowed: tuple[type[Exception], ...] = (DuplicateToolCallIdError, *may_raise)
-    if dialect is None:
-        run = _session_run(loop, allowed, start)
-    else:
-        run = _messages_run(loop, allowed, start, dialect)
+    form = _over_a_session() if dialect is None else _over_messages(dialect)
+    if start is not None:
+        form = replace(form, begun=start)
     # A loop that goes wrong may drop rounds that are open, which warn: that is told in other words.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         try:
             # Kept examples would be those of another loop: one function here runs them all.
             usual = Settings(max_examples=examples, deadline=None, database=None)
-            failed = _search(run, scripted, settings or usual)
+            failed = _search(
+                lambda script: form.run(loop, Referee(script, allowed)),
+                scripted,
+                settings or usual,
+            )
         finally:
             gc.collect()
     if failed is not None:
-        faults, left = failed.verdict.faults, failed.verdict.left
-        message = report(toolset, available, failed.script, faults, left, always=failed.always)
-        raise LoopFailure(message, faults=faults, script=failed.script)
+        script, faults = failed.script, failed.faults
+        message = report(toolset, available, script, faults, failed.left, always=failed.always)
+        raise LoopFailure(message, faults=faults, script=script)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of a loop: what the model said, what went wrong, and the conversation that was left.
+
+    It is not `always` so where nothing went wrong when the same script was run again.
+    """
+
+    script: Sequence[AssistantTurn]
+    faults: list[LoopFault]
+    left: list[Any]
+    always: bool = True
 
 
 def _search(
-    run: _Run,
+    run: Callable[[Sequence[AssistantTurn]], _Run],
     scripted: st.SearchStrategy[tuple[AssistantTurn, ...]],
     chosen: Settings,
-) -> _Failed | None:
+) -> _Run | None:
     """Look for a script that makes the loop fail, and make it as simple as it can be."""
     # A list of one, which the function below replaces. Hypothesis gives back the shortest script,
     # but not what went wrong with it, and to run it again might go another way.
-    found: list[_Failed] = []
+    found: list[_Run] = []
 
     def fails(script: tuple[AssistantTurn, ...]) -> bool:
-        verdict = run(script)
-        # While Hypothesis shrinks, a script that fails otherwise is no simpler one of the same
-        # fault.
-        is_alike = not found or found[0].kind in [fault.kind for fault in verdict.faults]
-        if verdict.faults and is_alike:
-            found[:] = [_Failed(script, verdict)]
+        made = run(script)
+        # While Hypothesis shrinks, a script that fails otherwise is not a simpler one of the same
+        # fault: that is the first, which a simpler script has to have too.
+        kinds = [fault.kind for fault in made.faults]
+        if kinds and (not found or found[0].faults[0].kind in kinds):
+            found[:] = [made]
             return True
         return False
 
@@ -195,95 +211,70 @@ def _search(
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What a loop did wrong in one run, and the conversation that it left."""
+class _Form:
+    """What a loop is driven over: a session of the library, or a provider's own messages.
 
-    faults: list[LoopFault]
-    left: list[Any]
+    Attributes:
+        begun: Makes what a run begins with.
+        items: Gives the items of the conversation in it.
+        asked: Makes what the loop asks.
+        said_by: Gives what a turn says, in the form in which it is kept.
+        said_in: Gives what the model says in items.
+        problems: Finds what is wrong with the conversation.
+    """
 
+    begun: Callable[[], Any]
+    items: Callable[[Any], Sequence[Any]]
+    asked: Callable[[Referee], Any]
+    said_by: Callable[[AssistantTurn], Iterable[Said]]
+    said_in: Callable[[Sequence[Any]], Iterable[Said]]
+    problems: Callable[[Any], Iterable[object]]
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    """A script that made the loop fail; not `always` where it did not when it was run again."""
-
-    script: Sequence[AssistantTurn]
-    verdict: _Verdict
-    always: bool = True
-
-    @property
-    def kind(self) -> str:
-        """The kind of the first fault, which a simpler script has to have too."""
-        return self.verdict.faults[0].kind
-
-
-_Run: TypeAlias = Callable[[Sequence[AssistantTurn]], _Verdict]
-
-
-def _session_run(
-    loop: Loop, may_raise: tuple[type[Exception], ...], start: Callable[[], Any] | None
-) -> _Run:
-    """Make the function that runs a loop over a session, and judges its transcript."""
-
-    def run(script: Sequence[AssistantTurn]) -> _Verdict:
-        referee = Referee(script, may_raise)
-        session: Session = Session() if start is None else start()
-        if start is None:
-            session.push_user(_GREETING)
-        before = len(session.transcript)
-        referee.run(lambda: loop(session, JudgedModel(referee)))
-        return _judged(
-            referee,
-            [(turn, [*said_in_turn(turn)]) for turn in referee.given],
-            [*said_in_items(session.transcript[before:])],
-            transcript_problems(session),
-            [*session.transcript],
+    def run(self, loop: Loop, referee: Referee) -> _Run:
+        """Run a loop once, and judge what it leaves."""
+        held = self.begun()
+        before = len(self.items(held))
+        referee.run(lambda: loop(held, self.asked(referee)))
+        faults, items = referee.faults, self.items(held)
+        if not referee.is_stopped:
+            where = "The conversation at the end"
+            faults += [fault_of(where, problem) for problem in self.problems(held)]
+        faults += judge(
+            [(turn, [*self.said_by(turn)]) for turn in referee.given],
+            [*self.said_in(items[before:])],
+            gave_up=referee.let_out is not None or any(f.kind == "raised" for f in faults),
+            was_stopped=referee.is_stopped,
         )
+        return _Run(referee.script, faults, [*items])
 
-    return run
+
+def _over_a_session() -> _Form:
+    def begun() -> Session:
+        session = Session()
+        session.push_user(_GREETING)
+        return session
+
+    return _Form(
+        begun=begun,
+        items=lambda session: session.transcript,
+        asked=JudgedModel,
+        said_by=said_in_turn,
+        said_in=said_in_items,
+        problems=transcript_problems,
+    )
 
 
-def _messages_run(
-    loop: Loop,
-    may_raise: tuple[type[Exception], ...],
-    start: Callable[[], Any] | None,
-    dialect: Dialect,
-) -> _Run:
-    """Make the function that runs a loop over a provider's messages, and judges these."""
+def _over_messages(dialect: Dialect) -> _Form:
     module = dialect_of(dialect)
     form = wire_form_of(module.NAME)
-
-    def run(script: Sequence[AssistantTurn]) -> _Verdict:
-        referee = Referee(script, may_raise)
-        messages: list[Any] = (
-            module.messages([Message("user", _GREETING)]) if start is None else start()
-        )
-        before = len(messages)
-        client = JudgedClient(referee, dialect)
-        referee.run(lambda: loop(messages, client))
-        return _judged(
-            referee,
-            [(turn, [*form.said_in(form.messages_of(turn.payload))]) for turn in referee.given],
-            [*form.said_in(messages[before:])],
-            module.check(messages),
-            messages,
-        )
-
-    return run
-
-
-def _judged(
-    referee: Referee,
-    given: Sequence[tuple[AssistantTurn, Sequence[Said]]],
-    kept: Sequence[Said],
-    problems: Iterable[object],
-    left: list[Any],
-) -> _Verdict:
-    faults = referee.faults
-    if not referee.is_stopped:
-        faults += [fault_of("The conversation at the end", problem) for problem in problems]
-    gave_up = referee.let_out is not None or any(fault.kind == "raised" for fault in faults)
-    faults += judge(given, kept, gave_up=gave_up, was_stopped=referee.is_stopped)
-    return _Verdict(faults, left)
+    return _Form(
+        begun=lambda: module.messages([Message("user", _GREETING)]),
+        items=lambda messages: messages,
+        asked=lambda referee: JudgedClient(referee, dialect),
+        said_by=lambda turn: form.said_in(form.messages_of(turn.payload)),
+        said_in=form.said_in,
+        problems=module.check,
+    )
 
 
 def require_usable(

@@ -41,6 +41,7 @@ class Referee:
         may_raise: What the loop may let out.
 
     Attributes:
+        script: The turns.
         given: The turns that the loop got, as it could read them.
         faults: What it did wrong so far.
         let_out: The exception of `may_raise` that ended the loop, if one did.
@@ -50,7 +51,7 @@ class Referee:
     def __init__(
         self, script: Sequence[AssistantTurn], may_raise: tuple[type[Exception], ...]
     ) -> None:
-        self._script = script
+        self.script = script
         self._may_raise = may_raise
         self._asked = 0
         self.given: list[AssistantTurn] = []
@@ -59,15 +60,15 @@ class Referee:
         self.is_stopped = False
 
     def next(self, _: object) -> AssistantTurn:
-        """Give the next turn of the script."""
+        """Return the next turn of the script."""
         self._asked += 1
-        if self._asked > len(self._script) + _PATIENCE:
+        if self._asked > len(self.script) + _PATIENCE:
             text = (
                 f"The loop does not end: it asked {_PATIENCE} times more after the model had given "
                 "its final answer. Leave the loop when a turn is `Finished`."
             )
             self.stop(LoopFault("endless", text))
-        return self._script[min(self._asked, len(self._script)) - 1]
+        return self.script[min(self._asked, len(self.script)) - 1]
 
     def stop(self, *faults: LoopFault) -> NoReturn:
         """End the loop."""
