@@ -1,6 +1,6 @@
 """Types that the signatures of the library name, for annotations of your own.
 
-What a program makes, calls or matches stands in `lutum_py` and its other modules. What stands here
+What a program makes, calls or matches is in `lutum_py` and its other modules. What is here
 is only named: by a function that wraps one of the library's, by a decorator, by a field.
 
 Example:
@@ -27,6 +27,7 @@ from ._call.decisions import ArgsRuleAnswer as ArgsRuleAnswer
 from ._call.decisions import GateDecision as GateDecision
 from ._call.decisions import InputRuleAnswer as InputRuleAnswer
 from ._call.lifecycle import StepKind as StepKind
+from ._call.line import CallRowState as CallRowState
 from ._call.line import CallStep as CallStep
 from ._call.line import StepPhase as StepPhase
 from ._call.member_options import Condition as Condition
@@ -78,7 +79,6 @@ from ._round.read_turn import MissingReason as MissingReason
 from ._round.read_turn import TextResult as TextResult
 from ._round.rows import CallRow as CallRow
 from ._round.rows import Within as Within
-from ._round.sorted_calls import CallRowState as CallRowState
 from ._schema.invocation import Invocation as Invocation
 from ._schema.options import Caller as Caller
 from ._schema.schema_reader import JsonSchema as JsonSchema

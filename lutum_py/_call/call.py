@@ -1,12 +1,12 @@
 """One decoded tool call: typed input in, one result out.
 
-What it holds stands in `call_state`; here is what can be done with it: answer it,
+What it holds is in `call_state`; here is what can be done with it: answer it,
 run it, or let hooks decide about it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from time import time
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -18,6 +18,7 @@ from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
+from .call_line import CallLine
 from .call_state import CallState
 from .deciding import Asking, ask_whole
 from .lifecycle import CallStatus
@@ -114,7 +115,8 @@ class AnyToolCall(CallState):
             attachments: Files that go with it.
 
         Raises:
-            ToolOutputError: The output does not fit, or the call's metadata is of another tool.
+            ToolOutputError: The output does not fit, or the call's metadata belongs to another
+                tool.
             LifecycleError: The call has already ended otherwise, or waits for a decision.
         """
         reply = reply_in(output)
@@ -153,7 +155,7 @@ class AnyToolCall(CallState):
         return self._ended(make_result(metadata, text, status, message, attached, code, labels))
 
     def _ended(self, result: ToolResult) -> ToolResult:
-        """Give a result once the line says that the call ended with it."""
+        """Return a result once the line says that the call ended with it."""
         with ONCE:
             raw = self._raw
             if len(raw) == 2 and raw[0].__class__ is tuple and self._branch is None:
@@ -209,7 +211,7 @@ class AnyToolCall(CallState):
         """Refuse the call; the model is told the reason.
 
         Raises:
-            MisuseError: The reason is no text.
+            MisuseError: The reason is not text.
         """
         _check_text(self, "reason", reason)
         self._append("ended", said="rejected", reason=reason)
@@ -351,8 +353,8 @@ class AnyToolCall(CallState):
 
         Raises:
             MisuseError: The tool has no function, or a hidden parameter is missing or unknown.
-            LifecycleError: The call was begun or has ended, waits for a decision, or is of an older
-                plan.
+            LifecycleError: The call was begun or has ended, waits for a decision, or belongs to an
+                older plan.
             ToolInputError: Its input was changed in place, and does not fit any more.
         """
         if invocation is None:
@@ -419,7 +421,7 @@ class AnyToolCall(CallState):
             `SuspendedCall`.
 
         Raises:
-            HookError: A hook raised, or gave something that is no decision.
+            HookError: A hook raised, or gave something that is not a decision.
             LifecycleError: The call runs, waits, or has ended.
         """
         return await drive(_steps(self, hooks))
@@ -462,7 +464,7 @@ def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Atta
 def _shown(
     output: Any, text: str, attached: tuple[Attachment, ...], message: str | None
 ) -> tuple[tuple[Attachment, ...], str | None]:
-    """Let the model see the files that are in an output, in the place of their data."""
+    """Let the model see the files that are in an output, in place of their data."""
     from .._transcript.attachment import attachments_in, shown_with
 
     found = tuple(dict.fromkeys(attachments_in(output)))
@@ -513,7 +515,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
             skipped: The parameters that are hidden from the model, by name.
 
         Raises:
-            MisuseError: A hidden parameter is missing or unknown, or it is no function.
+            MisuseError: A hidden parameter is missing or unknown, or it is not a function.
             LifecycleError: The call was begun or has ended already, or waits for a decision.
 
         Example:
@@ -566,3 +568,8 @@ Hooks: TypeAlias = (
     | Callable[[AnyToolCall], Awaitable[HookOutcome]]
 )
 """A hook set, an object like one, or a plain function of a call."""
+
+
+def read_in(calls: Iterable[CallLine]) -> Iterator[AnyToolCall]:
+    """Return those of some calls that could be read."""
+    return (call for call in calls if isinstance(call, AnyToolCall))

@@ -26,14 +26,17 @@ from .line import (
     END_OF,
     HELD,
     HOOK_PHASES,
+    NOT_KEPT,
     RULED_BY,
     Answer,
     AsksStep,
+    CallStep,
     Kept,
     Step,
     answers_in,
     end_of,
     leads_to,
+    moment,
     new_step,
     newer_than,
     proposed_at,
@@ -42,6 +45,7 @@ from .line import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self, Unpack
 
     from .._context.inner import Inner
@@ -61,7 +65,8 @@ class Family:
         era: Raised by each deed.
         told: The member whose line all others show: the one that the last deed is in.
         members: All of them.
-        moved: Where the round is told of each deed, since what it voids is in the lists of plans.
+        moved: Where the round is told about each deed, since what it voids is in the lists of
+            plans.
     """
 
     __slots__ = ("era", "members", "moved", "told")
@@ -78,7 +83,7 @@ class Branch(NamedTuple):
 
     Attributes:
         family: The family.
-        era: The era that its line is of.
+        era: The era that its line belongs to.
         parent: The call that it branched from.
         newer: The branch of it that a newer plan holds.
         original: The call that it is a copy of, where it is one: no plan holds it.
@@ -96,7 +101,16 @@ class Branch(NamedTuple):
 
 
 class CallLine:
-    """Keep the line of one call; what it was called with is kept by `CallState`."""
+    """Keep the line of one call; what it was called with is kept by `CallState`.
+
+    A call of no tool is this alone: one that cannot be used, or that gave the final answer. So is
+    one of a saved plan that is only looked at, without its tools.
+
+    Args:
+        metadata: What the model sent.
+        line: What happened to it.
+        kept: Where it is kept.
+    """
 
     # `_raw` is the line, `(proposed,)`, or `(either, begun[, ended, result])`: nearly every call is
     # begun and ended once and its line never read, so these steps are bare times until it is.
@@ -108,11 +122,25 @@ class CallLine:
     _branch: Branch | None
     _kept: Kept
 
-    if TYPE_CHECKING:
+    def __init__(
+        self, metadata: ToolMetadata, line: tuple[Step, ...], kept: Kept = NOT_KEPT
+    ) -> None:
+        self.metadata = metadata
+        self.selector: Any = None
+        self._raw, self._branch, self._kept = line, None, kept
 
-        def _alike(self) -> Self:
-            """Make a call with the same line and input, of no family."""
-            ...
+    def _alike(self) -> Self:
+        """Make a call with the same line, and input if it has one, of no family."""
+        made: Any = CallLine(self.metadata, self._line, self._kept)
+        alike: Self = made
+        return alike
+
+    def _become(self, other: Any) -> None:
+        """Take over what a draft or copy of it came to: a deed, so that other branches show it."""
+        told = self._told
+        told._steps = other._steps
+        if told._branch is not None:
+            told._start_era()
 
     @property
     def id(self) -> str:
@@ -123,6 +151,11 @@ class CallLine:
     def name(self) -> str:
         """The wire name of the tool."""
         return self.metadata.name
+
+    @property
+    def _asked_by(self) -> str | None:
+        """The id of the call that asked for this one; None for a call of the turn."""
+        return self._line[0].by
 
     @property
     def _steps(self) -> tuple[Step, ...]:
@@ -188,12 +221,45 @@ class CallLine:
         """Where the call is on its way; moves by the lifecycle table only."""
         return self._stage.status
 
+    def _asked_for(self) -> Iterator[CallLine]:
+        """Give the calls that this one asked for, each before those that it asked for itself."""
+        for step in self._line:
+            if step.kind == "asks":
+                for each in step.detail.calls:
+                    yield each
+                    yield from each._asked_for()
+
+    def _shown_step(self, step: Step, arguments: Any = None) -> CallStep:
+        """Give one step of the line as users see it, with the arguments from there on."""
+        detail, said, reason, id = step.detail, step.said, step.reason, None
+        if step.kind == "suspended":
+            said = None
+            if detail is not None:
+                id, reason = detail.id, detail.message or detail.action
+        elif step.kind == "answered" and detail is not None:
+            id, reason = detail.decision_id, detail.reason
+        elif step.kind == "asks":
+            reason = ", ".join(step.detail.ids)
+        return CallStep(
+            self.id,
+            self.name,
+            step.kind,
+            moment(step.at),
+            step.by,
+            step.phase,
+            said,
+            reason,
+            id,
+            step.digest,
+            arguments,
+        )
+
     # Writing.
 
     def _append(self, kind: StepKind, *, at: float | None = None, **said: Unpack[Said]) -> None:
         """Write one step, if the table has it: all that happens to a call is written here.
 
-        A branch that is being made takes what hooks say of it, whatever happens to the call
+        A branch that is being made takes what hooks say about it, whatever happens to the call
         meanwhile: where that was begun, the branch counts for nothing.
 
         Args:
@@ -296,7 +362,7 @@ class CallLine:
         named = f"Call {self.id!r} of tool `{self.name}`"
         if self._stage.name == "asked":
             return LifecycleError(
-                f"{named} was asked for by call {self._line[0].by!r}, and nobody decided about it. "
+                f"{named} was asked for by call {self._asked_by!r}, and nobody decided about it. "
                 "Let hooks do so, with `await plan.apply_hooks(hooks)` or `await run(plan, "
                 "hooks=hooks)`."
             )
@@ -383,8 +449,8 @@ class CallLine:
         who = "hooks" if step is None or step.by is None else f"`{step.by}`"
         what = "decided about" if step is None else did[step.kind]
         raise LifecycleError(
-            f"Call {self.id!r} of tool `{self.name}` is of an older plan: {who} {what} it since, "
-            "in a newer plan of the same round. Go on with the newer plan."
+            f"Call {self.id!r} of tool `{self.name}` belongs to an older plan: {who} {what} it "
+            "since, in a newer plan of the same round. Go on with the newer plan."
         )
 
     def _newer(self, kind: StepKind | None) -> CallLine | None:
@@ -432,11 +498,11 @@ class CallLine:
     def _waits(self) -> LifecycleError:
         return LifecycleError(
             f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be made "
-            "anew. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
+            "again. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
         )
 
     def _again(self) -> Self:
-        """Make the call anew: with what decided about it, and without what was done."""
+        """Make the call again: with what decided about it, and without what was done."""
         # Of `proposed asked begun ended` a new try keeps `proposed asked`, and adds `again`. So the
         # decision of a person need not be asked for twice, and the old run is not in the new line.
         made = self._alike()
@@ -480,7 +546,7 @@ class CallLine:
             if step.kind == "changed":
                 was_changed = True
                 break
-        # Given about these arguments; a rule may have asked, and is no gate.
+        # Given about these arguments; a rule may have asked, and is not a gate.
         if any(answer.is_of_gate or not self.selector.approval for answer in self._answers):
             return
         option, why, then = "rule=", "the rule was not asked", "which ask it."
@@ -518,7 +584,7 @@ class CallLine:
             )
         if closed_by is not None:
             what = _GOES_ON_IN.get(
-                closed_by, "so nobody would take what it comes to. Let the model make another call"
+                closed_by, "so nobody would take its outcome. Let the model make another call"
             )
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` is not begun: its round was {closed_by}, "
@@ -543,11 +609,11 @@ class CallLine:
 
     @property
     def resume(self) -> Decision | None:
-        """The decision by which the call goes on, as the tool is told of it.
+        """The decision by which the call goes on, as the tool is told about it.
 
         That is the answer to a ticket whose mode passes it to the tool, else that to the tool's own
-        question. What a gate asked otherwise is no answer to a tool that asks by itself: that is
-        in `approval`.
+        question. What a gate asked otherwise is not an answer to a tool that asks by itself: that
+        is in `approval`.
         """
         return None if (answer := self._for_tool()) is None else answer.decision
 
@@ -577,13 +643,13 @@ class CallLine:
 
     @property
     def _inner(self) -> Inner | None:
-        """What the calls came to that this one asked for, where it comes back from any."""
+        """The outcomes of the calls that this one asked for, where it comes back from any."""
         asks = [step.detail for step in self._line if step.kind == "asks"]
         inner: Inner | None = asks[-1].inner(asks) if asks else None
         return inner
 
     def _asked_last(self) -> Answer | None:
-        """Give the answer that the tool is told of: to its own question, else the only one."""
+        """Return the answer that the tool is told about: to its own question, else the only one."""
         answers = self._answers
         return next((each for each in answers if each.is_of_tool), answers[0] if answers else None)
 

@@ -1,11 +1,11 @@
 """What one decoded call was called with, and what it would run with: its input.
 
-`metadata` is what the model sent, and never changes. All that happened stands in the line, see
+`metadata` is what the model sent, and never changes. All that happened is in the line, see
 `call_line`.
 
 The data of the line is the truth of the input; the model instance is a cache of it. An instance
 that can be changed is written down as JSON text before anyone is given it, so that a change in
-place is found by comparing texts, and the instance that was given away is made anew from its text.
+place is found by comparing texts, and the instance that was given away is made again from its text.
 Nothing is copied that has a JSON form. For example, where a hook appends to `input.tags`:
 
     text before  {"tags":["a"]}      shown to the hook, which appends
@@ -15,6 +15,7 @@ Nothing is copied that has a JSON form. For example, where a hook appends to `in
 
 from __future__ import annotations
 
+from contextlib import suppress
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -23,26 +24,19 @@ from .._text.on_demand import ONCE
 from .._text.own_copy import own_copy
 from .._transcript.metadata import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
+from .call_line import CallLine
 from .lifecycle import STAGES
-from .line import (
-    NOT_KEPT,
-    CallStep,
-    Step,
-    StepPhase,
-    moment,
-)
+from .line import NOT_KEPT, CallStep, Step, StepPhase
 
 if TYPE_CHECKING:
     from typing import Self
 
     from .spec import ToolSpec
 
-from .call_line import CallLine
-
 _SUSPENDED = STAGES["suspended"]
 
 MADE_LATER: Final[Any] = object()
-"""Stands for an input that was given away, and is made anew where it is asked for."""
+"""Stands for an input that was given away, and is made again where it is asked for."""
 
 
 class CallState(CallLine):
@@ -93,44 +87,16 @@ class CallState(CallLine):
         told = self._told
         return tuple(told._shown_step(step) for step in told._steps)
 
-    def _shown_step(self, step: Step) -> CallStep:
-        """Give one step of the line as users see it."""
-        detail, said, reason, id = step.detail, step.said, step.reason, None
-        if step.kind == "suspended":
-            said = None
-            if detail is not None:
-                id, reason = detail.id, detail.message or detail.action
-        elif step.kind == "answered" and detail is not None:
-            id, reason = detail.decision_id, detail.reason
-        elif step.kind == "asks":
-            reason = ", ".join(step.detail.ids)
-        arguments = None
+    def _shown_step(self, step: Step, arguments: Any = None) -> CallStep:
         if step.kind in ("proposed", "changed"):
-            arguments = self._shown_arguments(step)
-        return CallStep(
-            self.id,
-            self.name,
-            step.kind,
-            moment(step.at),
-            step.by,
-            step.phase,
-            said,
-            reason,
-            id,
-            step.digest,
-            arguments,
-        )
-
-    def _shown_arguments(self, step: Step) -> Any:
-        if step.detail is None:  # never changed since, so that the input is still what it says
-            return self.spec.shown(self._written())
-        try:
-            return self.spec.shown(self.spec.arguments.from_text(step.detail))
-        except ValueError:
-            return None
+            if step.detail is None:  # never changed since, so that the input is still what it says
+                arguments = self.spec.shown(self._written())
+            else:
+                with suppress(ValueError):
+                    arguments = self.spec.shown(self.spec.arguments.from_text(step.detail))
+        return super()._shown_step(step, arguments)
 
     def _alike(self) -> Self:
-        """Make a call with the same line and input, of no family."""
         told = self._told
         cls = type(self)
         made = cls.__new__(cls)
@@ -148,13 +114,10 @@ class CallState(CallLine):
         made._text = told._text
         return made
 
-    def _become(self, draft: CallState) -> None:
-        """Take over what a draft of this call came to: a deed, so that other branches show it."""
+    def _become(self, other: CallState) -> None:
         told = self._told
-        told._steps = draft._steps
-        told._cache, told._text = draft._cache, draft._text
-        if told._branch is not None:
-            told._start_era()
+        told._cache, told._text = other._cache, other._text
+        super()._become(other)
 
     # The input.
 
@@ -180,7 +143,7 @@ class CallState(CallLine):
         return told.spec.arguments.from_text(told._text)
 
     def _lend(self) -> Any:
-        """Give the input to somebody who may change it: as it is now stands in the text."""
+        """Lend the input to somebody who may change it: the text says how it is now."""
         input = self._cache
         if input is MADE_LATER or self._branch is not None:
             input = self._input
@@ -206,7 +169,7 @@ class CallState(CallLine):
         return input
 
     def _changed_text(self) -> bytes | None:
-        """Give the text of an input that was changed in place since it was given; else None."""
+        """Return the text of an input that was changed in place since it was given; else None."""
         text = self._text
         if text is None or self._cache is MADE_LATER:
             return None
@@ -324,7 +287,7 @@ class CallState(CallLine):
     def digest(self) -> str:
         """A digest of the tool, its schema and the final arguments.
 
-        One that stands within another call is told by its id as well: what is decided about
+        One that is within another call is told by its id as well: what is decided about
         `c1/2` says nothing of `c1/3` with the same arguments.
         """
         return self._digest_of(self.final_arguments)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
     from .._transcript.assistant import AssistantTurn
     from .._transcript.place import Place
+    from .._transcript.result import ToolResult
     from .._transcript.transcript import Transcript
 
 StepPhase: TypeAlias = Literal[
@@ -32,6 +33,9 @@ StepPhase: TypeAlias = Literal[
 
 HOOK_PHASES: Final = frozenset({"hook", "gate", "function"})
 """The phases before a run: what is said in them belongs to one branch; see `call_line`."""
+
+SETTLING: Final = HOOK_PHASES | {"decision"}
+"""The phases in which whoever decides may end a call, or let it wait."""
 
 
 # A gate `guard` let a payment wait, and nobody has answered since:
@@ -123,10 +127,10 @@ END_OF: Final[Mapping[str, Stage]] = {
 def leads_to(
     steps: tuple[Step, ...], kind: StepKind, phase: StepPhase | None, said: str | None
 ) -> Stage | None:
-    """Give the stage that a step behind others leads to, if it may follow.
+    """Return the stage that a step after others leads to, if it may follow.
 
     That is what the table says, and two rules that need the line: a wait or an end is `recorded`
-    once, and behind an end only after-hooks are `asked`.
+    once, and after an end only after-hooks are `asked`.
     """
     stage = steps[-1].stage
     if kind == "ended":
@@ -178,7 +182,7 @@ class CallStep:
     arguments: Any
 
     def model_dump(self) -> dict[str, Any]:
-        """Give the step as plain data; what is not set is left out."""
+        """Return the step as plain data; what is not set is left out."""
         named = {name: getattr(self, name) for name in type(self).__slots__}
         return {name: value for name, value in named.items() if value is not None}
 
@@ -194,7 +198,7 @@ def moment(at: float | None) -> str | None:
 
 
 def newer_than(last: Step, at: float | None = None) -> float:
-    """Give the time for the next step: a clock that was put back counts as the last step's.
+    """Return the time for the next step: a clock that was put back counts as the last step's.
 
     Args:
         last: The last step.
@@ -231,7 +235,7 @@ class Kept:
         transcript: The transcript that it was opened behind, where a session asked for the turn.
         traces: By the id of a call that asked for others, the span that these stand under.
         inner: The calls that its calls asked for, by id, in the order in which they were asked.
-        turn: The turn that they are of, if there is one.
+        turn: The turn that they belong to, if there is one.
         is_open: Whether hooks may still change a call that was decided on.
     """
 
@@ -258,7 +262,7 @@ class Kept:
         self.turn: AssistantTurn | None = turn
 
     def closed(self, closed_by: str | None, key_begins: str) -> Kept:
-        """Give the same for calls that are closed in another way, or open."""
+        """Return the same for calls that are closed in another way, or open."""
         opened = (self.transcript, self.traces, self.inner, self.turn)
         return Kept(key_begins, self.place, closed_by, *opened)
 
@@ -299,7 +303,8 @@ HELD: Final = "held"
 """Closes a call that a store keeps, until the store has recorded its beginning."""
 
 
-# Folds of a line.
+# What is read from a line. None of it is kept anywhere: lists, rows, displays and saved plans ask
+# here, and so tell one story.
 
 
 class Answer(NamedTuple):
@@ -326,7 +331,7 @@ class Answer(NamedTuple):
 
 
 def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
-    """Give the answers by which a call goes on, the latest first: one an asker at most.
+    """Return the answers by which a call goes on, the latest first: one an asker at most.
 
     Two may ask: a gate before the call is run, and the tool itself while it runs. Neither answer
     stands for the other. A new question of an asker spends what answered its last one, and no
@@ -358,7 +363,7 @@ def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
 
 
 def settled_by(steps: tuple[Step, ...]) -> Step:
-    """Give the step by which a call came to wait, or ended, last."""
+    """Return the step by which a call came to wait, or ended, last."""
     at = -1
     while steps[at].kind not in ("suspended", "ended"):
         at -= 1
@@ -366,22 +371,22 @@ def settled_by(steps: tuple[Step, ...]) -> Step:
 
 
 def wait_of(steps: tuple[Step, ...]) -> Step | None:
-    """Give the step by which a call waits, if it does."""
+    """Return the step by which a call waits, if it does."""
     return settled_by(steps) if steps[-1].stage.name == "suspended" else None
 
 
 def end_of(steps: tuple[Step, ...]) -> Step | None:
-    """Give the step by which a call ended, if it did."""
+    """Return the step by which a call ended, if it did."""
     return settled_by(steps) if steps[-1].stage.is_end else None
 
 
 def said_of(steps: tuple[Step, ...], kind: StepKind) -> Iterator[Step]:
-    """Give the steps of one kind, the latest first."""
+    """Return the steps of one kind, the latest first."""
     return (step for step in reversed(steps) if step.kind == kind)
 
 
 def recorded_in(steps: tuple[Step, ...]) -> Step | None:
-    """Give the step by which a plan was told of the present wait or end, if it was."""
+    """Return the step by which a plan was told about the present wait or end, if it was."""
     step: Step
     for step in reversed(steps):
         if step.kind == "recorded":
@@ -389,3 +394,76 @@ def recorded_in(steps: tuple[Step, ...]) -> Step | None:
         if step.kind in ("suspended", "ended"):
             return None
     return None
+
+
+CallRowState: TypeAlias = Literal[
+    "pending",
+    "in_doubt",
+    "suspended",
+    "finished",
+    "handled",
+    "rejected",
+    "unusable",
+    "asking",
+    "asked",
+]
+
+_RUNNING: Final = STAGES["running"]
+_OF_STAGE: Mapping[Stage, CallRowState] = {
+    STAGES["in_doubt"]: "in_doubt",
+    STAGES["asking"]: "asking",
+    STAGES["asked"]: "asked",
+}
+
+
+def state_in(line: tuple[Step, ...]) -> CallRowState:
+    """Say which list a call is in by its line: settled by who decided, else by what was told."""
+    stage = line[-1].stage
+    if stage.may_begin or stage is _RUNNING:
+        return "pending"
+    of_stage = _OF_STAGE.get(stage)
+    if of_stage is not None:
+        return of_stage
+    # A hook's word counts at once, in every plan. The outcome of a tool counts for a plan when it
+    # was told (`recorded`): until then the caller still has to pass the result.
+    last = settled_by(line)
+    if last.phase in SETTLING:
+        if last.kind == "suspended":
+            return "suspended"
+        return "handled" if last.said == "success" else "rejected"
+    if last.phase == "answer" or recorded_in(line) is not None:
+        return "suspended" if last.kind == "suspended" else "finished"
+    if last.phase == "reading":
+        return "unusable"
+    return "in_doubt" if any(said_of(line, "left")) else "pending"
+
+
+def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
+    """Return the result of a handled or recorded call, as after-hooks left it."""
+    for step in reversed(steps):
+        if step.phase == "after" and step.said == "replaced":
+            replaced: ToolResult = step.detail[1]
+            return replaced
+        if step.kind == "recorded" or step.phase == "answer":
+            told: ToolResult = step.detail
+            return told
+        if step.kind == "ended" and step.phase in SETTLING and step.said == "success":
+            handled: ToolResult = step.detail[1]
+            return handled
+    return None
+
+
+def is_unread(line: tuple[Step, ...]) -> bool:
+    """Whether a call is of no tool: it could not be used, or gave the final answer."""
+    return len(line) > 1 and line[1].phase in ("reading", "answer")
+
+
+def was_begun(line: tuple[Step, ...]) -> bool:
+    """Whether the tool of a call was started, in this try or before it asked something itself."""
+    return any(step.kind == "begun" or step.said == BY_TOOL for step in line)
+
+
+def was_touched(line: tuple[Step, ...]) -> bool:
+    """Whether a call was begun or answered, by whoever, since the hooks let it pass."""
+    is_open = line[-1].stage.may_begin
+    return was_begun(line) or (not is_open and state_in(line) in ("pending", "finished"))

@@ -13,12 +13,18 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
 from ..errors import FieldIssue, MisuseError
 from .asked import Asked
+from .call_line import CallLine
 from .line import (
     BY_TOOL,
+    END_OF,
+    Kept,
     Step,
     StepPhase,
     end_of,
+    new_step,
+    result_in,
     said_of,
+    state_in,
     wait_of,
 )
 
@@ -87,7 +93,7 @@ class RejectedCall:
 
 
 class Unended:
-    """What a call came to that left its tool: it is asked as a result is, and has not ended."""
+    """The outcome of a call that left its tool: it is asked as a result is, and has not ended."""
 
     __slots__ = ()
 
@@ -141,7 +147,7 @@ class SuspendedCall(Asked, Unended):
         return self.call.spec.shown_text(self.call.metadata.arguments)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the outcome as plain data, in the shape of Awaken's tool result.
+        """Return the outcome as plain data, in the shape of Awaken's tool result.
 
         Returns:
             What `ToolResult.to_json` gives, of the status `pending`, and in `suspension` the ticket
@@ -189,7 +195,7 @@ class AskingCall(Unended):
     _trace: str | None = field(default=None, repr=False, compare=False)
 
     def _traced(self, trace: str) -> None:
-        """Note the span that what is asked for stands under, as W3C writes a `traceparent`."""
+        """Note the span that what is asked for is under, as W3C writes a `traceparent`."""
         object.__setattr__(self, "_trace", trace)
 
     @property
@@ -199,7 +205,7 @@ class AskingCall(Unended):
 
 
 NotEnded: TypeAlias = SuspendedCall | AskingCall
-"""What a call came to that left its tool, and comes back to it."""
+"""The outcome of a call that left its tool, and comes back to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +273,7 @@ def handled_call(
 def outcome_of(
     call: AnyToolCall, line: tuple[Step, ...] | None = None
 ) -> HandledCall[Any, Any] | RejectedCall | SuspendedCall:
-    """Give what hooks, a gate or a person made of a call.
+    """Return what hooks, a gate or a person made of a call.
 
     Args:
         call: The call, which waits or was ended by one of these.
@@ -335,3 +341,42 @@ def suspend(
         said = BY_TOOL if was_started else None
         call._append("suspended", by=by, phase=phase, said=said, digest=digest, detail=ticket)
     return SuspendedCall(call, ticket, digest, was_started, by)
+
+
+def issue_in(line: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
+    """Say what is wrong with a call that could not be used, if that is so."""
+    if len(line) < 2 or line[1].phase != "reading":
+        return None
+    issue: RecoverableToolCallIssue = line[1].detail
+    return issue
+
+
+def unread_call(
+    metadata: ToolMetadata,
+    line: tuple[Step, ...],
+    of: ToolResult | RecoverableToolCallIssue,
+    kept: Kept,
+) -> CallLine:
+    """Make a call of no tool, which has ended: it was a final answer, or could not be used."""
+    if isinstance(of, ToolResult):
+        phase, said = "answer", of.status
+    else:
+        phase, said = "reading", "rejected"
+    end = ("ended", END_OF[said], line[0].at, None, phase, said, None, None, of)
+    return CallLine(metadata, (*line, new_step(end)), kept)
+
+
+def answer_of(call: CallLine, line: tuple[Step, ...] | None = None) -> ToolResult | None:
+    """Return the result of a call, whoever answered it, as far as the plan has it.
+
+    Args:
+        call: The call.
+        line: Its line as it was at some moment; by default as it is.
+    """
+    line = call._line if line is None else line
+    state, end = state_in(line), end_of(line)
+    if state == "rejected" and end is not None:
+        refused: Any = call  # looked at without its tool, maybe
+        return rejected_call(refused, end).result
+    issue = issue_in(line) if state == "unusable" else None
+    return result_in(line) if issue is None else issue.result

@@ -12,19 +12,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from .._call.call import AnyToolCall
+from .._call.call_line import CallLine
 from .._call.decision_log import changed_names
 from .._call.line import Step, end_of, wait_of
-from .._call.outcomes import SOURCES
+from .._call.outcomes import SOURCES, issue_in
 from .._context.suspension import SuspendTicket
 from .._text.escaping import LINES, visible
 from .._text.html import Entry, Part, as_styles, brief_table, cut_text, figure, note
 from .._text.json import compact_json, indented_json, is_object, parse_json
 from .._transcript.assistant import AssistantTurn, callers_of
-from .._transcript.metadata import ToolMetadata
 from .._transcript.saved import Saved
 from .plan_json import lines_in
-from .rows import CallRow, row_of_line, rows_of
-from .sorted_calls import SortedCalls, issue_in
+from .rows import CallRow, row_of, rows_of
+from .sorted_calls import SortedCalls
 
 _MOST = 100
 _LIMIT = 300
@@ -44,7 +45,7 @@ def shown_html(calls: SortedCalls, what: str) -> str:
 
 
 def shown_rich(calls: SortedCalls, what: str) -> Iterator[tuple[str, object]]:
-    """Give the calls of a `Plan` or `Round` by their state."""
+    """Yield the calls of a `Plan` or `Round` by their state."""
     rows = _entries(calls, what)
     yield "toolset", visible(calls.toolset.__qualname__)
     by_state: dict[str, list[str]] = {}
@@ -65,7 +66,7 @@ def _counts(rows: Iterable[Entry]) -> str:
 
 
 def _entries(calls: SortedCalls, what: str) -> list[Entry]:
-    """Say of each call how it stands, what its arguments are, why, and what happened to it."""
+    """Say for each call how it stands, what its arguments are, why, and what happened to it."""
     made: list[Entry] = []
     for row in rows_of(calls):
         assert row._line is not None
@@ -74,7 +75,9 @@ def _entries(calls: SortedCalls, what: str) -> list[Entry]:
         if what == "Round" and row.state == "pending":
             state = "undecided"
         # What the tool would get, which a hook may have changed.
-        arguments = row.proposed if call is None else call.spec.shown_json(call._input)
+        arguments = row.proposed
+        if isinstance(call, AnyToolCall):
+            arguments = call.spec.shown_json(call._input)
         parts = (Part("", arguments, "code"), *_why(row, line), *_steps_in_words(line))
         about = _within(f"{each.id} {each.tool}" for each in row.within)
         made.append(Entry(row.id, row.tool, state, kind, about, parts))
@@ -82,7 +85,7 @@ def _entries(calls: SortedCalls, what: str) -> list[Entry]:
 
 
 def _within(outer: Iterable[str]) -> tuple[str, ...]:
-    """Say what a call stands within, the outermost first."""
+    """Say what a call is within, the outermost first."""
     named = ", ".join(outer)
     return (f"within {named}",) if named else ()
 
@@ -106,7 +109,7 @@ def _state_in_words(row: CallRow, line: tuple[Step, ...]) -> tuple[str, str]:
 
 
 def _why(row: CallRow, line: tuple[Step, ...]) -> Iterator[Part]:
-    """Say what is asked of a person, or what the call came to."""
+    """Say what is asked of a person, or the outcome of the call."""
     wait = wait_of(line)
     if wait is not None and row.state == "suspended":
         yield from _ticket_parts(wait.detail)
@@ -133,7 +136,7 @@ _WORDS: Final = {
 
 
 # `begun (+0.002 s)`, `ended (+1.3 s)`: each step has the time since the one before, so the duration
-# of a run stands at its `ended`, and that of a wait at its decision.
+# of a run is at its `ended`, and that of a wait at its decision.
 def _steps_in_words(line: tuple[Step, ...]) -> Iterator[Part]:
     """Say what happened to a call, a part a step, with the time since the last."""
     last: float | None = line[0].at
@@ -194,7 +197,7 @@ class PlanText(NamedTuple):
 
     Attributes:
         turn: What the model said.
-        calls: An entry for each call, in the order of the turn, and behind those of the turn for
+        calls: An entry for each call, in the order of the turn, and after those of the turn for
             each that calls asked for.
     """
 
@@ -203,7 +206,7 @@ class PlanText(NamedTuple):
 
 
 def read_plan(saved: Saved) -> PlanText:
-    """Read what a saved plan says of its calls.
+    """Read what a saved plan says about its calls.
 
     Raises:
         PlanError: Something in it is damaged.
@@ -213,21 +216,20 @@ def read_plan(saved: Saved) -> PlanText:
     outer = {id: (f"{caller} program",) for id, caller in callers_of(turn).items()}
     named: dict[str, str] = {}
     entries: list[Entry] = []
-    for each, entry in calls:  # whoever asked stands before what it asked for
-        id, by = each.metadata.id, each.asked_by
-        named[id] = f"{id} {each.metadata.name}"
-        if by:
+    for call, entry in calls:  # whoever asked is before what it asked for
+        id, by = call.id, call._asked_by
+        named[id] = f"{id} {call.name}"
+        if by is not None:
             outer[id] = (*outer.get(by, ()), named[by])
-        entries.append(_saved_entry(each.metadata, each.line, entry, outer.get(id, ())))
+        entries.append(_saved_entry(call, entry, outer.get(id, ())))
     return PlanText(turn, tuple(entries))
 
 
-def _saved_entry(
-    call: ToolMetadata, line: tuple[Step, ...], saved: Saved, outer: Iterable[str]
-) -> Entry:
+def _saved_entry(call: CallLine, saved: Saved, outer: Iterable[str]) -> Entry:
     """Say how one call stands, and a line for each step that brought it there."""
-    row, issue = row_of_line(call, line, call.arguments), issue_in(line)
-    parts = [Part("", indented_json(call.arguments), "code"), *_final_arguments(call, line)]
+    row, line = row_of(call), call._line
+    issue, text = issue_in(line), call.metadata.arguments
+    parts = [Part("", indented_json(text), "code"), *_final_arguments(text, line)]
     for step in line:
         if step.kind == "suspended" and step.detail is not None:
             parts += _ticket_parts(step.detail)
@@ -241,11 +243,11 @@ def _saved_entry(
     return Entry(call.id, call.name, *_state_in_words(row, line), _within(outer), tuple(parts))
 
 
-def _final_arguments(call: ToolMetadata, line: tuple[Step, ...]) -> Iterator[Part]:
-    """Give what the tool would get, where it is not what the model wrote; and texts as lines."""
+def _final_arguments(text: str, line: tuple[Step, ...]) -> Iterator[Part]:
+    """Yield what the tool would get, where it is not what the model wrote; and texts as lines."""
     known = [step.detail for step in line if step.kind in ("proposed", "changed") and step.detail]
     try:
-        proposed = json.loads(call.arguments)
+        proposed = json.loads(text)
     except (ValueError, RecursionError):
         proposed = None
     final: Any = parse_json(known[-1]) if known else proposed

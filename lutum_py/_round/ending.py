@@ -15,10 +15,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from inspect import iscoroutine
 from typing import Any, TypeAlias
 
-from .._call.call import AnyToolCall, Hooks
+from .._call.call import AnyToolCall, Hooks, read_in
+from .._call.call_line import CallLine
 from .._call.decision_log import EditRecord, edits_of
-from .._call.line import end_of
-from .._call.outcomes import AskingCall, HandledCall, NotEnded, RejectedCall, SuspendedCall
+from .._call.line import end_of, result_in, state_in, was_begun
+from .._call.outcomes import (
+    AskingCall,
+    HandledCall,
+    NotEnded,
+    RejectedCall,
+    SuspendedCall,
+    answer_of,
+)
 from .._call.selector import AnySelector
 from .._call.steps import Steps
 from .._hooks.pipeline import AfterSaid, after, was_asked_after
@@ -53,7 +61,7 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
-from .sorted_calls import SortedCalls, inner_in, result_in, state_in, was_begun
+from .sorted_calls import SortedCalls
 
 
 def end_round(
@@ -65,7 +73,7 @@ def end_round(
 
     Args:
         calls: The calls of the round; they are not changed.
-        answers: What they came to, as far as the plan was not told.
+        answers: Their outcomes, as far as the plan was not told.
         unfinished: Results for those that have none, by call id, where the round is given up: then
             nothing is waited for.
 
@@ -108,18 +116,18 @@ def as_told(
     toolset: Any,
     inner: Collection[object] = (),
 ) -> tuple[ToolResult, ...]:
-    """Give results as a model is told of them: with what was edited and run, and capped.
+    """Return results as a model is told about them: with what was edited and run, and capped.
 
     Args:
         results: The results.
-        calls: The calls that they are of, as far as these could be read.
+        calls: The calls that they belong to, as far as these could be read.
         toolset: Their toolset.
         inner: Empty where none of them asked for other calls.
     """
     rewritten = [call for call in calls if call._is_rewritten]
     told_by: dict[str, str] = {}
     for call in calls if inner else ():
-        within = [each.call for each in inner_in(call._line) if each.call is not None]
+        within = [*read_in(call._asked_for())]
         rewritten += [each for each in within if each._is_rewritten]
         told_by |= {each.id: call.id for each in within}
     if inner:
@@ -136,15 +144,15 @@ def as_told(
 def labelled(
     results: tuple[ToolResult, ...], calls: Sequence[AnyToolCall]
 ) -> tuple[ToolResult, ...]:
-    """Give results with the labels of what they were made of, where calls asked for others."""
-    made_of = {call.id: [each.result for each in inner_in(call._line)] for call in calls}
+    """Return results with the labels of what they were made of, where calls asked for others."""
+    made_of = {call.id: [answer_of(each) for each in call._asked_for()] for call in calls}
     return tuple(
         with_inner_labels(each, filter(None, made_of.get(each.id, ()))) for each in results
     )
 
 
 def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:
-    """Give a result as the cap of its tool leaves it; a name that is made up has no tool."""
+    """Return a result as the cap of its tool leaves it; a name that is made up has no tool."""
     selector = tools.get(result.name)
     cap = None if selector is None else selector.options.result_cap
     return cap.apply(result) if isinstance(cap, ResultCap) else result
@@ -161,14 +169,14 @@ def with_edit_lines(
     edits: Iterable[EditRecord],
     told_by: Mapping[str, str],
 ) -> tuple[ToolResult, ...]:
-    """Say of each call that was edited, before what the model reads of it, what was changed.
+    """Say for each call that was edited, before what the model reads of it, what was changed.
 
     The program's own `result` stays as it is, and so does what a call that was not run came to.
 
     Args:
         results: The results.
         edits: What was edited.
-        told_by: For a call within another the id of that whose result tells of it.
+        told_by: For a call within another the id of that whose result tells about it.
     """
     lines: dict[str, str] = {}
     for edit in edits:
@@ -202,7 +210,7 @@ def _line(edit: EditRecord, *, is_within: bool) -> str:
 def with_final_arguments(
     results: tuple[ToolResult, ...], rewritten: Iterable[AnyToolCall]
 ) -> tuple[ToolResult, ...]:
-    """Say of each call that was run with other arguments which those were, secrets masked.
+    """Say for each call that was run with other arguments which those were, secrets masked.
 
     Args:
         results: The results of a round.
@@ -361,9 +369,9 @@ def match_results(
     return tuple(results[id] for id in asked)
 
 
-def asking_fault(call: AnyToolCall) -> MissingResult:
-    """Say of a call that asks for others which of these have no result."""
-    states = [(each.metadata, state_in(each.line)) for each in inner_in(call._line)]
+def asking_fault(call: CallLine) -> MissingResult:
+    """Say which of the calls that a call asked for have no result."""
+    states = [(each, state_in(each._line)) for each in call._asked_for()]
     open_calls = [
         f"{asked.id!r} of tool {asked.name!r} ({state.replace('_', ' ')})"
         for asked, state in states
@@ -389,7 +397,7 @@ def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None
     """Make sure that the after-hooks of the plan's hook sets were asked about every result.
 
     Where nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
-    the library itself says of calls that are given up is no result that a hook could look at.
+    the library itself says about calls that are given up is not a result that a hook could look at.
 
     Raises:
         MisuseError: One was not; nothing has changed.
@@ -435,7 +443,7 @@ def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
         who = f"After-hook `{owed[0].name}` was" if owed else _OF_BEFORE
         raise MisuseError(
             f"{who} not asked about the result of call {call_id!r} of tool "
-            f"`{call.name}`, and call {calls._state._inner[call_id].asked_by!r}, which asked for "
+            f"`{call.name}`, and call {call._asked_by!r}, which asked for "
             "it, would see it. Write `(result,) = await plan.apply_after_hooks(hooks, [result])` "
             "before `plan.record(result)`, or let `await run(plan, hooks=hooks)` do both."
         )
@@ -469,7 +477,7 @@ def unfinished(call: AnyToolCall, was_started: bool, reason: str, more: str = ""
     """Make the honest result of a call that was given up: nobody knows more of it than this.
 
     Raises:
-        MisuseError: The reason is no text.
+        MisuseError: The reason is not text.
     """
     if not isinstance(reason, str):
         raise MisuseError.of_field("abort", "reason", "a text", reason, "The model reads it.")
@@ -484,23 +492,22 @@ def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
 
     Args:
         call: The call.
-        results: What calls came to that the plan was not told of, by id.
+        results: The outcomes of calls that the plan was not told about, by id.
     """
     said: list[str] = []
     # The model sees the outer call alone, and is to know which parts of it were done, as in "
     # Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
-    for inner in inner_in(call._line):
-        given = results.get(inner.metadata.id)
-        ended = end_of(inner.line)
+    for inner in call._asked_for():
+        given, ended = results.get(inner.id), end_of(inner._line)
         if given is not None:
             how = str(given.status)
         elif ended is not None:
             how = str(ended.said)
-        elif inner.call is not None and was_begun(inner.call):
+        elif was_begun(inner._line):
             how = "indeterminate"
         else:
             how = "not executed"
-        said.append(f"{inner.metadata.id} of tool {inner.metadata.name}: {how}")
+        said.append(f"{inner.id} of tool {inner.name}: {how}")
     return f" Within it, {'; '.join(said)}." if said else ""
 
 
@@ -550,7 +557,7 @@ def show_results(
 
 
 def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:
-    """Give the calls whose results the plan has, as things stand now: those that were run first."""
+    """Yield the calls whose results the plan has so far: those that were run first."""
     for where in ("finished", "handled"):
         for call in calls._every:
             result = result_in(call._line)

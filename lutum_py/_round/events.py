@@ -47,7 +47,7 @@ class CallEvent:
             where it waits for a decision now; `resumed` when a decision was taken in, or `edited`
             where it changed arguments; `begun`; `ended`. Of calls within others: `asks` when the
             tool leaves for calls that it asked for, `asked` for each of these, and `goes_on` in
-            the place of `begun` when it comes back.
+            place of `begun` when it comes back.
         row: The call as it stands now.
         at: When, in ISO 8601 and UTC.
     """
@@ -67,44 +67,44 @@ class CallEvent:
         return self.row.id
 
     def model_dump(self) -> dict[str, Any]:
-        """Give the event as plain data."""
+        """Return the event as plain data."""
         return {"kind": self.kind, "at": self.at, **self.row.model_dump()}
 
 
 OnEvent: TypeAlias = Callable[[CallEvent], object]
-"""Is told of each change; a sink does, too."""
+"""Is told about each change; a sink does, too."""
 
 
 def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> None:
     """Tell what was decided about several calls, in the order of the turn."""
-    for asked in calls._state._calls_of_all():
-        if asked.id in ids:
-            row = row_at(calls, asked)
+    for call in calls._all():
+        if call.id in ids:
+            row = row_at(calls, call)
             tell_row(on_event, "suspended" if row.state == "suspended" else "decided", row)
 
 
 def tell_asked(calls: SortedCalls, on_event: OnEvent, by: AnyToolCall) -> None:
-    """Tell of each call that one asked for just now."""
+    """Tell about each call that one asked for just now."""
     for each in next(said_of(by._line, "asks")).detail.calls:
-        tell_row(on_event, "asked", row_at(calls, each.metadata))
+        tell_row(on_event, "asked", row_at(calls, each))
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
-    """Tell of a call whose row is known; the event is of the moment of its last step."""
+    """Tell about a call whose row is known; the event is of the moment of its last step."""
     steps = () if row._line is None else row._line.steps
     at = moment(steps[-1].at if steps else None) or moment(time()) or ""
     tell_event(on_event, CallEvent(kind, row, at))
 
 
 def tell_event(on_event: OnEvent, event: CallEvent) -> None:
-    """Tell of what happened; what a listener raises is logged."""
+    """Tell about what happened; what a listener raises is logged."""
     try:
         answer = on_event(event)
         # Nobody would await it here, and Python would warn of that long afterwards, at another
         # place.
         if iscoroutine(answer):
             answer.close()
-            raise TypeError("a listener is no async function: hand events to an `AsyncSink`")
+            raise TypeError("a listener is not an async function: hand events to an `AsyncSink`")
     except Exception:
         _logger.exception(
             "A listener of call events raised at %s of call %s.",

@@ -9,9 +9,9 @@ a program `c1` that called `find`, and then asked for two refunds at once:
     c1/2    proposed (by c1)  asked (gate said suspend)  suspended
     c1/3    proposed (by c1)
 
-`c1/3` stands in `asked`: no hook has spoken about it, and it does not begin before. Deciding about
-such a call is a deed, so it is one in all plans of the round. That `c1` is asking is no fact of its
-own: it is read from the calls that its last step has, see `AsksStep`.
+`c1/3` is in `asked`: no hook has spoken about it, and it does not begin before. Deciding about
+such a call is a deed, so it is one in all plans of the round. That `c1` is asking is not a fact of
+its own: it is read from the calls that its last step has, see `AsksStep`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from time import time
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
-from .._call.call import AnyToolCall, Hooks
-from .._call.call_line import Branch, Family
+from .._call.call import AnyToolCall, Hooks, read_in
+from .._call.call_line import Branch, CallLine, Family
 from .._call.deciding import Asking
 from .._call.lifecycle import STAGES
-from .._call.line import Step, new_step, said_of
-from .._call.outcomes import AskingCall, RecoverableToolCallIssue
+from .._call.line import Step, new_step, result_in, said_of, state_in
+from .._call.outcomes import AskingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
 from .._declare.offer import not_on_offer
@@ -49,22 +49,15 @@ from ..errors import (
 )
 from .ending import as_told, labelled, with_final_arguments
 from .events import OnEvent, tell_decided
-from .sorted_calls import (
-    InnerCall,
-    RoundState,
-    SortedCalls,
-    inner_in,
-    outer_of,
-    result_in,
-    state_in,
-    unread_line,
-)
+from .sorted_calls import RoundState, SortedCalls, outer_of
+
+C = TypeVar("C", bound=CallLine)
 
 MOST: Final = 100
 """Calls that one call may ask for in all."""
 
 DEEPEST: Final = 3
-"""How deep calls may stand within calls."""
+"""How deep calls may be within calls."""
 
 _ASKED: Final = STAGES["asked"]
 _NEW: Final = STAGES["new"]
@@ -83,7 +76,7 @@ def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
 
     Raises:
         MisuseError: It is nothing that could be asked for, or left.
-        InvalidValueError: Arguments are no JSON data.
+        InvalidValueError: Arguments are not JSON data.
         DuplicateToolCallIdError: Two calls of a turn share an id.
     """
     given: Any = asked.calls
@@ -117,7 +110,7 @@ def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
 
 
 def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
-    """Give what a round knows of its calls already: what is wrong with them, or which tool it is.
+    """Return what a round knows of its calls already: what is wrong with them, or which tool it is.
 
     Raises:
         MisuseError: One of them was begun, or answered.
@@ -136,7 +129,7 @@ def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
 def _items_of(
     call: AnyToolCall, pairs: Iterable[Any], known: dict[str, Any]
 ) -> Iterator[ToolCallItem]:
-    """Make the calls of pairs of a tool and its arguments, and note which tool a selector is of."""
+    """Make calls of pairs of a tool and its arguments, and note the tool of each selector."""
     for number, pair in enumerate(pairs, 1):
         named = f"Tool `{call.name}` (call {call.id!r})"
         if not is_sequence(pair) or len(pair) != 2:
@@ -155,13 +148,13 @@ def _items_of(
             text = compact_json(json_data(arguments))
         except ValueError as error:
             raise InvalidValueError(
-                f"{named} asks for a call of `{name}` with arguments that are no JSON data: {error}"
+                f"{named} asks for a call of `{name}` with arguments that are not JSON: {error}"
             ) from None
         known[str(number)] = getattr(tool, "spec", None)
         yield ToolCallItem(ToolMetadata(id=str(number), name=name, arguments=text))
 
 
-# What stands on the line.
+# What is on the line.
 
 
 class Left(NamedTuple):
@@ -180,8 +173,8 @@ class Left(NamedTuple):
     toolset: Any
 
 
-# `Ask((InnerCall("c1/2", …), InnerCall("c1/3", …)), Left(turn, b"interpreter…", None, Desk))`. The
-# results are not kept here but read from the calls, so that there is one place for each.
+# `Ask((<c1/2>, <c1/3>), Left(turn, b"interpreter…", None, Desk))`. The results are not kept here
+# but read from the calls, so that there is one place for each.
 class Ask(NamedTuple):
     """One time that a call asked for others: what its step `asks` holds.
 
@@ -191,31 +184,31 @@ class Ask(NamedTuple):
         trace: The span of the tool, where it was traced.
     """
 
-    calls: tuple[InnerCall, ...]
+    calls: tuple[CallLine, ...]
     left: Left | None
     trace: str | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of the calls."""
-        return tuple(each.metadata.id for each in self.calls)
+        return tuple(each.id for each in self.calls)
 
-    def of(self, calls: Mapping[str, InnerCall]) -> Ask:
-        """Give the same of the calls of another copy of the plan."""
+    def of(self, calls: Mapping[str, CallLine]) -> Ask:
+        """Return the same of the calls of another copy of the plan."""
         return self._replace(calls=tuple(calls[id] for id in self.ids))
 
     @property
     def is_answered(self) -> bool:
         """Whether each of the calls has its result."""
-        return all(state_in(each.line) in _ANSWERED for each in self.calls)
+        return all(state_in(each._line) in _ANSWERED for each in self.calls)
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
         """The results of the calls; those without one are left out."""
-        return tuple(each.result for each in self.calls if each.result is not None)
+        return tuple(filter(None, map(answer_of, self.calls)))
 
     def inner(self, rounds: Iterable[Ask]) -> Inner:
-        """Give what the tool finds that comes back.
+        """Return what the tool finds that comes back.
 
         Args:
             rounds: All times that it asked, this one last.
@@ -227,8 +220,7 @@ class Ask(NamedTuple):
         return Inner(state, tuple(each.results for each in rounds), opens)
 
     def _session(self, left: Left) -> Any:
-        calls = [each.call for each in self.calls if each.call is not None]
-        told = as_told(self.results, calls, left.toolset, self.calls)
+        told = as_told(self.results, [*read_in(self.calls)], left.toolset, self.calls)
         asked = left.turn.tool_calls
         results = [renamed(each, call.id) for each, call in zip(told, asked, strict=True)]
         session = left.toolset.load_session(left.session).session
@@ -237,7 +229,7 @@ class Ask(NamedTuple):
 
 
 def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
-    """Give what was read within the round of a call so far, which will stand in the transcript.
+    """Return what was read within the round of a call so far, which will stand in the transcript.
 
     That is its turn, where the provider ran tools for it, and results of calls within. These say
     what they were run with, and have the labels of what they were made of, as results in a
@@ -247,8 +239,8 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
     turns = (turn,) if turn is not None and given_by_provider(turn) else ()
     if not inner:
         return turns
-    calls = [each.call for each in inner if each.call is not None]
-    results = tuple(each.result for each in inner if each.result is not None)
+    calls = [*read_in(inner)]
+    results = tuple(filter(None, map(answer_of, inner)))
     rewritten = [each for each in calls if each._is_rewritten]
     return (*turns, *labelled(with_final_arguments(results, rewritten), calls))
 
@@ -284,15 +276,15 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
         made = tuple(_made(calls, call, asking))
         calls._move(call.id)  # first: an interrupt may come anywhere
         if call._stage.name == "in_doubt":
-            call._append("again")  # it is what another try came to
+            call._append("again")  # it is the outcome of another try
         if call._stage.may_begin:
             call._append("begun")
         left = Left(asking.turn, asking.state, asking._session, calls.toolset)
         call._append("asks", detail=Ask(made, left, asking._trace))
         state._kept.trace(call.id, asking._trace)
-        state._kept.inner = {**state._inner, **{each.metadata.id: each for each in made}}
+        state._kept.inner = {**state._inner, **{each.id: each for each in made}}
         for each in made:
-            calls._move(each.metadata.id)
+            calls._move(each.id)
     return asking
 
 
@@ -312,7 +304,7 @@ def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, s
             f"Calls stand within calls {DEEPEST} deep at most, and call {call.id!r} asks for "
             "others there. Call tools directly from here."
         )
-    before = sum(1 for each in calls._state._inner.values() if each.asked_by == call.id)
+    before = sum(1 for each in calls._state._inner.values() if each._asked_by == call.id)
     if before + count > MOST:
         return "too_many_calls", (
             f"A call asks for {MOST} others at most, and call {call.id!r} asked for "
@@ -321,11 +313,11 @@ def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, s
     return None
 
 
-def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[InnerCall]:
+def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[CallLine]:
     """Read what a call asks for with the plan's toolset; what cannot be used has its result."""
     state, toolset = calls._state, calls.toolset
-    taken = {each.id for each in state._calls_of_all()}
-    number = sum(1 for each in state._inner.values() if each.asked_by == by.id)
+    taken = {each.id for each in calls._all()}
+    number = sum(1 for each in state._inner.values() if each._asked_by == by.id)
     first: Any = ("proposed", _ASKED, time(), by.id, None, None, None, None, None)
     line: tuple[Step, ...] = (new_step(first),)
     for sent in asking.turn.tool_calls:
@@ -337,26 +329,22 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[I
         known = asking._known.get(sent.id)
         selector = toolset._by_name.get(sent.name)
         if isinstance(known, ToolResult):
-            yield InnerCall(metadata, by.id, unread=unread_line(line, renamed(known, metadata.id)))
+            ended: ToolResult | RecoverableToolCallIssue = renamed(known, metadata.id)
         elif isinstance(known, RecoverableToolCallIssue):
-            issue = replace(known, metadata=metadata)
-            yield InnerCall(metadata, by.id, unread=unread_line(line, issue))
+            ended = replace(known, metadata=metadata)
         elif selector is None or (known is not None and known is not selector.spec):
-            issue = not_on_offer(toolset, metadata, toolset._offer.all, toolset._by_name)
-            yield InnerCall(metadata, by.id, unread=unread_line(line, issue))
+            ended = not_on_offer(toolset, metadata, toolset._offer.all, toolset._by_name)
         else:
             try:
-                call = selector._decode(metadata, line=line, kept=state._kept)
+                yield adopted(calls, selector._decode(metadata, line=line, kept=state._kept))
+                continue
             except InvalidArgumentsError as error:
-                issue = RecoverableToolCallIssue(
-                    metadata, "invalid_arguments", str(error), error.fields
-                )
-                yield InnerCall(metadata, by.id, unread=unread_line(line, issue))
-            else:
-                yield InnerCall(metadata, by.id, adopted(calls, call))
+                text = str(error)
+                ended = RecoverableToolCallIssue(metadata, "invalid_arguments", text, error.fields)
+        yield unread_call(metadata, line, ended, state._kept)
 
 
-def adopted(calls: SortedCalls, call: AnyToolCall) -> AnyToolCall:
+def adopted(calls: SortedCalls, call: C) -> C:
     """Let the round hear of what is done to a call within another."""
     # All plans of a round share its inner calls, which are made after the plans. A family from the
     # start, with the log of the round in it, tells each plan when one of them moves.
@@ -373,11 +361,9 @@ def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
     state._kept.traces = {**other._state._kept.traces, **state._kept.traces}
     for id, inner in other._state._inner.items():
         if id not in known:
-            call: Any = None
-            if inner.call is not None:
-                call = adopted(calls, inner.call._alike())
-                call._kept = state._kept
-            known[id] = inner._replace(call=call)
+            known[id] = adopted(calls, inner._alike())
+            known[id]._kept = state._kept
+            calls._move(id)
     state._kept.inner = dict(sorted(known.items(), key=_asked_at))
     for call in calls._every:  # a line that came from there has the calls of that copy
         told = call._told
@@ -388,9 +374,9 @@ def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
             )
 
 
-def _asked_at(entry: tuple[str, InnerCall]) -> tuple[float, str]:
+def _asked_at(entry: tuple[str, CallLine]) -> tuple[float, str]:
     _, inner = entry
-    return inner.line[0].at or 0.0, inner.asked_by
+    return inner._line[0].at or 0.0, inner._asked_by or ""
 
 
 # Deciding.
@@ -462,10 +448,10 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> Steps[Any]:
 def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:
     """Whether after-hooks have not seen what somebody answered within a call that comes back."""
     return isinstance(hooks, HookPlaces) and any(
-        not was_asked_after(inner.call, key)
-        for inner in inner_in(call._line)
-        if inner.call is not None and state_in(inner.line) == "handled"
-        for key, _ in keyed(hooks._hooks_for(inner.call.selector, "after"))
+        not was_asked_after(inner, key)
+        for inner in read_in(call._asked_for())
+        if state_in(inner._line) == "handled"
+        for key, _ in keyed(hooks._hooks_for(inner.selector, "after"))
     )
 
 
@@ -478,6 +464,6 @@ def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = N
         calls.change(_owes_after=False)
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)
-    for inner in calls._state._inner.values():
-        if inner.call is not None and state_in(inner.call._line) == "handled":
-            yield from show_to(inner.call, result_in(inner.line), hooks)
+    for inner in read_in(calls._state._inner.values()):
+        if state_in(inner._line) == "handled":
+            yield from show_to(inner, result_in(inner._line), hooks)

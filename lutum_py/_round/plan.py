@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.deciding import Asking, ask_declared
 from .._call.lifecycle import CallStatus
-from .._call.line import CallStep, said_of
+from .._call.line import CallStep, said_of, was_begun
 from .._call.outcomes import (
     AskingCall,
     ContinueSuggestion,
@@ -40,8 +40,8 @@ from .ending import (
     show_results,
     unfinished,
 )
-from .rows import CallRow, Outer, Within, row_of_call, rows_of
-from .sorted_calls import SortedCalls, was_begun
+from .rows import CallRow, Outer, Within, row_of, rows_of
+from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
@@ -57,10 +57,12 @@ class OpenCalls(Generic[T_co]):
 
     if TYPE_CHECKING:
         _WHAT: ClassVar[str]
-        recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...]
+
+        @property
+        def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]: ...
 
         def _to_decide(self) -> SortedCalls:
-            """Give a plan in the making, if the round is open."""
+            """Return a plan in the making, if the round is open."""
             ...
 
         def _shown(self) -> SortedCalls: ...
@@ -81,14 +83,13 @@ class OpenCalls(Generic[T_co]):
                 that cannot be used, and why.
 
         Returns:
-            A new plan; one that was there before stays as it is. Calls that are not pending in it
-            are not touched, nor are those that were begun or answered already: what is decided
-            comes before. Where calls stand in `asked`, they alone are decided about, in all plans
-            of the round.
+            A new plan; one that was there before stays as it is. Calls that are not pending in it,
+            or were begun, are not touched. Where calls stand in `asked`, they alone are decided
+            about, in all plans of the round.
 
         Raises:
-            HookError: A hook raised, or gave something that is no decision; what was asked can be
-                asked again.
+            HookError: A hook raised, or gave something that is not a decision; what was asked can
+                be asked again.
             RoundClosedError: The round has ended.
         """
         calls = self._to_decide()
@@ -168,7 +169,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def calls(self) -> tuple[CallRow, ...]:
         """A row for each call, in the order of the turn, whatever became of it.
 
-        Behind those of the turn come those that calls asked for, in the order in which they did.
+        After those of the turn come those that calls asked for, in the order in which they did.
 
         Example:
             >>> from lutum_py import Toolset, tool, tool_fn
@@ -201,14 +202,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return tuple(step for _, step in sorted(found, key=itemgetter(0)))
 
     def remaining(self) -> tuple[SuspendedCall, ...]:
-        """Give the calls that still wait for a decision."""
+        """Return the calls that still wait for a decision."""
         return self.suspended
 
     def within(self, call_id: str) -> tuple[Within, ...]:
-        """Say what a call stands within, the outermost first: nothing, for one of the turn.
+        """Say what a call is within, the outermost first: nothing, for one of the turn.
 
         That is the calls that asked for it. A call of the turn, which else has none of these, may
-        be that of a program which the provider runs: it stands before them, as `Within("p1",
+        be that of a program which the provider runs: it is before them, as `Within("p1",
         "program", {"code": ...})`.
 
         Args:
@@ -217,7 +218,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             MisuseError: There is no such call.
         """
-        if all(each.id != call_id for each in self._state._calls_of_all()):
+        if self._any(call_id) is None:
             raise MisuseError(
                 f"There is no call {shorten(call_id)} in this plan. `plan.calls` has the ids of "
                 "all calls."
@@ -243,13 +244,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return Order.of(self).by_id()
 
     def batches(self) -> list[tuple[AnyToolCall, ...]]:
-        """Give the calls that may be begun in groups: together within one, group after group.
+        """Return the calls that may be begun in groups: together within one, group after group.
 
-        Each call is in the first group behind all earlier calls that it meets. One that is begun,
-        suspended or in doubt is in none, and holds up those that meet it, and those behind these.
-
-        Returns:
-            The groups of the plan as it is now, each in the order of the turn.
+        Each call is in the first group after all earlier calls that it meets. One that is begun,
+        suspended or in doubt is in none, and holds up those that meet it, and those after these.
 
         Example:
             >>> from lutum_py import Toolset, tool, tool_fn
@@ -298,11 +296,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
         Args:
             hooks: The hook set whose after-hooks are asked.
-            results: What calls came to that were run and are not recorded, such as the outcomes
-                of `execute_all`; a call that suspended itself has no result to be shown yet.
+            results: The outcomes of calls that were run and are not recorded, as of `execute_all`.
 
         Returns:
-            The results to commit. What a hook put in the place of a handled call's result, or of
+            The results to commit. What a hook put in place of a handled call's result, or of
             a recorded one, is kept by the plan, because the plan adds those itself; about each of
             them a hook is asked once.
 
@@ -330,7 +327,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     # Recording, suspending and resuming.
 
     def record(self, outcome: ResultLike | NotEnded, /) -> None:
-        """Take in what a call came to: from here on the plan has it, and a dump too.
+        """Take in the outcome of a call: from here on the plan has it, and a dump too.
 
         A result leaves `pending` or `in_doubt` for `finished`, wherever it was made; a call that
         has not ended here is ended by it. A call that suspended itself goes to `suspended`. A
@@ -345,8 +342,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 that asks for others.
 
         Raises:
-            CommitError: No open call is answered by it, or one that is answered already, or it is
-                of another tool or other arguments; nothing changed.
+            CommitError: No open call is answered by it, or one that is answered already, or it
+                belongs to another tool or other arguments; nothing changed.
             LifecycleError: A call that is not pending here waits, or asks for others.
             MisuseError: An after-hook has not seen the result of a call within another.
             RoundClosedError: The round has ended.
@@ -398,7 +395,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             kind: Literal["resumed", "edited"] = "resumed" if decision.edit is None else "edited"
             call = self._call(decision.call_id)
             assert call is not None
-            tell_row(on_event, kind, row_of_call(call))
+            tell_row(on_event, kind, row_of(call))
         return outcome
 
     async def amend(
@@ -423,7 +420,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             ResumeError: As for `resume`; or the edit does not fit the tool, the ticket has no use
                 for one, or the call was decided on while hooks were awaited. Nothing changed.
-            HookError: A hook raised, or gave something that is no decision; nothing changed.
+            HookError: A hook raised, or gave something that is not a decision; nothing changed.
             RoundClosedError: The round has ended.
         """
         from .resume import amend
@@ -445,7 +442,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return self._tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
 
     def merge(self, other: ToolRoundPlan[Any], /) -> None:
-        """Take in what another copy of this plan came to, such as one that another process loaded.
+        """Take in the state of another copy of this plan, such as one that another process loaded.
 
         Of each call the longer record is kept, if it goes on from the other one: what was run,
         answered or decided there counts here, too. The other plan is closed by this.
@@ -496,8 +493,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
         Args:
             target: A session or transcript.
-            results: One for each pending call that the plan has no result of, in any order. A
-                result for a call that could not be used takes the place of its automatic rejection.
+            results: One for each pending call that the plan has no result of, in any order.
 
         Raises:
             CommitError: The results do not answer the calls; `faults` lists every reason, nothing
@@ -528,7 +524,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Args:
             target: A session or transcript.
             reason: Why; the model reads it.
-            results: What calls came to that were run, such as the outcomes of `execute_all`.
+            results: The outcomes of calls that were run, as of `execute_all`.
 
         Raises:
             CommitError: The results do not fit the calls; nothing has changed.
@@ -550,13 +546,13 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return committed
 
     def _given_up(self, reason: str, answers: list[ResultLike | NotEnded]) -> CommittedRound:
-        """Give the turn with an honest result for each call that has none."""
+        """Return the turn with an honest result for each call that has none."""
         waiting = (*(each.call for each in self.suspended), *self.asking)
         given_up = (*self.pending, *self.in_doubt, *waiting)
         own = {call.metadata for call in given_up}
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
-        started = {call.id for call in given_up if was_begun(call)}
+        started = {call.id for call in given_up if was_begun(call._line)}
         # A call that is pending and waits did that itself, while it was run.
         started |= {call.id for call in self.pending if call.status in _STARTED}
         finished: list[ResultLike] = []

@@ -1,7 +1,7 @@
 """The stored form of a plan: the turn as it came, and the line of each call.
 
-Whoever loads it replays the lines: a step that the table of `_call.lifecycle` lacks is refused, so
-a text cannot say what could not have happened. An entry also carries the digests of the tool's
+Loading replays the lines: a step that the table in `_call.lifecycle` does not allow is refused, so
+a text cannot tell of what could not have happened. An entry also carries the digests of the tool's
 schema and of the call, since what was approved has to be what would run; each entry and the whole
 carry a seal, see `seal`. Tools are named by their wire names only. A call that a gate let wait:
 
@@ -10,7 +10,7 @@ carry a seal, see `seal`. Tools are named by their wire names only. A call that 
       {"kind": "asked", "at": "…", "by": "guard", "phase": "gate", "said": "suspend"},
       {"kind": "suspended", "at": "…", "by": "guard", "phase": "gate", "ticket": {…}}], "seal": "…"}
 
-What calls asked for stands under `inner`: the ids for each time, and what was left for the last one
+What calls asked for is under `inner`: the ids for each time, and what was left for the last one
 of a call that may come back.
 
     {"calls": [{"id": "c1/1", "name": "pay", "arguments": "{…}"}],
@@ -31,25 +31,21 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from .._call.call import AnyToolCall
+from .._call.call_line import CallLine
 from .._call.deciding import Asking
-from .._call.line import ASKED_BY, HOOK_PHASES, Kept, Step, moment, wait_of
-from .._transcript.assistant import AssistantTurn, dump_turn, load_turn
+from .._call.line import ASKED_BY, HOOK_PHASES, Kept, Step, is_unread, moment, state_in, wait_of
+from .._call.outcomes import issue_in
+from .._transcript.assistant import AssistantTurn
 from .._transcript.metadata import ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved, dump_saved, open_saved
 from .._transcript.seal import check_key, check_saved, seal, seal_of
+from .._transcript.turn_json import dump_turn, load_turn
 from ..errors import InvalidArgumentsError, PlanError, ToolInputError, UnknownToolError
 from .ending import owes_after_hooks
 from .inner import Ask, Left, adopted
-from .sorted_calls import (
-    InnerCall,
-    RoundState,
-    SortedCalls,
-    is_unread,
-    issue_in,
-    state_in,
-)
+from .sorted_calls import RoundState, SortedCalls
 from .step_json import check_words, dump_step, load_line
 
 FORMAT = "lutum_py.plan"
@@ -90,7 +86,7 @@ def dump_plan(
         state: Its round.
         key: The key to seal it with, if any.
         binding: What it belongs to, if that is to be said.
-        is_keyed: Whether somebody else seals the text with a key.
+        is_keyed: Whether the caller seals the text with a key.
 
     Raises:
         PlanError: An input, ticket, payload or decision is not JSON data, a call has ended or
@@ -113,8 +109,8 @@ def dump_plan(
 
 def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[str, Any]:
     now, kept = time(), state._kept
-    entries = [_dump_entry(calls, asked, now) for asked in state._calls_of_all()]
-    if sum(not call._stage.is_end for call in calls._every) > 1:
+    entries = [_dump_entry(calls, call, now) for call in calls._all()]
+    if sum(not call._stage.is_end for call in calls._all()) > 1:
         # For whoever looks at the text without the tools, which alone say what a call touches.
         from .order import Order
 
@@ -139,22 +135,22 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
     return data
 
 
-def _dump_entry(calls: SortedCalls, asked: ToolMetadata, now: float) -> dict[str, Any]:
-    call, line = calls._call(asked.id), calls._line_of(asked.id)
+def _dump_entry(calls: SortedCalls, call: CallLine, now: float) -> dict[str, Any]:
+    line = call._line
     steps = [dump_step(step) for step in line]
-    if call is None:
-        return {"id": asked.id, "steps": steps}
+    if not isinstance(call, AnyToolCall):
+        return {"id": call.id, "steps": steps}
     stage = line[-1].stage
     where, is_over = state_in(line), stage.is_end or stage.name == "suspended"
     if where in _OPEN and is_over:
         was = "was in doubt, is" if where == "in_doubt" else "is"
         raise PlanError(
             f"Call {call.id!r} of tool `{call.name}` {was} {call.status} now, and the plan was not "
-            "told, so that a saved one would not know of it. Give the plan what the call came to, "
-            "with `plan.record(outcome)`, and dump it then."
+            "told, so that a saved one would not know of it. Give the plan the outcome of the "
+            "call, with `plan.record(outcome)`, and dump it then."
         )
-    # `asked` steps name the run of hooks that they are of. In the text this becomes one bit, since
-    # only the plan's own runs have to be told from all others.
+    # `asked` steps name the run of hooks that they belong to. In the text this becomes one bit,
+    # since only the plan's own runs have to be told from all others.
     for step, data in zip(line, steps, strict=True):
         # A call that passes is one in all plans of the round, and this one keeps its own decisions.
         is_hook = step.kind == "asked" and step.phase in HOOK_PHASES
@@ -176,17 +172,16 @@ def _dump_entry(calls: SortedCalls, asked: ToolMetadata, now: float) -> dict[str
 _OPEN: Final = ("pending", "in_doubt")
 
 
-# What calls asked for stands beside the lines: which calls, and each time that one asked.
+# What calls asked for is beside the lines: which calls, and each time that one asked.
 
 
 def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
     """Save what the calls of a round asked for."""
     asks: list[dict[str, Any]] = []
-    for metadata in calls._state._calls_of_all():
-        line = calls._line_of(metadata.id)
-        mine = [step.detail for step in line if step.kind == "asks"]
-        asks += [_dump_ask(metadata.id, ask) for ask in mine]
-        if mine and not line[-1].stage.is_end:
+    for call in calls._all():
+        mine = [step.detail for step in call._line if step.kind == "asks"]
+        asks += [_dump_ask(call.id, ask) for ask in mine]
+        if mine and not call._stage.is_end:
             asks[-1] |= _dump_left(mine[-1].left)
     inner = calls._state._inner.values()
     return {"calls": [dump_metadata(each.metadata) for each in inner], "asks": asks}
@@ -209,9 +204,9 @@ def _dump_left(left: Left) -> dict[str, Any]:
 
 
 def _check_bytes(asks: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse to save, or load, bytes that a tool left where nobody vouches for them.
+    """Refuse to save, or load, bytes that a tool left where no key protects them.
 
-    A tool may hand its bytes to what trusts them, such as the interpreter of a program.
+    A tool may pass its bytes to code that trusts them, such as the interpreter of a program.
 
     Args:
         asks: Each time that a call asked, in a plan without a key.
@@ -231,7 +226,7 @@ def _check_bytes(asks: Iterable[Mapping[str, Any]]) -> None:
 # Reading.
 
 
-def _load_ask(saved: Saved, calls: Mapping[str, InnerCall], toolset: Any) -> Ask:
+def _load_ask(saved: Saved, calls: Mapping[str, CallLine], toolset: Any) -> Ask:
     """Read one time that a call asked for others, which were read before.
 
     Raises:
@@ -249,7 +244,7 @@ def _load_ask(saved: Saved, calls: Mapping[str, InnerCall], toolset: Any) -> Ask
         try:
             state = b64decode(saved.get("bytes", str), validate=True)
         except Error:
-            raise saved.wrong("bytes", "it is no base64") from None
+            raise saved.wrong("bytes", "it is not base64") from None
     return Ask(asked, Left(turn, state, saved.get("session", str, None), toolset), trace)
 
 
@@ -263,7 +258,7 @@ def _load_inner(
         it; and by the id of that call the times that it asked.
 
     Raises:
-        PlanError: It is damaged, or has a word that nobody knows.
+        PlanError: It is damaged, or has an unknown key.
     """
     check_words(inner, _INNER_WORDS)
     calls: list[ToolMetadata] = []
@@ -281,7 +276,7 @@ def _load_inner(
         asks.setdefault(by, []).append(entry)
         for id in entry.texts("ids"):
             if id in asked_by or not place.get(by, len(place)) < place.get(id, -1):
-                raise entry.wrong("ids", f"{id!r} is no call that {by!r} may have asked for")
+                raise entry.wrong("ids", f"{id!r} is not a call that {by!r} may have asked for")
             asked_by[id] = by
     if asked_by.keys() != {call.id for call in calls}:
         raise inner.wrong("calls", "they are not those that were asked for")
@@ -301,22 +296,22 @@ def lines_in(
     saved: Saved,
     asking: Asking | None = None,
     toolset: Any = None,
-    make: Callable[[ToolMetadata, Saved, tuple[Step, ...]], AnyToolCall | None] | None = None,
-) -> tuple[AssistantTurn, list[tuple[InnerCall, Saved]]]:
+    make: Callable[[ToolMetadata, Saved, tuple[Step, ...]], AnyToolCall] | None = None,
+) -> tuple[AssistantTurn, list[tuple[CallLine, Saved]]]:
     """Read a plan whose seal was checked: its turn, and all calls with their lines.
 
     Args:
         saved: The plan.
-        asking: The time of asking that the steps of its own hooks are of.
+        asking: The time of asking that the steps of its own hooks belong to.
         toolset: The toolset that it is read with, if any.
-        make: Makes a call of its entry and line, where that can be.
+        make: Makes a call of its entry and line; else lines are all that there is.
 
     Returns:
-        The turn; and each of its calls with its entry, those that were asked for behind them.
+        The turn; and each of its calls with its entry, those that were asked for after them.
 
     Raises:
-        PlanError: They are not those of the turn, tell what could not have happened, or something
-            has a word that nobody knows.
+        PlanError: They are not those of the turn, tell what could not have happened, or there
+            is an unknown key.
     """
     if saved.get("version", int) != VERSION:
         from .saved_before import converted
@@ -333,20 +328,21 @@ def lines_in(
         check_words(entry, _CALL_WORDS)
         id = entry.get("id", str)
         if id not in asked or id in entries:
-            raise entry.wrong("id", f"{id!r} is no call of the turn, or is there twice")
+            raise entry.wrong("id", f"{id!r} is not a call of the turn, or is there twice")
         entries[id] = entry
     if len(entries) != len(every):
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
-    read: dict[str, InnerCall] = {}
-    # A call stands before those that it asked for, and its steps `asks` hold these, which have to
+    read: dict[str, CallLine] = {}
+    # A call is before those that it asked for, and its steps `asks` hold these, which have to
     # be there first: so inner calls are read from the last to the first, and those of the turn
     # then.
     for metadata in (*reversed(calls), *turn.tool_calls):
         entry, by = entries[metadata.id], asked_by.get(metadata.id)
         left = [_load_ask(each, read, toolset) for each in asks.get(metadata.id, ())]
         line = _line_in(entry, metadata, asking, by, left)
-        call = None if make is None or is_unread(line) else make(metadata, entry, line)
-        read[metadata.id] = InnerCall(metadata, by or "", call, line)
+        read[metadata.id] = CallLine(metadata, line)
+        if make is not None and not is_unread(line):
+            read[metadata.id] = make(metadata, entry, line)
     return turn, [(read[metadata.id], entries[metadata.id]) for metadata in every]
 
 
@@ -371,9 +367,9 @@ def _line_in(
     stage, rest = line[-1].stage, [step.kind for step in line[2:]]
     if not is_unread(line):
         if stage.name == "running":
-            raise entries[-1].wrong("kind", "a call that was begun is saved with what came of it")
+            raise entries[-1].wrong("kind", "a call that was begun is saved with the outcome")
         if state_in(line) in _OPEN and (stage.is_end or stage.name == "suspended"):
-            raise entries[-1].wrong("kind", "what a call came to is saved once it was recorded")
+            raise entries[-1].wrong("kind", "the outcome of a call is saved once it was recorded")
     elif rest not in ([], [] if issue_in(line) is None else ["recorded"]):
         raise entries[-1].wrong("kind", "a call of no tool ends once")
     return line
@@ -390,14 +386,14 @@ def load_plan(
     """Read what `dump_plan` gave, and open it as a round again.
 
     Args:
-        toolset: The toolset that they are of.
+        toolset: The toolset that they belong to.
         text: What was saved.
         key: The key that it was sealed with, if any.
         binding: What it was said to belong to, if anything.
-        is_keyed: Whether somebody else made sure of the text, by a key.
+        is_keyed: Whether the caller has checked the text with a key.
 
     Raises:
-        PlanError: The text is no plan, of an unknown version, edited, sealed with another key,
+        PlanError: The text is not a plan, of an unknown version, edited, sealed with another key,
             bound to something else, or made for tools that are not there any more or have another
             schema.
     """
@@ -415,24 +411,21 @@ def load_plan(
     )
     if "inner" in saved.data and key is None and not is_keyed and not is_older:
         _check_bytes(each.data for each in saved.inner("inner").each("asks"))
-    asked = [each for each, _ in read[: len(turn.tool_calls)]]
-    inner = [each for each, _ in read[len(turn.tool_calls) :]]
-    unread = {each.metadata.id: each.unread for each in asked if each.call is None}
-    issues = tuple(filter(None, map(issue_in, unread.values())))
+    every = [call for call, _ in read]
+    asked, inner = every[: len(turn.tool_calls)], every[len(turn.tool_calls) :]
+    calls = tuple([call for call in asked if isinstance(call, AnyToolCall)])
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn, kept)
-    state._unread = unread
-    calls = tuple(each.call for each in asked if each.call is not None)
-    made = SortedCalls(state, toolset, calls, issues)
+    state._unread = {call.id: call for call in asked if not isinstance(call, AnyToolCall)}
+    made = SortedCalls(state, toolset, calls)
     if inner:
-        kept.inner = {each.metadata.id: each for each in inner}
-        for each, _ in read:
-            for step in each.line:
+        kept.inner = {call.id: call for call in inner}
+        for call in every:
+            for step in call._line:
                 if step.kind == "asks":
-                    kept.trace(each.metadata.id, step.detail.trace)
-        for each in inner:
-            if each.call is not None:
-                adopted(made, each.call)
+                    kept.trace(call.id, step.detail.trace)
+        for call in inner:
+            adopted(made, call)
     made._lists = None
     made._askings = (asking,)
     made._owes_after = owes_after

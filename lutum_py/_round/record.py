@@ -1,22 +1,23 @@
-"""Take in what calls came to while the plan is open, so that the plan is the one thing to keep.
+"""Take in the outcomes of calls while the plan is open, so that the plan is the one thing to keep.
 
 A result may be made anywhere: by the call here, by a call of the same metadata on another machine,
 by hand. It is matched by id, name and raw arguments alone, as at the commit, and ends the call that
-stands here, so that this one cannot be run as well.
+is here, so that this one cannot be run as well.
 
 What another copy of the plan came to is taken in whole: a plan that was saved may have been loaded
 twice, and its calls run in two processes. Where nothing but one of them went on with a call, its
 line begins with the other's, and nothing is in doubt about which to keep. Where both did, the two
-lines tell of two different things that were done, and no rule can choose. It is the same in
+lines tell about two different things that were done, and no rule can choose. It is the same in
 whichever order copies are merged: the longest line of a call is the longest of any two.
 """
 
 from __future__ import annotations
 
 from .._call.call import AnyToolCall
+from .._call.call_line import CallLine
 from .._call.lifecycle import CallStatus
-from .._call.line import END_OF, Step, moment, newer_than
-from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
+from .._call.line import END_OF, Step, moment, state_in
+from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
 from ..errors import (
@@ -31,7 +32,7 @@ from ..errors import (
 )
 from .ending import ResultLike, as_results, asking_fault, check_shown, mismatches
 from .inner import ask, take_inner
-from .sorted_calls import SortedCalls, issue_in, state_in
+from .sorted_calls import SortedCalls
 
 
 def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
@@ -46,34 +47,31 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         outcome = asked  # it asked for too much
     ((result,), _) = as_results([outcome])
     with ONCE:
-        call = calls._call(result.id)
+        call = calls._any(result.id)
         if calls._state._inner:
             check_shown(calls, result.id)
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
+        assert call is not None
         calls._move(result.id)  # first: an interrupt may come anywhere
-        if call is None:  # it takes the place of the rejection
-            state, line = calls._state, calls._line_of(result.id)
-            at, said = newer_than(line[-1]), result.status
-            told = Step("recorded", line[-1].stage, at, said=said, detail=result)
-            state._unread = {**state._unread, result.id: (*line, told)}
-            return
         # The result may come from another process, or from `call.again()`: what ends the call there
-        # has to end it here, and a second end needs the step `again` between.
-        if call._stage.is_end and call._stage is not END_OF[result.status]:
+        # has to end it here, and a second end needs the step `again` between. That of a call that
+        # cannot be used takes the place of its rejection.
+        is_over = (stage := call._stage).is_end
+        if is_over and stage is not END_OF[result.status] and issue_in(call._line) is None:
             call._append("again")  # it is the result of another try
-        if not call._stage.is_end:
+            is_over = False
+        if not is_over:
             call._append("ended", said=result.status, detail=result)
         call._append("recorded", said=result.status, detail=result)
 
 
-def _faults(calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> list[CommitFault]:
+def _faults(calls: SortedCalls, result: ToolResult, call: CallLine | None) -> list[CommitFault]:
     """Say why a result cannot be taken in."""
     id, name = result.id, result.name
-    line = calls._state._unread.get(id, ()) if call is None else call._line
-    asked = call or issue_in(line)
     where = None
-    if line:
+    if call is not None:
+        line = call._line
         where = "suspended" if line[-1].stage.name == "suspended" else state_in(line)
     if where == "asking" and call is not None:
         return [asking_fault(call)]
@@ -81,10 +79,12 @@ def _faults(calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) ->
         return [DuplicateResult(id, name)]
     if where == "suspended":
         return [UnresolvedSuspension(id, name)]
-    if asked is None or where in ("handled", "rejected"):
+    # What could not be used within another call is an answer that this one may have seen by now.
+    is_seen = where == "unusable" and call is not None and call._asked_by is not None
+    if call is None or is_seen or where in ("handled", "rejected"):
         waiting = tuple(each.id for each in (*calls.pending, *calls.in_doubt))
         return [ExtraResult(id, name, waiting, where is not None)]
-    return mismatches(result, asked.metadata)
+    return mismatches(result, call.metadata)
 
 
 def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
@@ -142,29 +142,24 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
                 "The plans are of different rounds, so neither can take in the other. Merge copies "
                 "of one plan: those that were loaded from what one `plan.dump_json()` gave."
             )
-        asked = dict.fromkeys((*calls._state._calls_of_all(), *other._state._calls_of_all()))
-        lines = [(each, calls._line_of(each.id), other._line_of(each.id)) for each in asked]
+        both = [(own, given) for own in calls._all() if (given := other._any(own.id)) is not None]
         faults = [
-            f"call {each.id!r} of tool `{each.name}` was {mine.kind} at {moment(mine.at)} here, "
+            f"call {own.id!r} of tool `{own.name}` was {mine.kind} at {moment(mine.at)} here, "
             f"and {theirs.kind} at {moment(theirs.at)} there"
-            for each, own, given in lines
-            for mine, theirs in _parting(own, given)
+            for own, given in both
+            for mine, theirs in _parting(own._line, given._line)
         ]
         if faults:
             raise PlanError(
                 "The plans went on with the same call in two ways: " + "; ".join(faults) + ". "
                 "Find out which of them happened, and go on with that plan."
             )
-        longer = {each.id: given for each, own, given in lines if len(given) > len(own)}
-        for own in filter(None, map(calls._call, longer)):
+        longer = [(own, given) for own, given in both if len(given._line) > len(own._line)]
+        for own, _ in longer:
             own._check_newest()
-        for id, line in longer.items():
-            call, copy = calls._call(id), other._call(id)
-            calls._move(id)
-            if call is not None and copy is not None:
-                call._become(copy._told)
-            elif id not in other._state._inner:
-                calls._state._unread = {**calls._state._unread, id: line}
+        for own, given in longer:
+            calls._move(own.id)
+            own._become(given._told)
         if other._state._inner:
             take_inner(calls, other)
         calls.change(
@@ -180,12 +175,12 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
 # and the longer one counts. Here `… begun ended`, there `… begun ended` at another moment: the tool
 # ran twice, and which result is true only a person can say.
 def _parting(own: tuple[Step, ...], given: tuple[Step, ...]) -> list[tuple[Step, Step]]:
-    """Give the steps in which two lines part; none where one begins the other."""
+    """Return the steps in which two lines part; none where one begins the other."""
     return [two for two in zip(own, given, strict=False) if _said(two[0]) != _said(two[1])][:1]
 
 
 def _said(step: Step) -> list[object]:
-    """Give what a step says, without what belongs to one process."""
+    """Return what a step says, without what belongs to one process."""
     # Arguments are written down when they are first needed, a result is told by `recorded`, and
     # what asked names its time of asking.
     is_own = step.kind in ("proposed", "changed", "ended", "asks")

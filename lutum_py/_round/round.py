@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.line import Kept, Step
-from .._call.outcomes import NotEnded, RecoverableToolCallIssue
+from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._call.steps import drive_sync
 from .._text.escaping import visible
 from .._text.immutable import Immutable
@@ -19,7 +19,7 @@ from .._transcript.result import ToolResult
 from ..errors import ToolRoundArityError
 from .ending import ResultLike
 from .plan import OpenCalls, ToolRoundPlan, closed, unasked
-from .sorted_calls import RoundState, SortedCalls, unread_line
+from .sorted_calls import RoundState, SortedCalls
 
 if TYPE_CHECKING:
     from .._transcript.place import Place
@@ -33,14 +33,13 @@ AN_co = TypeVar("AN_co", covariant=True, default=Never)
 class _RoundFields(RoundState):
     toolset: Any
     tool_calls: tuple[AnyToolCall, ...]
-    recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...]
     answer: Any
     answered: tuple[ToolResult, ...]
     __slots__ = tuple(__annotations__)
 
 
 class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
-    """Hold the calls of one turn; nothing of it is in a transcript yet.
+    """Hold the calls of one turn, which is not in a transcript yet.
 
     Attributes:
         turn: The turn of the model, as it came.
@@ -109,7 +108,7 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
         return self.tool_calls[0] if self.tool_calls else None
 
     def _stand_at(self, transcript: Transcript, place: Place, begins: str) -> None:
-        """Let the round know where it was opened, and what its idempotency keys begin with."""
+        """Set where the round was opened, and the prefix of its idempotency keys."""
         self._kept.key_begins = begins
         self._kept.place = place
         self._kept.transcript = transcript
@@ -155,12 +154,12 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
         return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
 
     def _shown(self) -> SortedCalls:
-        return SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
+        return SortedCalls(self, self.toolset, self.tool_calls)
 
     def _to_decide(self) -> SortedCalls:
         if self._kept.closed_by is not None:
             self._check_open()
-        return SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
+        return SortedCalls(self, self.toolset, self.tool_calls)
 
     def resolve(self, results: Iterable[ResultLike | NotEnded] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
@@ -173,7 +172,7 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
         return self._ended(lambda plan: plan.commit(target, results))
 
     def _ended(self, end: Callable[[ToolRoundPlan[T_co]], CommittedRound]) -> CommittedRound:
-        """End the round by a plan without hooks; where that fails, nobody has had the plan."""
+        """End the round by a plan without hooks; if that fails, the plan was never seen."""
         plan = self.plan()
         try:
             return end(plan)
@@ -223,14 +222,14 @@ def open_round(
     made: Any = _RoundFields(turn, kept)
     made.toolset = toolset
     made.tool_calls = tool_calls
-    made.recoverable_tool_call_issues = issues
     made.answer, made.answered = None, ()
-    if issues or given is not None:
-        made._unread = {issue.metadata.id: unread_line(line, issue) for issue in issues}
     if given is not None:
         made.answer, result = given
         made.answered = (result,)
-        made._unread[result.id] = unread_line(line, result)
+    if issues or given is not None:
+        asked = {each.id: each for each in turn.tool_calls}
+        ended = {**{each.metadata.id: each for each in issues}, **{e.id: e for e in made.answered}}
+        made._unread = {id: unread_call(asked[id], line, of, kept) for id, of in ended.items()}
     made.__class__ = ToolRound  # immutable from here on, see `frozen`
     opened: ToolRound[T, Any] = made
     return opened

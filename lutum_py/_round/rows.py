@@ -1,31 +1,41 @@
 """The calls of a plan as plain rows: what the model asked for, and what became of it.
 
-A row is a fold of a call's line: where it stands, who decided that last, why, and what it came to.
+A row is a fold of a call's line: where it stands, who decided that last, why, and its outcome.
 Displays are made of rows, also those of a saved text, which has lines and no calls.
 
 All of it is to be looked at, so what is secret in arguments is masked, and what could not be read
-stands there by its size alone where something secret may be in it.
+is there by its size alone where something secret may be in it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .._call.call import AnyToolCall
-from .._call.line import CallStep, Kept, Step, answers_in, end_of, moment, said_of, wait_of
-from .._call.outcomes import rejected_call
+from .._call.call_line import CallLine
+from .._call.line import (
+    CallRowState,
+    CallStep,
+    Kept,
+    Step,
+    answers_in,
+    end_of,
+    said_of,
+    state_in,
+    wait_of,
+)
+from .._call.outcomes import answer_of, issue_in
 from .._text.json import size_of
 from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn, ServerToolItem, callers_of
-from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
-from .sorted_calls import CallRowState, SortedCalls, issue_in, outer_of, result_in, state_in
+from .sorted_calls import SortedCalls, outer_of
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Name a call that another stands within, since it asked for it; or a provider's program.
+    """Name a call that another is within, since it asked for it; or a provider's program.
 
     Attributes:
         id: The id of the call, or of the item that the provider runs.
@@ -41,13 +51,13 @@ class Within:
 
 
 class Outer(NamedTuple):
-    """What a call stands within.
+    """What a call is within.
 
     Attributes:
         calls: The calls of the plan, the outermost first.
-        id: The id of the call of the turn that it is, or stands within.
+        id: The id of the call of the turn that it is, or is within.
         turn: The turn.
-        kept: What its calls share, the transcript that it stands behind with it.
+        kept: What its calls share, the transcript that it is behind with it.
     """
 
     calls: tuple[AnyToolCall, ...]
@@ -57,7 +67,7 @@ class Outer(NamedTuple):
 
     @classmethod
     def of(cls, calls: SortedCalls, call_id: str) -> Outer:
-        """Find what a call of a plan stands within."""
+        """Find what a call of a plan is within."""
         outer = outer_of(calls, call_id)
         state = calls._state
         return cls(outer, outer[0].id if outer else call_id, state.turn, state._kept)
@@ -88,27 +98,16 @@ class _Line(NamedTuple):
 
     Attributes:
         steps: The steps.
-        call: The call; None where it could not be read.
-        metadata: What the model sent.
-        outer: What it stands within.
+        call: The call.
+        outer: What it is within.
     """
 
     steps: tuple[Step, ...]
-    call: AnyToolCall | None
-    metadata: ToolMetadata
+    call: CallLine
     outer: Outer | None = None
 
     def shown(self) -> tuple[CallStep, ...]:
-        if self.call is not None:
-            return tuple(self.call._shown_step(step) for step in self.steps)
-        id, tool = self.metadata.id, self.metadata.name
-        return tuple(
-            CallStep(
-                *(id, tool, step.kind, moment(step.at), step.by, step.phase, step.said),
-                *(step.reason, None, step.digest, None),
-            )
-            for step in self.steps
-        )
+        return tuple(self.call._shown_step(step) for step in self.steps)
 
 
 def duration_of(steps: tuple[Step, ...]) -> float | None:
@@ -140,7 +139,7 @@ def duration_of(steps: tuple[Step, ...]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """Say of one call what was asked, who decided what about it, and what it came to.
+    """Say of one call what was asked, who decided what about it, and its outcome.
 
     Attributes:
         id: The id of the call.
@@ -178,7 +177,7 @@ class CallRow:
 
     @property
     def within(self) -> tuple[Within, ...]:
-        """What it stands within, the outermost first: see `plan.within`.
+        """What it is within, the outermost first: see `plan.within`.
 
         As `steps`, no part of equality, nor of `model_dump`.
         """
@@ -186,7 +185,7 @@ class CallRow:
         return () if outer is None else outer.named()
 
     def model_dump(self) -> dict[str, Any]:
-        """Give the row as plain data; of a result, its status and what the model reads of it."""
+        """Return the row as plain data; of a result, its status and what the model reads of it."""
         dumped = {name: getattr(self, name) for name in self.__slots__ if name != "_line"}
         if self.result is not None:
             dumped["result"] = {"status": self.result.status, "text": self.result.model_text}
@@ -194,85 +193,51 @@ class CallRow:
 
 
 def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
-    """Give a row for each call of a round, in the order of the turn."""
+    """Return a row for each call of a round, in the order of the turn."""
     with ONCE:  # meanwhile another thread may move a call
-        seen = [(asked, calls._line_of(asked.id)) for asked in calls._state._calls_of_all()]
-    return tuple(_row(calls, *each) for each in seen)
+        seen = [(call, call._line) for call in calls._all()]
+    return tuple(row_at(calls, call, line) for call, line in seen)
 
 
-def row_at(calls: SortedCalls, asked: ToolMetadata) -> CallRow:
-    """Give the row of one call of a plan."""
-    return _row(calls, asked, calls._line_of(asked.id))
-
-
-def _row(calls: SortedCalls, asked: ToolMetadata, line: tuple[Step, ...]) -> CallRow:
-    call, outer = calls._call(asked.id), Outer.of(calls, asked.id)
-    if call is not None:
-        return row_of_call(call, line=line, outer=outer)
+def row_at(calls: SortedCalls, call: CallLine, line: tuple[Step, ...] | None = None) -> CallRow:
+    """Return the row of one call of a plan, by its line as it is or was."""
     # Where the places of secrets cannot be told, as in what does not fit, there is its size alone.
-    selector = calls.toolset._by_name.get(asked.name)
-    text = asked.arguments
+    selector, text = calls.toolset._by_name.get(call.name), call.metadata.arguments
     proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
-    return row_of_line(asked, line, proposed, outer=outer)
+    return row_of(call, line=line, outer=Outer.of(calls, call.id), proposed=proposed)
 
 
-def row_of_call(
-    call: AnyToolCall,
+def row_of(
+    call: CallLine,
     state: CallRowState | None = None,
     result: ToolResult | None = None,
     *,
     line: tuple[Step, ...] | None = None,
     outer: Outer | None = None,
+    proposed: str = "",
 ) -> CallRow:
-    """Give the row of a call.
+    """Return the row of a call.
 
     Args:
         call: The call.
         state: Where the plan has it, where that plan is elsewhere.
-        result: Its result, where that plan was told of it.
+        result: Its result, where that plan was told about it.
         line: Its line as it was at some moment; by default as it is.
-        outer: What it stands within.
+        outer: What it is within.
+        proposed: Its arguments as the model wrote them, as they may be shown, where the call could
+            not be read or its tool is not here.
     """
-    line = call._line if line is None else line
-    proposed = call.spec.shown_text(call.metadata.arguments)
-    arguments = call.spec.shown(call._written())
-    made = row_of_line(
-        call.metadata, line, proposed, arguments, call=call, state=state, outer=outer
-    )
-    if made.state == "rejected":
-        end = end_of(line)
-        assert end is not None
-        result = rejected_call(call, end).result
-    return made if result is None else replace(made, result=result)
-
-
-def row_of_line(
-    asked: ToolMetadata,
-    line: tuple[Step, ...],
-    proposed: str,
-    arguments: Any = None,
-    *,
-    call: AnyToolCall | None = None,
-    state: CallRowState | None = None,
-    outer: Outer | None = None,
-) -> CallRow:
-    """Give the row that a line tells; see `CallRow`.
-
-    Args:
-        asked: What the model sent.
-        line: The line.
-        proposed: The arguments as the model wrote them, as they may be shown.
-        arguments: The final ones, as they may be shown.
-        call: The call, where it could be read and its tool is known.
-        state: Where the plan has it, where that plan is elsewhere.
-        outer: What it stands within.
-    """
+    line, arguments = call._line if line is None else line, None
+    if isinstance(call, AnyToolCall):
+        proposed = call.spec.shown_text(call.metadata.arguments)
+        arguments = call.spec.shown(call._written())
     state, issue = state or state_in(line), issue_in(line)
-    by, reason, result = *_why_in(line, state), result_in(line)
+    by, reason = _why_in(line, state)
     if state == "unusable" and issue is not None:
-        reason, result = issue.text, issue.result
-    kept = _Line(line, call, asked, outer)
-    return CallRow(asked.id, asked.name, proposed, arguments, state, by, reason, result, kept)
+        reason = issue.text
+    result = result or answer_of(call, line)
+    kept = _Line(line, call, outer)
+    return CallRow(call.id, call.name, proposed, arguments, state, by, reason, result, kept)
 
 
 def _why_in(line: tuple[Step, ...], state: CallRowState) -> tuple[str | None, str | None]:

@@ -18,31 +18,28 @@ import warnings
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, get_args
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, read_in
+from .._call.call_line import CallLine
 from .._call.deciding import Asking
 from .._call.decision_log import DecisionRecord, EditRecord, decisions_in, edits_of
-from .._call.lifecycle import STAGES, Stage
+from .._call.lifecycle import STAGES
 from .._call.line import (
-    BY_TOOL,
-    END_OF,
+    CallRowState,
     Kept,
-    Step,
-    end_of,
-    new_step,
-    recorded_in,
-    said_of,
+    result_in,
     settled_by,
+    state_in,
+    was_touched,
 )
 from .._call.outcomes import (
-    SOURCES,
     HandledCall,
     RecoverableToolCallIssue,
     RejectedCall,
     SuspendedCall,
+    issue_in,
     outcome_of,
-    rejected_call,
 )
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
@@ -50,34 +47,15 @@ from .._text.escaping import visible
 from .._text.json import digest_of
 from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn
-from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, RoundClosedError
 
-CallRowState: TypeAlias = Literal[
-    "pending",
-    "in_doubt",
-    "suspended",
-    "finished",
-    "handled",
-    "rejected",
-    "unusable",
-    "asking",
-    "asked",
-]
-
-_RUNNING = STAGES["running"]
 _SUSPENDED = STAGES["suspended"]
-_OF_STAGE: Mapping[Stage, CallRowState] = {
-    STAGES["in_doubt"]: "in_doubt",
-    STAGES["asking"]: "asking",
-    STAGES["asked"]: "asked",
-}
 
 
 _NONE: frozenset[str] = frozenset()
-_NO_LINES: Mapping[str, tuple[Step, ...]] = MappingProxyType({})
+_NO_CALLS: Mapping[str, CallLine] = MappingProxyType({})
 
 
 class StoredAs(NamedTuple):
@@ -106,45 +84,6 @@ def stored_as(id: str, number: int) -> str:
     return digest_of(["stored", id, number])
 
 
-class InnerCall(NamedTuple):
-    """A call that another call of the round asked for.
-
-    Attributes:
-        metadata: What was asked for, under the id that it has here: a path.
-        asked_by: The id of the call that asked for it.
-        call: The call; None where it cannot be used.
-        unread: Its line then.
-    """
-
-    metadata: ToolMetadata
-    asked_by: str
-    call: AnyToolCall | None = None
-    unread: tuple[Step, ...] = ()
-
-    @property
-    def line(self) -> tuple[Step, ...]:
-        """Its line as it is now."""
-        return self.unread if self.call is None else self.call._line
-
-    @property
-    def result(self) -> ToolResult | None:
-        """Its result, if the plan has one."""
-        line = self.line
-        state = state_in(line)
-        if state in ("finished", "handled"):
-            return result_in(line)
-        if state == "unusable":
-            issue = issue_in(line)
-            assert issue is not None
-            return issue.result
-        if state == "rejected":
-            end = end_of(line)
-            assert self.call is not None
-            assert end is not None
-            return rejected_call(self.call, end).result
-        return None
-
-
 class RoundState:
     """Keep one turn until it is closed: committed, resolved, aborted, discarded or dumped.
 
@@ -155,8 +94,8 @@ class RoundState:
     # Of the private ones: the ids of calls whose edits are with hooks right now; the hook sets that
     # decided about it, whose after-hooks are asked before the end; what it shares with its calls;
     # the ids of calls that moved from list to list, in order; within a `with` of the round, the
-    # plans made from it; how the store calls it that it came from; the lines of calls that are of
-    # no tool. Most rounds share the empty ones.
+    # plans made from it; how the store calls it that it came from; the calls that are of no tool.
+    # Most rounds share the empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
@@ -178,22 +117,22 @@ class RoundState:
         self._stored: StoredAs | None = None
         self._moved: list[str] = []
         self._plans: list[Any] | None = None
-        self._unread = _NO_LINES
+        self._unread = _NO_CALLS
 
     @property
-    def _inner(self) -> Mapping[str, InnerCall]:
+    def _inner(self) -> Mapping[str, CallLine]:
         """The calls that others asked for, by id, in the order in which they were asked."""
         return self._kept.inner
+
+    @property
+    def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]:
+        """The calls that cannot be used, and why."""
+        return tuple(filter(None, (issue_in(call._line) for call in self._unread.values())))
 
     @property
     def _closed_by(self) -> str | None:
         """How it was closed; None while it is open."""
         return self._kept.closed_by
-
-    def _calls_of_all(self) -> tuple[ToolMetadata, ...]:
-        """What was asked for: by the turn, and behind that by its calls."""
-        asked = self.turn.tool_calls
-        return (*asked, *(each.metadata for each in self._inner.values())) if self._inner else asked
 
     def _check_open(self) -> None:
         """Refuse to go on with a closed round.
@@ -222,9 +161,9 @@ class RoundState:
                 "pushed, or another round committed"
             )
         else:
-            what = "this transcript is of another conversation"
+            what = "this transcript belongs to another conversation"
         raise MisuseError(
-            f"The round was opened behind item {place.length} of its transcript, and {what}. "
+            f"The round was opened after item {place.length} of its transcript, and {what}. "
             "Nothing was changed, and the plan is open. Commit it where it was opened; where you "
             "mean this place, write `transcript.append_round(plan.resolve(results))`."
         )
@@ -252,7 +191,7 @@ class RoundState:
             calls = ", ".join(f"{id!r} of tool `{visible(tool)}`" for id, tool in begun.items())
             warnings.warn(
                 f"A round was left open at the end of its `with`, and is discarded, though call "
-                f"{calls} had been begun: what came of it is in no transcript. Commit the plan, "
+                f"{calls} had been begun: the outcome is in no transcript. Commit the plan, "
                 "save it with `plan.dump_json()`, or give it up with `plan.abort(session, "
                 "reason)`.",
                 ResourceWarning,
@@ -279,7 +218,7 @@ class RoundState:
 
 
 class Lists(NamedTuple):
-    """The calls of a plan by what is to be done about them; `ToolRoundPlan` tells of each."""
+    """The calls of a plan by what is to be done about them; `ToolRoundPlan` tells about each."""
 
     pending: tuple[AnyToolCall, ...] = ()
     in_doubt: tuple[AnyToolCall, ...] = ()
@@ -299,7 +238,7 @@ class Filed(NamedTuple):
 
     Attributes:
         state: The list that it is in.
-        at: When that was decided; 0 for what stands in the order of the turn.
+        at: When that was decided; 0 for what is in the order of the turn.
         entry: What the list has of it.
     """
 
@@ -308,101 +247,14 @@ class Filed(NamedTuple):
     entry: Any
 
 
-# What is read from one line.
-
-
-def was_begun(call: AnyToolCall) -> bool:
-    """Whether the tool of a call was started, in this try or before it asked something itself."""
-    return any(step.kind == "begun" or step.said == BY_TOOL for step in call._line)
-
-
-def was_touched(call: AnyToolCall) -> bool:
-    """Whether a call was begun or answered, by whoever, since the hooks let it pass."""
-    if was_begun(call):
-        return True
-    stage = call._stage
-    return not stage.may_begin and state_in(call._line) in ("pending", "finished")
-
-
-def state_in(line: tuple[Step, ...]) -> CallRowState:
-    """Say which list a call is in by its line: settled by who decided, else by what was told."""
-    stage = line[-1].stage
-    if stage.may_begin or stage is _RUNNING:
-        return "pending"
-    of_stage = _OF_STAGE.get(stage)
-    if of_stage is not None:
-        return of_stage
-    # A hook's word counts at once, in every plan. What a tool came to counts for a plan when it was
-    # told (`recorded`): until then the caller still has to pass the result.
-    last = settled_by(line)
-    if last.phase in SOURCES:
-        if last.kind == "suspended":
-            return "suspended"
-        return "handled" if last.said == "success" else "rejected"
-    if last.phase == "answer" or recorded_in(line) is not None:
-        return "suspended" if last.kind == "suspended" else "finished"
-    if last.phase == "reading":
-        return "unusable"
-    return "in_doubt" if any(said_of(line, "left")) else "pending"
-
-
-def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
-    """Give the result of a handled call, or that a plan was told of, as after-hooks left it."""
-    for step in reversed(steps):
-        if step.phase == "after" and step.said == "replaced":
-            replaced: ToolResult = step.detail[1]
-            return replaced
-        if step.kind == "recorded" or step.phase == "answer":
-            told: ToolResult = step.detail
-            return told
-        if step.kind == "ended" and step.phase in SOURCES and step.said == "success":
-            handled: ToolResult = step.detail[1]
-            return handled
-    return None
-
-
-def issue_in(line: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
-    """Say what is wrong with a call that could not be used, if that is so."""
-    if len(line) < 2 or line[1].phase != "reading":
-        return None
-    issue: RecoverableToolCallIssue = line[1].detail
-    return issue
-
-
-def inner_in(line: tuple[Step, ...]) -> Iterator[InnerCall]:
-    """Give the calls that a call asked for, each before those that it asked for itself."""
-    for step in line:
-        if step.kind == "asks":
-            for each in step.detail.calls:
-                yield each
-                yield from inner_in(each.line)
-
-
-def is_unread(line: tuple[Step, ...]) -> bool:
-    """Whether a call is of no tool: it could not be used, or gave the final answer."""
-    return len(line) > 1 and line[1].phase in ("reading", "answer")
-
-
-def unread_line(
-    line: tuple[Step, ...], of: ToolResult | RecoverableToolCallIssue
-) -> tuple[Step, ...]:
-    """Let the line of a call of no tool end: it was a final answer, or could not be used."""
-    if isinstance(of, ToolResult):
-        phase, said = "answer", of.status
-    else:
-        phase, said = "reading", "rejected"
-    end = ("ended", END_OF[said], line[0].at, None, phase, said, None, None, of)
-    return (*line, new_step(end))
-
-
 class SortedCalls:
-    """Keep the calls of a round by what is to be done about them; `ToolRoundPlan` tells of each."""
+    """Keep the calls of a round by what is to be done about them; see `ToolRoundPlan`."""
 
     # Of the private ones: the calls that could be read, in the order of the turn, each as the
-    # branch of it that this plan holds, and by id; the times that its hooks were asked; where
-    # each call stands, once one has moved, and how many moves of the round that knows; the lists;
-    # whether any hooks decided; whether the plan was saved while some after-hook had still to be
-    # asked.
+    # branch of it that this plan holds; all calls of the turn by id; the times that its hooks were
+    # asked; where each call stands, once one has moved, and how many moves of the round that knows;
+    # the lists; whether any hooks decided; whether the plan was saved while some after-hook had
+    # still to be asked.
     __slots__ = (
         "_askings",
         "_by_id",
@@ -413,22 +265,14 @@ class SortedCalls:
         "_owes_after",
         "_seen",
         "_state",
-        "recoverable_tool_call_issues",
         "toolset",
     )
 
-    def __init__(
-        self,
-        state: RoundState,
-        toolset: Any,
-        calls: tuple[AnyToolCall, ...],
-        issues: tuple[RecoverableToolCallIssue, ...],
-    ) -> None:
+    def __init__(self, state: RoundState, toolset: Any, calls: tuple[AnyToolCall, ...]) -> None:
         self._state = state
         self.toolset: Any = toolset
-        self.recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...] = issues
         self._calls = calls
-        self._by_id: dict[str, AnyToolCall] | None = None
+        self._by_id: dict[str, CallLine] | None = None
         self._filed: dict[str, Filed] | None = None
         self._seen: int  # from when one has moved
         # Nearly always nothing has happened to any of them.
@@ -446,13 +290,14 @@ class SortedCalls:
             return lists
         with ONCE:
             filed = self._file()
-            # The lists are made anew only when a call has moved; `seen` says how many moves they
+            # The lists are made again only when a call has moved; `seen` says how many moves they
             # know.
-            # One that waits may have been given up by `call.reject`, which no plan is told of.
+            # One that waits may have been given up by `call.reject`, which no plan is told about.
             for each in () if lists is None else lists.suspended:
                 id = each.call.id
-                if each.call._stage is not _SUSPENDED and filed[id].entry is each:
-                    filed[id], lists = self._stand(id), None
+                if each.call._stage is not _SUSPENDED:
+                    filed[id] = self._stand(id) if filed[id].state == "suspended" else filed[id]
+                    lists = None
             if lists is None or lists.seen != self._seen:
                 made: dict[CallRowState, list[Filed]] = {name: [] for name in _STATES}
                 for one in filed.values():
@@ -467,21 +312,22 @@ class SortedCalls:
         with ONCE:
             moved, filed = self._state._moved, self._filed
             if filed is None:
-                filed = {asked.id: self._stand(asked.id) for asked in self._state._calls_of_all()}
+                filed = {call.id: self._stand(call.id) for call in self._all()}
             else:
-                filed.update((id, self._stand(id)) for id in moved[self._seen :])
-                if inner := self._state._inner:
-                    asks = {inner[id].asked_by for id in moved[self._seen :] if id in inner}
-                    filed.update((id, self._stand(id)) for id in asks)
+                inner, again = self._state._inner, moved[self._seen :]
+                # One that asks for others stands elsewhere once the last of these has its result.
+                again += [inner[id]._asked_by or id for id in again if id in inner]
+                filed.update((id, self._stand(id)) for id in dict.fromkeys(again))
             self.change(_filed=filed, _seen=len(moved))
             return filed
 
     def _stand(self, id: str) -> Filed:
         """Say where a call stands by now."""
-        call = self._call(id)
-        line = self._line_of(id) if call is None else call._line
+        call = self._any(id)
+        assert call is not None
+        line = call._line
         state = state_in(line)
-        if state == "finished" or call is None:
+        if state == "finished" or not isinstance(call, AnyToolCall):
             return Filed(state, 0.0, result_in(line) or issue_in(line))
         if state in _AS_CALLS:
             return Filed(state, 0.0, call)
@@ -531,6 +377,11 @@ class SortedCalls:
         return self._sorted.rejected
 
     @property
+    def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]:
+        """Calls that cannot be used, and why."""
+        return self._state.recoverable_tool_call_issues
+
+    @property
     def decisions(self) -> tuple[DecisionRecord, ...]:
         """What every hook and gate decided, in order."""
         found = [each for call in self._every for each in decisions_in(call, self._askings)]
@@ -558,11 +409,9 @@ class SortedCalls:
 
     @property
     def _every(self) -> tuple[AnyToolCall, ...]:
-        """The calls that could be read, those that others asked for behind those of the turn."""
-        if not self._state._inner:
-            return self._calls
-        inner = (each.call for each in self._state._inner.values())
-        return (*self._calls, *(call for call in inner if call is not None))
+        """The calls that could be read, those that others asked for after those of the turn."""
+        inner = self._state._inner
+        return (*self._calls, *read_in(inner.values())) if inner else self._calls
 
     def _move(self, call_id: str) -> None:
         """Let all plans of the round know that a call may belong to another list now."""
@@ -570,22 +419,22 @@ class SortedCalls:
 
     def _call(self, call_id: str) -> AnyToolCall | None:
         """Find a call that could be read."""
+        found = self._any(call_id)
+        return found if isinstance(found, AnyToolCall) else None
+
+    def _any(self, call_id: str) -> CallLine | None:
+        """Find a call, also one that could not be read."""
         known = self._by_id
         if known is None:
-            known = {call.id: call for call in self._calls}
+            known = {**self._state._unread, **{call.id: call for call in self._calls}}
             self.change(_by_id=known)
-        found = known.get(call_id)
-        if found is None and (inner := self._state._inner.get(call_id)) is not None:
-            return inner.call
-        return found
+        return known.get(call_id) or self._state._inner.get(call_id)
 
-    def _line_of(self, call_id: str) -> tuple[Step, ...]:
-        """Give the line of a call, also of one that could not be read; none of an unknown one."""
-        call = self._call(call_id)
-        if call is not None:
-            return call._line
-        inner = self._state._inner.get(call_id)
-        return self._state._unread.get(call_id, ()) if inner is None else inner.unread
+    def _all(self) -> Iterator[CallLine]:
+        """Yield all calls: in the order of the turn, and after that those that they asked for."""
+        asked = (self._any(each.id) for each in self._state.turn.tool_calls)
+        yield from filter(None, asked)
+        yield from self._state._inner.values()
 
     def _waiting(self, call_id: str) -> SuspendedCall | None:
         """Find a call that waits for a decision."""
@@ -596,13 +445,12 @@ class SortedCalls:
         return waiting if waiting.call._stage is _SUSPENDED else None
 
     def begun(self) -> dict[str, str]:
-        """Give the tools of the calls that were begun or answered, by call id."""
-        return {call.id: call.name for call in self._every if was_touched(call)}
+        """Return the tools of the calls that were begun or answered, by call id."""
+        return {call.id: call.name for call in self._every if was_touched(call._line)}
 
     def copy(self) -> SortedCalls:
         """Return a record of its own, open to assignment, with the same calls."""
-        issues = self.recoverable_tool_call_issues
-        made = SortedCalls(self._state, self.toolset, self._calls, issues)
+        made = SortedCalls(self._state, self.toolset, self._calls)
         made._lists, made._askings = self._sorted, self._askings
         made._is_decided, made._owes_after = self._is_decided, self._owes_after
         return made
@@ -626,13 +474,13 @@ class SortedCalls:
 
 
 def outer_of(calls: SortedCalls, call_id: str) -> tuple[AnyToolCall, ...]:
-    """Give the calls that a call stands within, the outermost first."""
+    """Return the calls that a call is within, the outermost first."""
     found: list[AnyToolCall] = []
     inner = calls._state._inner
     while (within := inner.get(call_id)) is not None:
-        call_id = within.asked_by
-        asking = calls._call(call_id)
+        asking = calls._call(within._asked_by or "")
         assert asking is not None
+        call_id = asking.id
         found.insert(0, asking)
     return tuple(found)
 

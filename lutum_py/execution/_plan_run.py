@@ -1,4 +1,4 @@
-"""What a plan has of a run: it is asked before a call is begun, and told what each came to.
+"""What a plan has of a run: it is asked before a call is begun, and told the outcome of each.
 
 A call that is not begun, because `on_begin` raised or the task was cancelled first, stays pending:
 the plan goes on, here or elsewhere.
@@ -12,20 +12,21 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall, Hooks
-from .._call.line import end_of, said_of
+from .._call.line import CallRowState, end_of, said_of
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._call.steps import Steps
 from .._round.ending import check_shown
 from .._round.events import CallEventKind, OnEvent, tell_asked, tell_row
 from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan
-from .._round.rows import Outer, row_of_call
-from .._round.sorted_calls import CallRowState, outer_of
+from .._round.rows import Outer, row_of
+from .._round.sorted_calls import outer_of
 from .._schema.touch import meet
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
 from ._outcome import Outcome, after_doubt, is_in_doubt
+from ._settings import check_flag
 
 OnBegin: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], Awaitable[object]]
 """Is done before a call is begun; where it raises, that call is not."""
@@ -37,18 +38,18 @@ class PlanRun:
     Args:
         plan: The plan.
         on_begin: Is done before each call is begun.
-        on_event: Is told of each call.
+        on_event: Is told about each call.
         in_order: Whether calls that touch the same keep the order of the turn.
         hooks: Decide about what calls ask for.
 
     Attributes:
-        ready: The calls to be run: pending and not begun, and behind none that cannot be.
+        ready: The calls to be run: pending and not begun, and after none that cannot be.
         waits: For each of them the places of those that it waits for; None where none does.
         in_doubt: Where the order is kept, the calls whose outcome is unknown.
         refused: What `on_begin` raised, by the place of the call.
 
     Raises:
-        MisuseError: It is no plan.
+        MisuseError: It is not a plan, or `in_order` neither True nor False.
         RoundClosedError: The round has ended.
     """
 
@@ -66,6 +67,7 @@ class PlanRun:
                 f"What is run here is a plan, not {shorten(plan)}. Pass what `round.plan()` or "
                 "`await round.apply_hooks(hooks)` gave; single calls are for `execute`."
             )
+        check_flag("in_order", in_order)
         plan._state._check_open()
         self.plan = plan
         self.hooks = hooks
@@ -115,7 +117,7 @@ class PlanRun:
         return outcome
 
     def after_doubt(self, call: AnyToolCall) -> Outcome | None:
-        """Answer a call that would come behind one which perhaps still works on the same.
+        """Answer a call that would come after one which perhaps still works on the same.
 
         Returns:
             Its result; None where it may begin, as where no order is kept.
@@ -123,7 +125,7 @@ class PlanRun:
         for doubtful in self.in_doubt:
             # A program whose inner call is in doubt may go on: it touches the same because that
             # call is part of it.
-            is_free = call in outer_of(self.plan, doubtful.id)  # it stands within this one
+            is_free = call in outer_of(self.plan, doubtful.id)  # it is within this one
             if call._stage.may_begin and not is_free and meet(doubtful.touches, call.touches):
                 outcome = after_doubt(call, doubtful)
                 self.take(call, [outcome])
@@ -161,7 +163,7 @@ class PlanRun:
         return True
 
     def take(self, call: AnyToolCall, outcomes: Iterable[Outcome]) -> None:
-        """Let the plan know what a call came to, if it was begun."""
+        """Let the plan know the outcome of a call, if it was begun."""
         with self._lock:
             for outcome in outcomes:
                 # Not begun, so there is nothing to record: it stays pending, here or where the plan
@@ -202,5 +204,5 @@ class PlanRun:
         self, kind: CallEventKind, call: AnyToolCall, state: CallRowState | None = None
     ) -> None:
         if self.on_event is not None:
-            row = row_of_call(call, state, outer=Outer.of(self.plan, call.id))
+            row = row_of(call, state, outer=Outer.of(self.plan, call.id))
             tell_row(self.on_event, kind, row)

@@ -60,8 +60,8 @@ class Settings:
 
     Raises:
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
-        MisuseError: The handlers are not `Handlers`, `around` is no function, or `skipped` no
-            mapping.
+        MisuseError: The handlers are not `Handlers`, `around` is not a function, `skipped` no
+            mapping, or `raise_errors` neither True nor False.
     """
 
     skipped: Skipped | None = None
@@ -95,23 +95,24 @@ class Settings:
                 f"limit={self.limit!r}: at least one call has to run at a time. Or leave it out."
             )
         check_functions(around=self.around)
+        check_flag("raise_errors", self.raise_errors)
         if not (self.skipped is None or is_mapping(self.skipped)):
             raise MisuseError(
-                f"skipped={shorten(self.skipped)} is no mapping. Pass the values of hidden "
+                f"skipped={shorten(self.skipped)} is not a mapping. Pass the values of hidden "
                 "parameters by name, such as `{'user': user}`."
             )
         if not isinstance(self.handlers, Handlers | None):
             raise MisuseError(
-                f"handlers={shorten(self.handlers)} is no table of handlers. Make one with "
+                f"handlers={shorten(self.handlers)} is not a table of handlers. Make one with "
                 "`AppTools.Handlers()`."
             )
         longest = self.default_timeout
         if longest is not None and not (is_number(longest) and longest > 0):
             raise InvalidValueError(
-                f"default_timeout={longest!r} is no positive number of seconds."
+                f"default_timeout={longest!r} is not a positive number of seconds."
             )
         if not (is_number(self.grace) and self.grace >= 0):
-            raise InvalidValueError(f"grace={self.grace!r} is no number of seconds, or 0.")
+            raise InvalidValueError(f"grace={self.grace!r} is not a number of seconds, or 0.")
 
 
 _TAKES = {
@@ -134,3 +135,13 @@ def check_functions(**given: object) -> None:
         if not (value is None or callable(value) or hasattr(value, "hook_tool_call")):
             takes = _TAKES[name]
             raise MisuseError(f"{name}={shorten(value)}: pass {takes}, or leave it out.")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False: a text such as `"no"` would count as True.
+
+    Raises:
+        MisuseError: It is something else.
+    """
+    if not isinstance(value, bool):
+        raise MisuseError(f"{name}={shorten(value)}: pass True or False, or leave it out.")

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
+from .._call.selector import AnySelector
 from .._declare.offer import Named
 from .._text.immutable import dataclass
+from ..errors import MisuseError
 from ._places import Path
 
 
@@ -19,8 +21,11 @@ class Edge:
         kind: `user`, `output` or `argument`.
         tools: The tools whose outputs or arguments are meant; in a policy their wire names.
         path: The place in them.
-        named: The field of the same record that stands in the user's words.
+        named: The field of the same record that is in the user's words.
         part: Whether words within a text there are meant as well.
+
+    Raises:
+        MisuseError: A tool is neither a selector nor a name, or `part` is neither True nor False.
     """
 
     kind: Literal["user", "output", "argument"]
@@ -28,6 +33,12 @@ class Edge:
     path: str = ""
     named: str | None = None
     part: bool = False
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(each, AnySelector | str) for each in self.tools):
+            raise MisuseError.of_field("An edge", "tools", "selectors or wire names", self.tools)
+        if not isinstance(self.part, bool):
+            raise MisuseError.of_field("An edge", "part", "True or False", self.part)
 
 
 USER: Final = Edge("user", part=True)
@@ -75,7 +86,7 @@ class Rules(NamedTuple):
         readers: Who may read them; None for everybody.
         fills: For each place the edges by which its values may come.
         texts: For each place of prose the edges of its links, and how many words in a row count.
-        sinks: The places that name who gets to read it all; None where it is no sink.
+        sinks: The places that name who gets to read it all; None where it is not a sink.
         is_clean: Whether it is asked about once anything untrusted was read.
     """
 

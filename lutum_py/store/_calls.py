@@ -10,10 +10,9 @@ from typing import Any, Final, TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.lifecycle import StepKind
-from .._call.line import Step, moment, said_of
+from .._call.line import Step, moment, said_of, state_in
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
-from .._round.sorted_calls import state_in
 from .._round.step_json import dump_step, load_line
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
@@ -33,7 +32,7 @@ def rows_of(
     now: int,
     turns: Turns,
 ) -> list[SavedCall]:
-    """Give the row of each open call of a plan; one that says the same as before stays as it was.
+    """Return the row of each open call of a plan; one that says the same as before stays as it was.
 
     Args:
         plan: The plan.
@@ -68,8 +67,8 @@ def _open_calls(plan: ToolRoundPlan[Any]) -> list[AnyToolCall]:
 
 
 def places_of(plan: ToolRoundPlan[Any]) -> dict[str, int]:
-    """Give the places of all calls by their ids; a call keeps its place as long as its round."""
-    return {asked.id: place for place, asked in enumerate(plan._state._calls_of_all())}
+    """Return the places of all calls by their ids; a call keeps its place as long as its round."""
+    return {call.id: place for place, call in enumerate(plan._all())}
 
 
 def _state_of(call: AnyToolCall) -> State:
@@ -88,8 +87,8 @@ _HELD: Final = ("waiting", "asking", "asked")
 
 
 def _says(said: dict[str, Any]) -> dict[str, Any]:
-    """Give what a row says of its call beside what was done since."""
-    # Three grow with what is done, though the call is the same; and what it stands within is known
+    """Return what a row says about its call beside what was done since."""
+    # Three grow with what is done, though the call is the same; and what it is within is known
     # in whole where the conversation is at hand.
     grows = ("after", "steps", "line", "within")
     return {name: value for name, value in said.items() if name not in grows}
@@ -107,9 +106,8 @@ def _body(
 ) -> str:
     body: dict[str, Any] = {"id": call.id, "tool": call.name, "digest": call.digest}
     body |= turns.said_of(call)
-    inner = plan._state._inner.get(call.id)
-    if inner is not None:
-        body["asked_by"] = places[inner.asked_by]
+    if call._asked_by is not None:
+        body["asked_by"] = places[call._asked_by]
     if any(said_of(call._line, "asks")):
         body["asks"] = True
     if waiting is not None:
@@ -123,11 +121,11 @@ def _body(
     return dump_saved(body, PlanError, "The plan")
 
 
-# What was done since the plan was saved: steps behind those of its text.
+# What was done since the plan was saved: steps after those of its text.
 
 
 def with_steps(row: SavedCall, *steps: dict[str, Any]) -> str:
-    """Give the body of a row with more steps; a row of an earlier release has none so far."""
+    """Return the body of a row with more steps; a row of an earlier release has none so far."""
     known = row.said
     done = [*(each.data for each in known.each("steps", optional=True)), *steps]
     return dump_saved({**known.data, "steps": done}, PlanError, "The result")
@@ -141,7 +139,7 @@ def made(kind: StepKind, **fields: Any) -> dict[str, Any]:
 def with_result(
     row: SavedCall, result: ToolResult, at: float, shown: Iterable[Step] = ()
 ) -> SavedCall:
-    """Give the row of a call that has its result.
+    """Return the row of a call that has its result.
 
     Args:
         row: The row.
@@ -155,7 +153,7 @@ def with_result(
 
 
 def ended(row: SavedCall, result: ToolResult, at: float, until: int | None = None) -> SavedCall:
-    """Give the row of a call whose result after-hooks are still to see, as it was told first.
+    """Return the row of a call whose result after-hooks are still to see, as it was told first.
 
     Args:
         row: The row.
@@ -184,8 +182,8 @@ def go_on(
         entries = [Saved(each, saved.path, PlanError) for each in _done_before(row, saved)]
     # The row says how long the line was when the plan was saved, and what was done since: "after":
     # 2, "steps": [begun, ended, recorded]. A plan that has been brought up before knows the first
-    # of these steps already, so only those behind them are put in. That a run was left is written
-    # by whoever saves, loads or begins next, so it stands in one of the two, or in both.
+    # of these steps already, so only those after them are put in. That a run was left is written
+    # by whoever saves, loads or begins next, so it is in one of the two, or in both.
     since = saved.get("after", int, len(call._line))
     fresh = entries
     for kind in [step.kind for step in call._line[since:]] or ["left"]:
@@ -243,7 +241,7 @@ def bring_up(plan: P, rows: list[SavedCall]) -> P:
 
 
 def calls_at(plan: ToolRoundPlan[Any]) -> dict[int, AnyToolCall]:
-    """Give the open calls of a plan by their places."""
+    """Return the open calls of a plan by their places."""
     places = places_of(plan)
     return {places[call.id]: call for call in _open_calls(plan)}
 
@@ -261,7 +259,7 @@ def take_in(
     Raises:
         PlanError: A row cannot follow the plan.
     """
-    # Who asked stands before what it asked for, and goes on once that has its results.
+    # Who asked is before what it asked for, and goes on once that has its results.
     for row in reversed(rows):
         call = calls.get(row.place)
         if call is None:
@@ -333,14 +331,14 @@ def check_holds(claim: Claim, row: SavedCall | None, key: bytes | None) -> Saved
 
 def _stale(claim: Claim, row: SavedCall | None) -> StaleError:
     if row is None:
-        what = "is not open any more: its round is over, or was saved anew"
+        what = "is not open any more: its round is over, or was saved again"
     elif row.state == "done":
         what = "has its result already"
     elif row.owner is None:
-        what = "was given back, decided on or saved anew"
+        what = "was given back, decided on or saved again"
     else:
         what = f"was claimed again since, by {row.owner}, after its lease ran out"
     return StaleError(
         f"Call {claim.call.id!r} of tool `{claim.call.name}` in conversation {claim.id!r} "
-        f"{what}. Nothing was changed: drop this claim, and what came of it."
+        f"{what}. Nothing was changed: drop this claim, and the outcome."
     )

@@ -12,7 +12,7 @@ from .._call.call import AnyToolCall, Hooks
 from .._round.ending import ResultLike, as_results
 from .._round.events import OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
-from .._round.rows import row_of_call
+from .._round.rows import row_of
 from .._session.session import Session
 from .._transcript.committed import CommittedRound
 from ..errors import MisuseError, StaleError
@@ -102,15 +102,12 @@ class Held(Generic[T_co]):
         `store.decide`, and its calls are run by `run`.
 
         Raises:
-            PlanError: It was edited, or does not fit the toolset any more.
-            StoreError: The conversation was edited, or the database failed.
+            PlanError: As in `store.load`.
+            StoreError: As in `store.load`.
         """
         if self._plan is None and self._is_open:
-            self._read()
+            self._take(self._records.load(self.id, self._toolset))
         return self._plan
-
-    def _read(self) -> None:
-        self._take(self._records.load(self.id, self._toolset))
 
     def _take(self, stored: Stored[T_co]) -> None:
         self._plan, self._version = stored.plan, stored.version
@@ -148,18 +145,18 @@ class Held(Generic[T_co]):
         Args:
             plan: The plan of a round, which is closed by this. Left out, an open round stays as it
                 is stored; one that was committed, aborted or discarded is gone.
-            in_order: Whether the calls of the plan keep the order of the turn, as in `store.save`.
-            across: Areas that are shared with all conversations that name them, as there.
+            in_order: As in `store.save`.
+            across: As in `store.save`.
 
         Raises:
-            MisuseError: It is no plan, or another than that of the open round; what was assigned to
-                `session` or `note` is none; a call was decided on in `desk.plan`, which stays as it
-                is stored; or the hold was left.
+            MisuseError: It is not a plan, or another than that of the open round; what was assigned
+                to `session` or `note` has the wrong type; a call was decided on in
+                `desk.plan`; or the hold was left.
             StaleError: The hold ran out and was taken; or the round that this would end has changed
-                since its plan was read, by a decision or another worker.
-            PlanError: The plan has no JSON form, or a call has ended that was not recorded.
-            TranscriptError: The transcript has no JSON form.
-            RoundClosedError: The round of the plan has ended.
+                since its plan was read.
+            PlanError: As in `store.save`.
+            TranscriptError: As in `store.save`.
+            RoundClosedError: As in `store.save`.
             StoreError: The database failed, or the conversation was edited.
         """
         is_over = self._is_over()
@@ -198,8 +195,8 @@ class Held(Generic[T_co]):
             MisuseError: An after-hook has not seen a result, something was said since the round was
                 opened, or the hold was left.
             StaleError: The hold ran out and was taken.
-            PlanError: The plan was edited, or does not fit the toolset any more.
-            StoreError: The database failed, or the conversation was edited.
+            PlanError: As in `store.load`.
+            StoreError: As in `store.load`.
         """
         plan = self.plan
         done = None if plan is None or self._is_over() else plan.commit(self.session)
@@ -211,8 +208,7 @@ class Held(Generic[T_co]):
     ) -> list[Waiting]:
         """Run the calls of the open round, until each has its result or waits for a decision.
 
-        Each is claimed, begun and finished as `store.run` does it; what others have claimed is
-        waited for.
+        As `store.run` does it; but what others have claimed is waited for.
 
         Args:
             in_doubt: Is asked, sync or async, about each call that was begun and cut off, and whose
@@ -226,14 +222,12 @@ class Held(Generic[T_co]):
             nobody decided about stays in `plan.asked`.
 
         Raises:
-            MisuseError: A hidden parameter is missing, or a tool has no function; hooks have to see
-                the result of a call within another, see `store.run`; or a call was decided on in
-                `desk.plan`.
-            HookError: A hook raised about a call within another.
-            PlanError: The plan does not load, or does not fit its rows.
-            StoreError: A row was edited, or the database failed.
+            MisuseError: As in `store.run`; or a call was decided on in `desk.plan`.
+            HookError: As in `store.run`.
+            PlanError: As in `store.run`.
+            StoreError: As in `store.run`.
+            ExecutionErrors: As in `store.run`.
             CommitError: What `in_doubt` gave is the result of another call.
-            ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
         """
         lease = options.setdefault("lease", self._lease)
         checked_run(in_doubt=in_doubt, **options)  # also where no round is open
@@ -290,13 +284,13 @@ class Held(Generic[T_co]):
                     await in_thread(records.release, claim)
                 raise
             if on_event is not None:
-                row = row_of_call(claim.call, "finished", result, outer=claim._outer)
+                row = row_of(claim.call, "finished", result, outer=claim._outer)
                 tell_row(on_event, "ended", row)
         return is_any
 
 
 def pauses() -> Iterator[float]:
-    """Give how long to wait before each next attempt, in seconds: longer each time, up to half."""
+    """Yield how long to wait before each next attempt, in seconds: longer each time, up to 0.5."""
     pause = 0.01
     while True:
         yield pause
@@ -312,5 +306,5 @@ async def in_thread(function: Callable[..., R], *arguments: Any) -> R:
         return await asyncio.shield(doing)
     except asyncio.CancelledError:
         await to_its_end(doing)
-        doing.exception()  # is told of, and not what comes out
+        doing.exception()  # is told about, and not what comes out
         raise

@@ -3,7 +3,7 @@
 A call that asked for others has a row in state `asking`; the row of each of these is `asked` or,
 once hooks let it pass, `ready`. The last one that gets its result makes the first `ready` again.
 
-What was done since a plan was saved stands in rows. A call that comes back goes on from the results
+What was done since a plan was saved is in rows. A call that comes back goes on from the results
 within it, and a plan that says so has to have these. So where it leaves its tool once more, the
 rows of all within it go into the plan:
 
@@ -24,7 +24,6 @@ from .._round.events import CallEvent, tell_asked, tell_row
 from .._round.inner import ask, decide_asked, settle_within, show_to
 from .._round.plan import ToolRoundPlan
 from .._round.rows import row_at
-from .._round.sorted_calls import inner_in
 from .._transcript.result import ToolResult
 from ._calls import calls_at, go_on, places_of, take_in
 from ._database import Rows
@@ -50,7 +49,7 @@ def leave(
 
     Args:
         plan: The plan as it was saved.
-        outcome: What the call came to.
+        outcome: The outcome of the call.
         rows: All rows of the round, each of which fits its seal, in the order of places.
         hooks: Decide about what it asks for; None leaves that asked.
         drive: Runs their steps.
@@ -65,7 +64,7 @@ def leave(
     places = places_of(plan)
     # Only the rows of this call and of those within it change the plan. What other workers do at
     # the same time stays in their rows, and the plan need not be read again by them.
-    within = {places[each.metadata.id] for each in inner_in(call._line)}
+    within = {places[each.id] for each in call._asked_for()}
     calls = calls_at(plan)
     take_in(plan, calls, [row for row in rows if row.place in within])
     for row in rows:
@@ -77,14 +76,12 @@ def leave(
         asked = ask(plan, outcome)
         if isinstance(asked, ToolResult):
             return None, (asked, events)
-        tell_row(events.append, "asks", row_at(plan, call.metadata))
+        tell_row(events.append, "asks", row_at(plan, call))
         tell_asked(plan, events.append, call)
         if hooks is not None:
-            mine = [
-                each.id for each in plan.asked if plan._state._inner[each.id].asked_by == call.id
-            ]
+            mine = [each.id for each in plan.asked if each._asked_by == call.id]
             drive(decide_asked(plan, hooks, events.append, ids=mine))
-    ids = [call.id, *(each.metadata.id for each in inner_in(call._line))]
+    ids = [call.id, *(each.id for each in call._asked_for())]
     return ids, (outcome, events)
 
 
@@ -98,10 +95,10 @@ def decide_within(
     """
     events: list[CallEvent] = []
     inner = plan._state._inner
-    before = {id: len(each.line) for id, each in inner.items()}
+    before = {id: len(each._line) for id, each in inner.items()}
     asked = [call.id for call in plan.asked]
     drive(settle_within(plan, hooks, events.append))
-    if all(len(each.line) == before[id] for id, each in inner.items()):
+    if all(len(each._line) == before[id] for id, each in inner.items()):
         return None, None
     return asked, events
 
@@ -132,7 +129,7 @@ def let_return(rows: Rows, row: SavedCall, key: bytes | None) -> None:
     if (by := row.asked_by) is None:
         return
     # In the transaction that writes the last result, so that two calls which end at once cannot
-    # both see the other one open, and leave the asking call waiting for ever.
+    # both see the other one open, and leave the asking call waiting forever.
     still = [each for each in SavedCall.of(rows, row.conversation) if each.state != "done"]
     if any(each.asked_by == by for each in still):
         return

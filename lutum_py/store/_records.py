@@ -69,9 +69,8 @@ from ._rows import (
     ids_in,
     now,
     prepare,
-    replace_rows,
 )
-from ._said import Said, Spoken, spoken_of
+from ._said import Said, spoken_of
 from ._turns import Turns, has_turn, settle
 from ._values import Claim, Stored, Waiting, waiting_of
 
@@ -79,7 +78,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Wanted: TypeAlias = tuple[bool | None, Iterable[str] | None]
-"""What `save` is told of the turns of calls; None leaves them as they are."""
+"""What `save` is told about the turns of calls; None leaves them as they are."""
 
 
 class Records:
@@ -146,7 +145,7 @@ class Records:
                 ones that it meets have their results. Left out, it stays as it is for the round.
             across: Areas, such as `files`, that this round shares with all conversations that name
                 them too: no call is given out while one that touches the same there is claimed or
-                begun elsewhere under a live lease. Which of the two comes first is not defined.
+                begun elsewhere under a live lease.
                 Left out, they stay for the round.
 
         Returns:
@@ -193,69 +192,55 @@ class Records:
             raise MisuseError.of_field(
                 "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
             )
-        Turns().but(*turns)  # before anything is done, so that it is refused
+        # Read and refused before anything is done: an iterator gives its areas once.
+        in_order, across = turns
+        areas = Turns().but(in_order, across).across
         # Encoding comes before the transaction, which others wait for, and in which nothing may
         # fail that is not of the database.
         text = None if plan is None else self._text(plan, id)
         spoken = None if session is None else spoken_of(session)
         with self._database.write() as rows, may(rows):
+            head = self._head(rows, id).next() if stays else self._next(rows, id, version)
+            is_new = head.version == 1
+            said = (Said() if is_new else Said.read(head.note_text(rows))).but(note, spoken)
+            before = None if is_new else head.plan_text(rows)
             if stays:
-                version = self._locked(rows, id).version
-            head = self._next(rows, id, version)
-            self._write(rows, head, plan, text, note, spoken, stays=stays, wanted=turns)
+                head.write_texts(rows, said.text(), before, self._key)
+                return head.version
+            old: list[SavedCall] = []
+            if plan is not None and self._goes_on(plan, head):
+                old = SavedCall.checked(rows, id, self._key)
+            else:
+                # The round that was stored is over. Its decisions are remembered from its plan, or
+                # one that comes again late would count for the next round.
+                said = said.after(before)
+                head = head._replace(round=head.round + (plan is not None))
+            head.write_texts(rows, said.text(), text, self._key)
+            kept = (Turns.of(old[0]) if old else Turns()).but(
+                in_order, None if across is None else areas
+            )
+            mine = [] if plan is None else rows_of(plan, id, head.round, old, now(rows), kept)
+            # All anew, and not row by row: a plan has few open calls, and what is left over of an
+            # older round would be claimed.
+            rows.run("DELETE FROM lutum_call WHERE conversation = ?", id)
+            for row in mine:
+                row.insert(rows, self._key)
+            if kept.in_order:
+                settle(rows, id, self._key)
         if plan is not None:
             plan._state._close("saved")
         return head.version
 
-    def _write(
-        self,
-        rows: Rows,
-        head: Head,
-        plan: ToolRoundPlan[Any] | None,
-        text: str | None,
-        note: str | None,
-        spoken: Spoken | None,
-        *,
-        stays: bool,
-        wanted: Wanted,
-    ) -> None:
-        """Write a conversation at its next version; a note or session of None stays as it is."""
-        is_new = head.version == 1
-        said = (Said() if is_new else Said.read(head.note_text(rows))).but(note, spoken)
-        before = None if is_new else head.plan_text(rows)
-        if stays:
-            head.write_texts(rows, said.text(), before, self._key)
-            return
-        old: list[SavedCall] = []
-        if plan is None or not self._goes_on(plan, head):
-            # The round that was stored is over. Its decisions are remembered from its plan, or one
-            # that comes again late would count for the next round.
-            said = said.after(before)
-            head = head._replace(round=head.round + (plan is not None))
-        else:
-            old = SavedCall.of(rows, head.id)
-            for row in old:
-                row.check(self._key)
-        head.write_texts(rows, said.text(), text, self._key)
-        turns = (Turns.of(old[0]) if old else Turns()).but(*wanted)
-        mine = [] if plan is None else rows_of(plan, head.id, head.round, old, now(rows), turns)
-        replace_rows(rows, head.id, mine, self._key)
-        if turns.in_order:
-            settle(rows, head.id, self._key)
-
     def _kept(self, rows: Rows, id: str) -> tuple[Head | None, Said]:
         """Lock a conversation that is there, and read what is kept beside its plan."""
-        head = Head.at(rows, id, locked=True)
-        if head is None:
-            return None, Said()
-        head.check(self._key)
-        return head, Said.read(head.note_text(rows))
+        head = Head.at(rows, id, self._key)
+        return head, Said() if head is None else Said.read(head.note_text(rows))
 
     def _goes_on(self, plan: ToolRoundPlan[Any], head: Head) -> bool:
         """Tell whether a plan is that of the open round; one that a store has stays one.
 
         Raises:
-            MisuseError: It is of another conversation, or store.
+            MisuseError: It belongs to another conversation, or store.
             StaleError: The conversation has changed since the plan was loaded.
         """
         stored = plan._state._stored
@@ -270,8 +255,8 @@ class Records:
         if stored[1:] != (head.round, head.version - 1, head.plan_digest):
             raise StaleError(
                 f"This plan was loaded at version {stored.version} of conversation {head.id!r}, "
-                "which has changed since, or it is of another store. Load it again, and change "
-                "what you get."
+                "which has changed since, or it belongs to another store. Load it again, and "
+                "change what you get."
             )
         return True
 
@@ -292,68 +277,59 @@ class Records:
                     f"Conversation {id!r} is there already. Pass the `version=` that you loaded."
                 )
             return Head(id, 1, 0, "", "")
-        head = self._locked(rows, id)
+        head = self._head(rows, id)
         if head.version != version:
             raise StaleError(
                 f"Conversation {id!r} is at version {head.version}, not at {shorten(version)}: "
                 "somebody began or finished a call, decided or saved since. Load it again."
             )
-        return head._replace(version=head.version + 1)
+        return head.next()
 
-    def _locked(self, rows: Rows, id: str) -> Head:
-        head = Head.at(rows, id, locked=True)
+    def _head(self, rows: Rows, id: str, *, locked: bool = True) -> Head:
+        head = Head.at(rows, id, self._key, locked=locked)
         if head is None:
-            raise self._unknown(id)
-        head.check(self._key)
+            raise StoreError(
+                f"There is no conversation {id!r} in the store at {self._database.name}. "
+                "`store.ids()` lists those that are there."
+            )
         return head
-
-    def _unknown(self, id: str) -> StoreError:
-        return StoreError(
-            f"There is no conversation {id!r} in the store at {self._database.name}. "
-            "`store.ids()` lists those that are there."
-        )
 
     @overload
     def load(self, id: str, toolset: type[T]) -> Stored[T]: ...
     @overload
     def load(self, id: str, toolset: None = None) -> Stored[Any]: ...
     def load(self, id: str, toolset: Any = None) -> Stored[Any]:
-        """Give a conversation as it is now.
+        """Return a conversation as it is now.
 
         Args:
             id: Names the conversation.
-            toolset: The toolset that its plan is of; without it the plan is left out, so that one
-                that no longer loads can be given up with `save(id, None, ...)`.
+            toolset: The toolset that its plan belongs to; without it the plan is left out, so that
+                one that no longer loads can be given up with `save(id, None, ...)`.
 
         Returns:
             The conversation; its plan is open, and may be committed, or changed and saved again.
-                One that is only looked at is dropped: the store has it.
 
         Raises:
             StoreError: There is no such conversation, it was edited, or the database failed.
             PlanError: The plan was edited, or does not fit the toolset any more.
-            TranscriptError: The transcript is of another release.
+            TranscriptError: The transcript was saved by another release.
         """
         check_word("id", id)
         if toolset is not None:
             check_toolset(toolset)
         with self._database.read() as rows:
             head, note, text = self._read(rows, id)
-            calls = SavedCall.of(rows, id)
+            has_plan = text is not None and toolset is not None
+            calls = SavedCall.checked(rows, id, self._key) if has_plan else []
         said = Said.read(note)
         session = said.opened()
         plan = None
         if text is not None and toolset is not None:
-            for row in calls:
-                row.check(self._key)
             plan = bring_up(self._plan(toolset, head, text), calls)
         return Stored(id, said.note, plan, head.version, session)
 
     def _read(self, rows: Rows, id: str) -> tuple[Head, str, str | None]:
-        head = Head.at(rows, id)
-        if head is None:
-            raise self._unknown(id)
-        head.check(self._key)
+        head = self._head(rows, id, locked=False)
         return head, head.note_text(rows), head.plan_text(rows)
 
     def _plan(self, toolset: Any, head: Head, text: str) -> ToolRoundPlan[Any]:
@@ -362,12 +338,12 @@ class Records:
         return loaded
 
     def ids(self) -> list[str]:
-        """Give the ids of all conversations."""
+        """Return the ids of all conversations."""
         with self._database.read() as rows:
             return ids_in(rows.all("SELECT id FROM lutum_conversation"))
 
     def settled(self) -> list[str]:
-        """Give the ids of the conversations whose open round has every result, and may go on."""
+        """Return the ids of the conversations whose open round has every result, and may go on."""
         with self._database.read() as rows:
             found = rows.all(
                 "SELECT id FROM lutum_conversation WHERE plan IS NOT NULL AND NOT EXISTS (SELECT 1 "
@@ -378,7 +354,7 @@ class Records:
     # Decisions.
 
     def waiting(self, id: str | None = None) -> list[Waiting]:
-        """Give the calls that wait for a decision.
+        """Return the calls that wait for a decision.
 
         Args:
             id: The conversation; by default all of them.
@@ -408,7 +384,7 @@ class Records:
         Args:
             id: The conversation.
             decision: The decision; delivered twice, it counts once.
-            toolset: The toolset that the plan is of.
+            toolset: The toolset that the plan belongs to.
             hooks: The hooks that an edit is sent through, which have to be sync. For async ones,
                 load the conversation, `await plan.amend(decision, hooks)`, and save it.
             on_event: Is told how the call stands then, once that is on record.
@@ -461,29 +437,27 @@ class Records:
         ],
         claim: Claim | None = None,
     ) -> R:
-        """Change what a stored plan says; anew, where it was changed meanwhile.
+        """Change what a stored plan says; again, where it was changed meanwhile.
 
         Args:
             id: The conversation.
             toolset: The toolset of the plan.
             change: Changes a plan. It gives the ids of the calls whose rows that is about, the one
-                of the claim first, or None where there is nothing to change; and what came of it.
+                of the claim first, or None where there is nothing to change; and the outcome.
             claim: The claim of the call that is changed, if it is of one.
 
         Returns:
             What came of the change that was put on record.
         """
         # Hooks may take minutes, so the plan is read, changed without a lock, and put back if it is
-        # still what was read. Else all is done anew with what is there now, hooks included.
+        # still what was read. Else all is done again with what is there now, hooks included.
         while True:
             with self._database.read() as rows:
                 before, note, text = self._read(rows, id)
                 found: list[SavedCall] = []
                 if claim is not None:
                     check_holds(claim, SavedCall.at(rows, id, claim._place)[0], self._key)
-                    found = SavedCall.of(rows, id)
-                    for row in found:
-                        row.check(self._key)
+                    found = SavedCall.checked(rows, id, self._key)
             if text is None:
                 raise ResumeError(
                     f"No round of conversation {id!r} is open, so that no call waits. The decision "
@@ -506,10 +480,10 @@ class Records:
         ids: list[str],
         claim: Claim | None,
     ) -> bool:
-        """Put a changed plan in the place of what it was read from, if that is still there."""
+        """Put a changed plan in place of what it was read from, if that is still there."""
         places = places_of(plan)
         with self._database.write() as rows:
-            head = self._locked(rows, before.id)
+            head = self._head(rows, before.id)
             # The version does not matter here: it grows whenever another call of the round is begun
             # or finished, and the plan stays the same text.
             if head._replace(version=0, seal="") != before._replace(version=0, seal=""):
@@ -536,7 +510,7 @@ class Records:
                 )
                 if place in new:
                     new[place].insert(rows, self._key)
-            head._replace(version=head.version + 1).write_texts(rows, note, text, self._key)
+            head.next().write_texts(rows, note, text, self._key)
             for row in {row.asked_by: row for row in old if row.place not in new}.values():
                 let_return(rows, row, self._key)
             if turns.in_order:
@@ -556,7 +530,7 @@ class Records:
         the lease. One whose turn has not come is left out: see `in_order` and `across` of `save`.
 
         Args:
-            toolset: The toolset that the plans are of.
+            toolset: The toolset that the plans belong to.
             id: The conversation; by default any.
             lease: How long it is yours, in seconds. It has to outlast the tool, or be renewed.
 
@@ -568,17 +542,51 @@ class Records:
             check_word("id", id)
         check_toolset(toolset)
         check_lease(lease)
-        busy: set[tuple[str, int]] = set()
+        return self._claim_next(toolset, id, lease)
+
+    def _claim_ready(
+        self, id: str, toolset: Any, lease: float, in_doubt: bool = False
+    ) -> Claim | None:
+        """Claim the next call of a conversation that may be begun.
+
+        Where `in_doubt` is true, the next one that may not: it is in doubt, and not idempotent.
+        """
+
+        def is_wanted(row: SavedCall) -> bool:
+            tool = toolset._by_name.get(row.said.get("tool", str))
+            may_run_again = tool is not None and tool.definition.idempotent
+            return (row.state == "begun" and not may_run_again) is in_doubt
+
+        return self._claim_next(toolset, id, lease, is_wanted)
+
+    def _claim_next(
+        self,
+        toolset: Any,
+        id: str | None,
+        lease: float,
+        is_wanted: Callable[[SavedCall], bool] | None = None,
+    ) -> Claim | None:
+        """Claim the call that has been free for longest, of those that are wanted.
+
+        Without a choice of them, it is the next of anybody: what cannot be claimed is told once,
+        and then left alone.
+        """
+        passed: set[tuple[str, int]] = set()
         while True:
             with self._database.read() as rows:
-                next_one = self._next_claimable(rows, id, busy)
-            if next_one is None:
+                clock = now(rows)
+                self._unfit = {row: until for row, until in self._unfit.items() if until > clock}
+                left_out = passed.union(self._unfit if is_wanted is None else ())
+                # One more than are left out, so that at least one of them is not left out, if any
+                # call is free.
+                found = SavedCall.claimable(rows, id, len(left_out) + 1)
+            place = next((row for row in found if row not in left_out), None)
+            if place is None:
                 return None
-            taken = self._take(*next_one, lease)
+            taken = self._take(*place, lease, is_wanted)
             if taken is not None:
-                break
-            busy.add(next_one)
-        return self._claim(toolset, *taken, lease)
+                return self._claim(toolset, *taken, lease)
+            passed.add(place)
 
     def _claim(
         self, toolset: Any, row: SavedCall, text: str, rows: Sequence[SavedCall], lease: float
@@ -595,54 +603,20 @@ class Records:
             bool(outer.calls) and plan._owes_after,
         )
 
-    def _next_claimable(
-        self, rows: Rows, id: str | None, busy: set[tuple[str, int]]
-    ) -> tuple[str, int] | None:
-        clock = now(rows)
-        self._unfit = {row: until for row, until in self._unfit.items() if until > clock}
-        left_out = busy.union(self._unfit)
-        # One more than are left out, so that at least one of them is not left out, if any call is
-        # free.
-        found = SavedCall.claimable(rows, id, len(left_out) + 1)
-        return next((row for row in found if row not in left_out), None)
-
     def _is_held_up(self, id: str) -> bool:
         """Whether no call of a conversation is claimed or can be, so that decisions are needed."""
         with self._database.read() as rows:
             found = SavedCall.of(rows, id)
         return all(row.until is None for row in found)
 
-    def _claim_ready(
-        self, id: str, toolset: Any, lease: float, in_doubt: bool = False
-    ) -> Claim | None:
-        """Claim the next call of a conversation that may be begun.
-
-        Where `in_doubt` is true, the next one that may not: it is in doubt, and not idempotent.
-        """
-        with self._database.read() as rows:
-            found, clock = SavedCall.of(rows, id), now(rows)
-        due = [(row.until, row) for row in found if row.until is not None and row.until <= clock]
-        # Those that have been free for longest come first, as in `claim`.
-        for _, row in sorted(due):
-            row.check(self._key)
-            is_over = False
-            if row.state == "begun":
-                selector = toolset._by_name.get(row.said.get("tool", str))
-                is_over = selector is None or not selector.definition.idempotent
-            if is_over is not in_doubt:
-                continue
-            taken = self._take(id, row.place, lease)
-            if taken is not None:
-                return self._claim(toolset, *taken, lease)
-        return None
-
     def _take(
-        self, id: str, place: int, lease: float
+        self, id: str, place: int, lease: float, is_wanted: Callable[[SavedCall], bool] | None
     ) -> tuple[SavedCall, str, list[SavedCall]] | None:
-        """Claim one row, unless somebody else just did.
+        """Claim one row, if it is wanted, unless somebody else just did.
 
         Returns:
-            The row, the plan that it is of, and the rows that it goes on from, itself among them.
+            The row, the plan that it belongs to, and the rows that it goes on from, itself among
+            them.
         """
         found: list[SavedCall] = []
         fault: StoreError | None = None
@@ -650,15 +624,14 @@ class Records:
         row: SavedCall | None = None
         with self._database.write() as rows:
             try:
-                head = Head.at(rows, id, locked=True)
+                head = self._head(rows, id)
                 row, clock = SavedCall.at(rows, id, place)
                 if row is None or row.until is None or row.until > clock:
                     return None
                 until = clock + round(1000 * lease)
-                if head is None:
-                    raise self._unknown(id)
-                head.check(self._key)
                 row.check(self._key)
+                if is_wanted is not None and not is_wanted(row):
+                    return None
                 text = head.plan_text(rows)
                 if text is None or row.round != head.round:
                     raise StoreError(
@@ -669,11 +642,9 @@ class Records:
                     return None
                 row = row._replace(token=row.token + 1, owner=self._owner, until=until)
                 row.write(rows, self._key)
-                # What comes back from calls goes on from what these came to.
+                # What comes back from calls goes on from the outcomes of these.
                 comes_back = row.said.data.get("asks")
-                found = SavedCall.of(rows, id) if comes_back else [row]
-                for each in found if comes_back else ():
-                    each.check(self._key)
+                found = SavedCall.checked(rows, id, self._key) if comes_back else [row]
             except StoreError as error:
                 fault = error
                 self._unfit[id, place] = now(rows) + round(1000 * lease)
@@ -686,14 +657,13 @@ class Records:
     def begin(self, claim: Claim) -> AnyToolCall:
         """Put on record that a call is about to run, and give the call that can be.
 
-        The lease begins anew. Where this fails, nothing is to be run; it may be tried again.
+        The lease begins again. Where this fails, nothing is to be run; it may be tried again.
 
         Raises:
             MisuseError: The call is in doubt and its tool is not idempotent, or this claim has
                 begun it already.
             LifecycleError: It was answered already.
-            StaleError: The claim is not the last one any more, the call has its result, or the
-                round is over.
+            StaleError: A later claim was made, the call has its result, or the round is over.
             StoreError: The database failed.
         """
         check_claim(claim, "begin")
@@ -728,21 +698,18 @@ class Records:
                     body = with_steps(row, *again, made("begun", by=self._owner))
                     row = row._replace(state="begun", begun=row.token, body=body)
                 row.write(rows, self._key)
-                head._replace(version=head.version + 1).write(rows, self._key)
+                head.next().write(rows, self._key)
         except BaseException:
             if is_mine:
                 claim._is_begun = False
             raise
-        begun = call.again() if claim.in_doubt else call
-        begun._let_go(claim._key_begins)
-        return begun
+        return claim._to_run()
 
     def renew(self, claim: Claim) -> None:
-        """Let a lease begin anew.
+        """Let a lease begin again.
 
         Raises:
-            StaleError: The claim is not the last one any more, the call has its result, or the
-                round is over.
+            StaleError: A later claim was made, the call has its result, or the round is over.
             StoreError: The database failed.
         """
         check_claim(claim, "renew")
@@ -751,12 +718,11 @@ class Records:
             row._replace(until=until).write(rows, self._key)
 
     def release(self, claim: Claim) -> None:
-        """Give a call back that was not begun by this claim.
+        """Give back a call that was not begun by this claim.
 
         Raises:
             MisuseError: It was begun, so that it has to be finished.
-            StaleError: The claim is not the last one any more, the call has its result, or the
-                round is over.
+            StaleError: A later claim was made, the call has its result, or the round is over.
             StoreError: The database failed.
         """
         check_claim(claim, "release")
@@ -774,7 +740,7 @@ class Records:
     def finish(
         self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None
     ) -> None:
-        """Put on record what a call came to.
+        """Put on record the outcome of a call.
 
         Args:
             claim: The claim.
@@ -787,8 +753,7 @@ class Records:
         Raises:
             CommitError: It is the result of another call.
             LifecycleError: It is another call that waits, or one that does not wait any more.
-            StaleError: The claim is not the last one any more, the call has its result, or the
-                round is over: the result is refused.
+            StaleError: A later claim was made, the call has its result, or the round is over.
             MisuseError: A hook is async; or after-hooks have to see the result of a call within
                 another, and no hook set is passed.
             HookError: A hook raised; nothing changed, but that a result is on record, which
@@ -810,7 +775,7 @@ class Records:
                 raise LifecycleError(
                     f"The claim is of call {asked.id!r} of tool `{asked.name}`, and what waits is "
                     f"call {outcome.call.id!r} of tool `{outcome.call.name}`. Finish each claim "
-                    "with what its own call came to."
+                    "with the outcome of its own call."
                 )
             waits = outcome
             outcome, events = self._change_plan(
@@ -834,14 +799,14 @@ class Records:
             try:
                 if hooks is not None:
                     result, seen = shown(claim.call, result, hooks, drive)
-            except BaseException:  # what the call came to is not theirs to take away
+            except BaseException:  # the outcome of the call is not theirs to take away
                 with suppress(StaleError), self._claimed(claim) as (rows, head, row, clock):
                     ended(row, result, at, clock).write(rows, self._key)
-                    head._replace(version=head.version + 1).write(rows, self._key)
+                    head.next().write(rows, self._key)
                 raise
         with self._claimed(claim) as (rows, head, row, _):
             with_result(row, result, at, seen).write(rows, self._key)
-            head._replace(version=head.version + 1).write(rows, self._key)
+            head.next().write(rows, self._key)
             let_return(rows, row, self._key)
             if Turns.of(row).in_order:
                 settle(rows, head.id, self._key)
@@ -877,7 +842,7 @@ class Records:
     def _claimed(self, claim: Claim) -> Generator[tuple[Rows, Head, SavedCall, int]]:
         """Lock the conversation of a claim that still holds, and read its row and the clock."""
         with self._database.write() as rows:
-            head = self._locked(rows, claim.id)
+            head = self._head(rows, claim.id)
             row, clock = SavedCall.at(rows, claim.id, claim._place)
             yield rows, head, check_holds(claim, row, self._key), clock
 

@@ -1,8 +1,8 @@
 """The tables of a store, and the seals of their rows.
 
 A conversation is one row, with your text and the plan of its open round. Each call that was open
-when that plan was saved has a row of its own: how far it is, who has it until when, and what it
-came to. The text of the plan is the truth of what may be done, the rows of what was done.
+when that plan was saved has a row of its own: how far it is, who has it until when, and its
+outcome. The text of the plan is the truth of what may be done, the rows of what was done.
 
 Every row is sealed as a whole, and says itself which conversation, round and call it is of.
 """
@@ -129,7 +129,7 @@ _Kind: TypeAlias = Callable[[object], bool]
 
 
 def _read(cells: Row, names: Sequence[str], kinds: Mapping[str, _Kind], what: str) -> Row:
-    """Give the cells of a row that a store may have written.
+    """Return the cells of a row that a store may have written.
 
     Raises:
         StoreError: It did not write one of them.
@@ -144,7 +144,7 @@ def _read(cells: Row, names: Sequence[str], kinds: Mapping[str, _Kind], what: st
 
 
 def ids_in(found: Iterable[Row]) -> list[str]:
-    """Give the ids of conversations that a query found, in order.
+    """Return the ids of conversations that a query found, in order.
 
     Raises:
         StoreError: One is not a text.
@@ -200,20 +200,24 @@ class Head(NamedTuple):
     seal: str = ""
 
     @classmethod
-    def at(cls, rows: Rows, id: str, *, locked: bool = False) -> Self | None:
-        """Read it; where it is locked, nobody else writes to it before this transaction ends."""
-        lock = "{lock}" if locked else ""
-        found = rows.one(f"SELECT {HEAD} FROM lutum_conversation WHERE id = ? {lock}", id)
-        what = f"Conversation {id!r}"
-        return None if found is None else cls(*_read(found, cls._fields, _HEAD_CELLS, what))
-
-    def check(self, key: bytes | None) -> None:
-        """Make sure that a store wrote this.
+    def at(cls, rows: Rows, id: str, key: bytes | None, *, locked: bool = True) -> Self | None:
+        """Read it; where it is locked, nobody else writes to it before this transaction ends.
 
         Raises:
-            StoreError: It did not.
+            StoreError: A store did not write it.
         """
-        _check_seal(self, key, f"Conversation {self.id!r}")
+        lock = "{lock}" if locked else ""
+        found = rows.one(f"SELECT {HEAD} FROM lutum_conversation WHERE id = ? {lock}", id)
+        if found is None:
+            return None
+        what = f"Conversation {id!r}"
+        head = cls(*_read(found, cls._fields, _HEAD_CELLS, what))
+        _check_seal(head, key, what)
+        return head
+
+    def next(self) -> Self:
+        """Give it at the version that a change makes."""
+        return self._replace(version=self.version + 1)
 
     def note_text(self, rows: Rows) -> str:
         """Read the note alone."""
@@ -234,7 +238,7 @@ class Head(NamedTuple):
         return text
 
     def write(self, rows: Rows, key: bytes | None) -> None:
-        """Put it in the place of what is there."""
+        """Put it in place of what is there."""
         sealed = self._replace(seal=_seal(self._asdict(), key))
         rows.run(
             "UPDATE lutum_conversation SET version = ?, round = ?, note_digest = ?, "
@@ -270,7 +274,7 @@ class SavedCall(NamedTuple):
     """How far one call is.
 
     Attributes:
-        place: Its place among the calls of the turn, behind which stand those within them.
+        place: Its place among the calls of the turn, after which stand those within them.
         round: The number of the round.
         state: Whether it may be begun, was begun, waits for a decision, asks for calls that have no
             result yet, is asked for and not decided about, has ended with a result that after-hooks
@@ -294,7 +298,7 @@ class SavedCall(NamedTuple):
     seal: str = ""
 
     def sealed(self, key: bytes | None) -> Self:
-        """Give the same with its seal."""
+        """Return the same with its seal."""
         return self._replace(seal=_seal(self._asdict(), key))
 
     def check(self, key: bytes | None) -> None:
@@ -306,17 +310,12 @@ class SavedCall(NamedTuple):
         what = f"What is stored of call {self.place} of conversation {self.conversation!r}"
         _check_seal(self, key, what)
 
-    @classmethod
-    def _read(cls, cells: Row) -> Self:
-        what = f"What is stored of call {shorten(cells[1])} of conversation {shorten(cells[0])}"
-        return cls(*_read(cells, cls._fields, _CALL_CELLS, what))
-
     @property
     def said(self) -> Saved:
         """What the body says.
 
         Raises:
-            StoreError: It is no object of JSON.
+            StoreError: It is not an object of JSON.
         """
         try:
             data = json.loads(self.body, parse_constant=refuse_constant)
@@ -333,31 +332,52 @@ class SavedCall(NamedTuple):
         return by if isinstance(by, int) and by < self.place else None
 
     @classmethod
+    def _where(cls, rows: Rows, which: str, *values: object) -> list[Self]:
+        """Read some.
+
+        Raises:
+            StoreError: A cell is such as a store never writes.
+        """
+        of = "What is stored of call {} of conversation {}"
+        return [
+            cls(*_read(row, cls._fields, _CALL_CELLS, of.format(shorten(row[1]), shorten(row[0]))))
+            for row in rows.all(f"SELECT {COLUMNS} FROM lutum_call WHERE {which}", *values)
+        ]
+
+    @classmethod
     def at(cls, rows: Rows, id: str, place: int) -> tuple[Self | None, int]:
         """Read one, and the clock."""
-        found = rows.one(
-            f"SELECT {COLUMNS} FROM lutum_call WHERE conversation = ? AND place = ?", id, place
-        )
-        return None if found is None else cls._read(found), now(rows)
+        found = cls._where(rows, "conversation = ? AND place = ?", id, place)
+        return next(iter(found), None), now(rows)
 
     @classmethod
     def of(cls, rows: Rows, id: str) -> list[Self]:
         """Read those of a conversation, in the order of the turn."""
-        query = f"SELECT {COLUMNS} FROM lutum_call WHERE conversation = ? ORDER BY place"
-        return [cls._read(row) for row in rows.all(query, id)]
+        return cls._where(rows, "conversation = ? ORDER BY place", id)
+
+    @classmethod
+    def checked(cls, rows: Rows, id: str, key: bytes | None) -> list[Self]:
+        """Read the same, and make sure that a store wrote each.
+
+        Raises:
+            StoreError: It did not.
+        """
+        found = cls.of(rows, id)
+        for row in found:
+            row.check(key)
+        return found
 
     @classmethod
     def that_wait(cls, rows: Rows, id: str | None) -> list[Self]:
         """Read those that wait for a decision, of one conversation or of all."""
         which, values = ("", ()) if id is None else ("AND conversation = ?", (id,))
-        query = f"SELECT {COLUMNS} FROM lutum_call WHERE state = 'waiting' {which}"
-        return sorted((cls._read(row) for row in rows.all(query, *values)), key=lambda row: row[:2])
+        found = cls._where(rows, f"state = 'waiting' {which}", *values)
+        return sorted(found, key=lambda row: row[:2])
 
     @classmethod
     def under_lease(cls, rows: Rows) -> list[Self]:
         """Read those of all conversations that somebody has claimed or begun, and not given up."""
-        query = f"SELECT {COLUMNS} FROM lutum_call WHERE until > {{now}}"
-        return [cls._read(row) for row in rows.all(query)]
+        return cls._where(rows, "until > {now}")
 
     @staticmethod
     def claimable(rows: Rows, id: str | None, most: int) -> list[tuple[str, int]]:
@@ -370,7 +390,7 @@ class SavedCall(NamedTuple):
         )
 
     def write(self, rows: Rows, key: bytes | None) -> None:
-        """Put it in the place of what is there."""
+        """Put it in place of what is there."""
         sealed = self.sealed(key)
         rows.run(
             "UPDATE lutum_call SET round = ?, state = ?, token = ?, begun = ?, owner = ?, "
@@ -398,15 +418,6 @@ def now(rows: Rows) -> int:
     (found,) = rows.one("SELECT {now}") or (0,)
     read: int = found
     return read
-
-
-def replace_rows(rows: Rows, id: str, kept: Sequence[SavedCall], key: bytes | None) -> None:
-    """Let a conversation have these rows and no others."""
-    # All anew, and not row by row: a plan has few open calls, and what is left over of an older
-    # round would be claimed.
-    rows.run("DELETE FROM lutum_call WHERE conversation = ?", id)
-    for row in kept:
-        row.insert(rows, key)
 
 
 class Holder(NamedTuple):
@@ -450,7 +461,7 @@ def take_hold(rows: Rows, id: str, token: str, owner: str, lease: float) -> bool
 
 
 def give_back(rows: Rows, id: str, token: str) -> None:
-    """Give a hold back, if it is still had."""
+    """Give a hold back, if it is still held."""
     rows.run("DELETE FROM lutum_hold WHERE conversation = ? AND token = ?", id, token)
 
 

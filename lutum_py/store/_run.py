@@ -12,19 +12,17 @@ import asyncio
 from collections.abc import Iterable
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from .._call.call import AnyToolCall, Hooks
-from .._call.line import said_of
+from .._call.line import CallRowState, said_of
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._call.steps import Steps, drive
 from .._context.context import ToolContext
 from .._round.events import CallEvent, CallEventKind, OnEvent, tell_event, tell_row
 from .._round.inner import is_unshown
-from .._round.rows import row_of_call
-from .._round.sorted_calls import CallRowState
+from .._round.rows import row_of
 from .._schema.touch import meet
 from .._transcript.result import ToolResult
 from ..errors import HookError, StaleError
@@ -51,7 +49,7 @@ R = TypeVar("R")
 
 
 def on_this_loop() -> Drive:
-    """Give what runs hooks on this loop, for a thread that does what is to be done of a store."""
+    """Return what runs hooks on this loop, for a thread that does what is to be done of a store."""
     loop = asyncio.get_running_loop()
 
     def run(steps: Steps[R], /) -> R:
@@ -197,10 +195,7 @@ class Worker:
         check_sees(claim, self.hooks)
         if claim.result is not None:
             return claim.result
-        # A copy, because the call of the claim has to stay as it is: `store.finish` compares with
-        # it.
-        call = claim.call.again() if claim.in_doubt else copy(claim.call)
-        call._let_go(claim._key_begins)
+        call = claim._to_run()
         # Always with a context, so that there is a token by which a lost lease stops the tool.
         context = ToolContext.for_call(call) if self.context is None else self.context(call)
         return Run(call, context, self.settings, note=self._note)
@@ -275,7 +270,7 @@ class Worker:
             self._tools.discard(tool)
 
     async def _guarded(self, run: Run) -> Outcome:
-        """Keep what is no `Exception` from tearing down the loop; it is raised in the end."""
+        """Keep what is not an `Exception` from tearing down the loop; it is raised in the end."""
         try:
             return await run.run()
         except (Exception, asyncio.CancelledError, GeneratorExit):
@@ -316,10 +311,10 @@ class Worker:
         if self.on_event is None:
             return
         if isinstance(outcome, SuspendedCall):
-            tell_row(self.on_event, "suspended", row_of_call(call, "suspended", outer=claim._outer))
+            tell_row(self.on_event, "suspended", row_of(call, "suspended", outer=claim._outer))
         else:
             state: CallRowState | None = None if outcome is None else "finished"
-            tell_row(self.on_event, kind, row_of_call(call, state, outcome, outer=claim._outer))
+            tell_row(self.on_event, kind, row_of(call, state, outcome, outer=claim._outer))
 
     def _tell_all(self, events: Iterable[CallEvent]) -> None:
         if self.on_event is not None:

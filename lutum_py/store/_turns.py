@@ -1,8 +1,8 @@
-"""Whose turn it is to be claimed: what rows say of what their calls touch, and who goes by it.
+"""Which rows may be claimed next, judged by what their calls touch.
 
-In a round whose order is kept, the rows that have to wait for others cannot be claimed: their
-`until` is NULL, as that of rows that wait for a decision. Each step that may let one go on settles
-the round anew. Between conversations nothing is written down: a claim looks at all live leases.
+In a round whose order is kept, rows that have to wait for others cannot be claimed: their `until`
+is NULL, like that of rows that wait for a decision. Each step that may release one settles the
+round again. Between conversations nothing is written down: a claim looks at all live leases.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .._schema.capabilities import ANY_AREA
 from .._schema.touch import EVERYTHING, Touch, meet
 from .._text.json import shorten
 from ..errors import MisuseError, StoreError
+from ..execution._settings import check_flag
 from ._checks import check_word
 from ._database import Rows
 from ._rows import SavedCall, now
@@ -26,7 +27,7 @@ from ._rows import SavedCall, now
 # "target": "docs/a.md", "mutating": true}]}}`. Written down, because a worker that claims has the
 # rows and not the tools of other conversations.
 class Turns(NamedTuple):
-    """How the calls of a round are given out.
+    """In which order the calls of a round may be claimed.
 
     Attributes:
         in_order: Whether what touches the same keeps the order of the turn.
@@ -37,32 +38,34 @@ class Turns(NamedTuple):
     across: tuple[str, ...] = ()
 
     def but(self, in_order: bool | None, across: Iterable[str] | None) -> Self:
-        """Give the same with what somebody says of it; None stays.
+        """Return a copy with these settings; None keeps the present one.
 
         Raises:
-            MisuseError: The areas are no list.
-            InvalidValueError: An area is no word.
+            MisuseError: The areas are not a list, or `in_order` is neither True nor False.
+            InvalidValueError: An area is not a word.
         """
         if isinstance(across, str) or not isinstance(across, Iterable | None):
             area = across if isinstance(across, str) else "files"
             raise MisuseError(
-                f"across={shorten(across)} is no list of areas. Pass one, such as [{area!r}]."
+                f"across={shorten(across)} is not a list of areas. Pass one, such as [{area!r}]."
             )
+        is_kept = self.in_order if in_order is None else in_order
+        check_flag("in_order", is_kept)
         named = self.across if across is None else tuple(sorted(set(across)))
         for area in named:
             check_word("area", area)
-        return type(self)(self.in_order if in_order is None else bool(in_order), named)
+        return type(self)(is_kept, named)
 
     @classmethod
     def of(cls, row: SavedCall) -> Self:
-        """Read what a row says of its round."""
+        """Read what a row says about its round."""
         if "turns" not in row.said.data:
             return cls()
         said = row.said.inner("turns")
         return cls(said.get("in_order", bool), said.texts("across"))
 
     def said_of(self, call: AnyToolCall) -> dict[str, Any]:
-        """Say in the body of a row what its call touches, where anybody goes by it."""
+        """Return what the body of a row says about what its call touches; empty if unused."""
         if not (self.in_order or self.across):
             return {}
         touches = [touch._asdict() for touch in call.touches]
@@ -78,7 +81,7 @@ def _touched(row: SavedCall) -> tuple[Touch, ...]:
 
 
 def _looked_at(row: SavedCall, key: bytes | None) -> tuple[Turns, tuple[Touch, ...]]:
-    """Read a row that another is compared with; one that was edited may touch anything."""
+    """Read a row to compare with; one that was edited is assumed to touch everything."""
     try:
         row.check(key)
         turns = Turns.of(row)
@@ -88,7 +91,7 @@ def _looked_at(row: SavedCall, key: bytes | None) -> tuple[Turns, tuple[Touch, .
 
 
 def settle(rows: Rows, id: str, key: bytes | None) -> None:
-    """Let those calls of a round be claimed that meet no earlier one without a result.
+    """Make claimable the calls of a round that conflict with no earlier one without a result.
 
     Args:
         rows: The transaction, in which the conversation is locked.
@@ -108,8 +111,8 @@ def settle(rows: Rows, id: str, key: bytes | None) -> None:
 
 
 def _by_end(rows: list[SavedCall]) -> list[SavedCall]:
-    """Sort rows in the order of the turn, each behind those within it, as none waits for it."""
-    # Places `0 → 2, 3` and `1` sort as 2, 3, 0, 1: behind the paths (0, 2) and (0, 3) comes 0 with
+    """Sort rows in the order of the turn, each after those within it, as none waits for it."""
+    # Places `0 → 2, 3` and `1` sort as 2, 3, 0, 1: after the paths (0, 2) and (0, 3) comes 0 with
     # infinity at its end, since it comes back when those two have ended.
     asked_by = {row.place: row.asked_by for row in rows}
 

@@ -70,7 +70,7 @@ class Waiting(Asked):
         digest: Names tool, schema and final arguments: what an approval is bound to.
         ticket: What is asked.
         steps: What happened to the call so far; empty for what an older release saved.
-        within: The calls that it stands within, the outermost first: none, for one of the turn.
+        within: The calls that it is within, the outermost first: none, for one of the turn.
     """
 
     id: str
@@ -142,12 +142,8 @@ class Claim:
     _is_begun: bool = field(default=False, repr=False)
 
     @property
-    def _key_begins(self) -> str:
-        return f"{self.id}/{self._round}/"
-
-    @property
     def result(self) -> ToolResult | None:
-        """What the call came to, if it has ended: after-hooks raised when they were to see it.
+        """The outcome of the call, if it has ended: after-hooks raised when they were to see it.
 
         `store.finish` shows it to them again.
         """
@@ -158,3 +154,9 @@ class Claim:
     def idempotent(self) -> bool:
         """Whether the tool may be run again with the same key without harm."""
         return self.call.selector.definition.idempotent
+
+    def _to_run(self) -> AnyToolCall:
+        """Give the call that runs once it is on record that it begins; in doubt, another try."""
+        call = self.call.again() if self.in_doubt else self.call
+        call._let_go(f"{self.id}/{self._round}/")
+        return call

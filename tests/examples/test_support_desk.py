@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import subprocess
@@ -13,9 +14,18 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.examples.support_kills import DESK, STEPS, killed_and_well, lines_of_steps, points, run
+from tests.examples.support_kills import (
+    CODE_DESK,
+    DESK,
+    STEPS,
+    killed_and_well,
+    lines_of_steps,
+    points,
+    run,
+)
 
 KILLS = 6
+PROGRAMS = [DESK / "support.py", CODE_DESK]
 
 
 def test_the_desk_is_done_in_three_steps(in_memory: Path) -> None:
@@ -27,16 +37,42 @@ def test_the_desk_is_done_in_three_steps(in_memory: Path) -> None:
     assert "resolved=True" in printed[2]
 
 
-def test_without_a_terminal_nothing_is_decided(in_memory: Path) -> None:
-    """The question is shown, no traceback, and the refund waits on."""
-    run(in_memory, ())
-    decide = [sys.executable, str(DESK / "support.py"), str(in_memory), "decide"]
-    done = subprocess.run(
-        decide, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+def started(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Start a desk as somebody does who has no terminal."""
+    return subprocess.run(
+        [sys.executable, str(program), *arguments],
+        env={**os.environ, "PYTHONPATH": str(DESK)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert (done.returncode, done.stdout) == (0, 'refund {"order":"A1","cents":9900}? [y/n] ')
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_without_a_terminal_nothing_is_decided(program: Path, in_memory: Path) -> None:
+    """The question is shown, no traceback, and the refund waits on."""
+    run(in_memory, (), program=program)
+    done = started(program, str(in_memory), "decide")
+    assert done.returncode == 0
+    assert done.stdout.endswith('refund {"order":"A1","cents":9900}? [y/n] ')
     assert "Traceback" not in done.stderr
-    assert "Somebody has to decide" in run(in_memory, ())[0]
+    assert "Somebody has to decide" in run(in_memory, (), program=program)[0]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_without_a_folder_it_says_how_it_is_run(program: Path) -> None:
+    """That is its docstring, and no traceback."""
+    done = started(program)
+    assert done.returncode == 1
+    assert "python support.py FOLDER" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_that_is_not_there_is_made(in_memory: Path) -> None:
+    """Nobody needs to make it before the first run."""
+    made = in_memory / "new" / "desk"
+    assert "Somebody has to decide" in started(DESK / "support.py", str(made)).stdout
 
 
 def test_nothing_over_the_limit_is_refunded_before_the_yes(in_memory: Path) -> None:

@@ -309,6 +309,16 @@ def test_only_an_open_plan_is_run(given: Any, running: Any) -> None:
         running(plan)
 
 
+@over("name", ["in_order", "raise_errors"])
+def test_what_is_neither_true_nor_false_is_refused_by_name(name: str, running: Any) -> None:
+    """`"no"` would count as yes; nothing is begun then."""
+    plan = plan_of(("note", "a"))
+    with pytest.raises(MisuseError, match=f"{name}='no'"):
+        running(plan, **{name: "no"})
+    assert (done, plan.pending[0].status) == ([], "new")
+    plan.discard()
+
+
 @over("name", ["around", "context", "hooks", "on_begin", "on_event", "skipped"])
 def test_what_is_no_function_or_mapping_is_refused_by_name(name: str, running: Any) -> None:
     """Nothing is begun then."""

@@ -293,12 +293,12 @@ def test_what_is_private_goes_to_its_readers_alone() -> None:
     assert faults(made, session, "send", to=["x@a.com"]) == []
     assert faults(made, session, "pay", to="x", cents=1) == []
     told(("passport", None), session=session)
-    who = "may not read what stands in the conversation"
+    who = "may not read what is in the conversation"
     assert faults(made, session, "send", to=[BOB.upper()], cc=["x@a.com"]) == [
         ("cc[0]", "x@a.com", who)
     ]
     (asked,) = faults(made, session, "pay", to="x", cents=1)
-    assert asked == ("", None, "something private stands in the conversation")
+    assert asked == ("", None, "something private is in the conversation")
     labelled = Reply("x", labels=Labels(readers=[BOB, "eve@a.com"]))
     told(("read_mail", labelled), session=session)
     assert faults(made, session, "send", to=[ANN, BOB]) == [("to[0]", ANN, who)]
@@ -321,7 +321,7 @@ def test_clean_tools_are_asked_about_once_anything_untrusted_was_read() -> None:
     ticket = ticket_of(made, session, "pay", to="x", cents=1)
     assert ticket is not None
     (found,) = ticket.parameters["flow"]
-    assert found["fault"] == "something untrusted stands in the conversation"
+    assert found["fault"] == "something untrusted is in the conversation"
     assert [each["position"] for each in found["sources"]] == [6]
     own = told(("read_mail", Reply("x", labels=Labels(trusted=True))))
     assert faults(Policy(Desk), own, "pay", to="x", cents=1) == []
@@ -505,6 +505,18 @@ def test_places_are_looked_for_in_the_schema(path: str, is_there: bool) -> None:
     else:
         with pytest.raises(HookError, match="nothing at"):
             made.fill("raw", path)
+
+
+def test_an_edge_is_refused_where_it_is_made() -> None:
+    """What names no tool, or is neither True nor False, is not kept until a policy takes it."""
+    odd: Any
+    for odd in (3, None, [Desk.contacts], Desk):
+        for make in (output, argument):
+            with pytest.raises(MisuseError, match="`tools`"):
+                make(odd, path="[].email")
+    odd = "no"
+    with pytest.raises(MisuseError, match="`part`"):
+        output(Desk.contacts, path="[].email", part=odd)
 
 
 def test_keys_and_what_is_below_them() -> None:

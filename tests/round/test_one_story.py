@@ -758,6 +758,17 @@ def test_a_call_that_waited_is_not_made_anew_once_it_was_given_up() -> None:
     close(plan)
 
 
+def test_a_call_that_waited_and_was_given_up_waits_in_no_plan() -> None:
+    """A plan that was made of another, and looked at only now, lists it as its rows do."""
+    older = Desk.load_plan(desk().apply_hooks_sync(waiting()).dump_json())
+    newer = older.apply_hooks_sync(hooks())
+    newer.suspended[0].call.reject("no")
+    for plan in (newer, older):
+        assert [row.state for row in plan.calls] == ["pending"]
+        assert (len(plan.pending), plan.suspended) == (1, ())
+    close(newer)
+
+
 @over("answer", [RunNormally, lambda input: RunNormally(fill.Input(items=["x"]))])
 def test_what_a_hook_says_of_a_call_that_it_began_comes_too_late(answer: Any) -> None:
     """A hook that begins the call has done the deed: what it decides then is void."""

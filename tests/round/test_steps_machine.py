@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,8 +11,23 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lutum_py import CallStatus, Complete, Reject, SuspendTicket, ToolRoundPlan
-from lutum_py.errors import CommitError, LifecycleError, PlanError, ResumeError
+from lutum_py import (
+    CallStatus,
+    Complete,
+    Reject,
+    RunNormally,
+    Suspend,
+    SuspendTicket,
+    ToolRoundPlan,
+)
+from lutum_py.errors import (
+    CommitError,
+    HookError,
+    LifecycleError,
+    LutumError,
+    PlanError,
+    ResumeError,
+)
 from lutum_py.typing import CallStep
 from tests.profiles import scaled
 from tests.round.one_story import (
@@ -39,6 +55,23 @@ HOOKS: dict[str, Callable[[], Any]] = {
     "before": lambda: hooks(before=lambda m, i: None),
     "function": lambda: lambda call: call,
     "function suspends": lambda: lambda call: call.suspend(SuspendTicket(id="f")),
+}
+
+ACTS: dict[str, Callable[[Any], Any]] = {
+    "begin": lambda call: call.begin(),
+    "call": lambda call: call.call_sync(),
+    "complete": lambda call: call.complete(1),
+    "fail": lambda call: call.fail("no"),
+    "reject": lambda call: call.reject("no"),
+    "suspend": lambda call: call.suspend(SuspendTicket(id="own")),
+    "indeterminate": lambda call: call.indeterminate("lost"),
+}
+SAYS: dict[str, Callable[[Any], Any]] = {
+    "let pass": RunNormally,
+    "rewrite": lambda input: RunNormally(fill.Input(items=["h"])),
+    "complete": lambda input: Complete(3),
+    "reject": lambda input: Reject("no"),
+    "gate": RunNormally,
 }
 
 # The model: the table of the steps by stages, as the documentation draws it.
@@ -151,14 +184,61 @@ class OneStory(RuleBasedStateMachine):
         rows = {row.id: (row.state, row.arguments) for row in plan.calls}
         assert rows == {id: told[:2] for id, told in before.items()}
 
+    @rule(
+        data=st.data(),
+        where=st.sampled_from(["on", "gate", "before", "function"]),
+        how=st.sampled_from([*sorted(ACTS), "assign", "record", "decide", "ask hooks"]),
+        says=st.sampled_from(sorted(SAYS)),
+    )
+    def apply_hooks_that_act(self, data: st.DataObject, where: str, how: str, says: str) -> None:
+        """A hook does something with a call of the round while it is asked about one."""
+        plan, call = self.call(data)
+        other = self.plan(data)
+        inner = data.draw(st.sampled_from(sorted(HOOKS)), label="asked within")
+
+        def act() -> None:
+            with suppress(LutumError):
+                if how == "assign":
+                    call.input = fill.Input(items=["own"])
+                elif how == "ask hooks":
+                    self.plans.append(other.apply_hooks_sync(HOOKS[inner]()))
+                elif how == "record":
+                    for result in self.results.values():
+                        other.record(result)
+                elif how == "decide":
+                    for each in other.suspended:
+                        other.resume(each.approve(by="hook"))
+                else:
+                    given = ACTS[how](call)
+                    self.results |= {} if how == "begin" else {call.id: given}
+
+        def on(metadata: Any, input: Any) -> Any:
+            act()
+            return SAYS[says](input)
+
+        def function(draft: Any) -> Any:
+            act()
+            return draft if says in ("let pass", "gate") else draft.reject("no")
+
+        def gate(metadata: Any, input: Any) -> Any:
+            act()
+            return Suspend(SuspendTicket(id="g")) if says == "gate" else None
+
+        def before(metadata: Any, input: Any) -> None:
+            act()
+
+        named: dict[str, Any] = {"on": on, "gate": gate, "before": before}
+        if call is not None:
+            made = function if where == "function" else hooks(**{where: named[where]})
+            with suppress(HookError):
+                self.plans.append(plan.apply_hooks_sync(made))
+
     def told(self, plan: ToolRoundPlan[Any]) -> dict[str, Any]:
         return {row.id: (row.state, row.arguments, row.steps) for row in plan.calls}
 
     @rule(
         data=st.data(),
-        how=st.sampled_from(
-            ["begin", "call", "complete", "fail", "reject", "suspend", "indeterminate"]
-        ),
+        how=st.sampled_from(sorted(ACTS)),
     )
     def do(self, data: st.DataObject, how: str) -> None:
         """Do something with a call: the table allows it, and no newer plan goes on with it."""
@@ -173,17 +253,8 @@ class OneStory(RuleBasedStateMachine):
             "suspend": stage in ("new", "resuming", "running", "doubt"),
             "reject": stage != ENDED,
         }.get(how, stage not in (ENDED, "waits"))
-        acts = {
-            "begin": call.begin,
-            "call": call.call_sync,
-            "complete": lambda: call.complete(1),
-            "fail": lambda: call.fail("no"),
-            "reject": lambda: call.reject("no"),
-            "suspend": lambda: call.suspend(SuspendTicket(id="own")),
-            "indeterminate": lambda: call.indeterminate("lost"),
-        }
         try:
-            given = acts[how]()
+            given = ACTS[how](call)
         except LifecycleError as error:
             assert call.steps == before
             is_older = "Go on with the newer plan" in str(error)

@@ -515,6 +515,7 @@ def test_no_sql_is_done_on_the_event_loop(store: Store) -> None:
         ({"grace": True}, InvalidValueError),
         ({"limit": 0}, InvalidValueError),
         *(({name: 5}, MisuseError) for name in ("around", "context", "hooks", "on_event")),
+        ({"raise_errors": "no"}, MisuseError),
         ({"limt": 3}, MisuseError),
     ],
 )

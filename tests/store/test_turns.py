@@ -293,6 +293,19 @@ def test_an_area_is_shared_with_all_that_name_it(store: Store, clock: Clock) -> 
     assert "a c1" in claims(store) or "b c0" in claims(store)
 
 
+@pytest.mark.parametrize("is_held", [False, True])
+def test_areas_may_be_given_by_an_iterator(is_held: bool) -> None:
+    """It gives each of them once, and none of them is lost."""
+    with open_store(":memory:", key=KEY) as store:
+        store.save("a", plan_of("edit x"), across=["files"])
+        if is_held:
+            with store.hold("b", Files) as desk:
+                desk.save(plan_of("edit x"), across=iter(["files"]))
+        else:
+            store.save("b", plan_of("edit x"), across=iter(["files"]))
+        assert set(claims(store)) == {"a c0"}
+
+
 def test_a_lease_that_ran_out_holds_up_nobody_elsewhere(store: Store, clock: Clock) -> None:
     """Only what somebody works on right now is waited for, and of the same conversation too."""
     store.save("a", plan_of("edit x", "edit x"), across=["files"])
@@ -339,6 +352,15 @@ def test_areas_are_a_list_of_words(across: Any, error: type[Exception]) -> None:
     with open_store(":memory:") as store, plan_of("edit a") as plan:
         with pytest.raises(error):
             store.save("one", plan, across=across)
+        assert store.ids() == []
+
+
+def test_whether_the_order_is_kept_is_said_by_true_or_false() -> None:
+    """A word, which would count as yes, is refused before anything is saved."""
+    odd: Any = "no"
+    with open_store(":memory:") as store, plan_of("edit a") as plan:
+        with pytest.raises(MisuseError, match="in_order='no'"):
+            store.save("one", plan, in_order=odd)
         assert store.ids() == []
 
 
