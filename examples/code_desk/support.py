@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+from contextlib import suppress
 
 from pydantic import BaseModel
 from script import MODEL
@@ -14,7 +15,7 @@ from lutum_py.flow import Policy, output
 from lutum_py.sinks import log_events
 from lutum_py.store import Store, open_store
 
-SHOP = Shop(f"{sys.argv[1]}/shop.db")
+SHOP = Shop(f"{sys.argv[1]}/shop.db") if sys.argv[1:] else sys.exit(__doc__)
 
 
 class Outcome(BaseModel):
@@ -68,8 +69,7 @@ async def advance(store: Store, id: str) -> Outcome | str:
     async with store.hold(id, Desk, lease=1) as desk:
         if not desk.session.transcript:
             desk.session.push_user("Please refund my orders. Ann")
-        hooks = Desk.HookSet()
-        hooks.gate()(POLICY.gate(desk.session))
+        (hooks := Desk.HookSet()).gate()(POLICY.gate(desk.session))
         while not await desk.run(hooks=hooks, on_event=log_events("desk")):
             desk.commit()
             if (end := desk.session.finished(Outcome)) is not None:
@@ -93,5 +93,5 @@ def decide(store: Store) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-    with open_store(f"{sys.argv[1]}/desk.db") as store:
+    with suppress(EOFError), open_store(f"{sys.argv[1]}/desk.db") as store:
         decide(store) if "decide" in sys.argv else print(asyncio.run(advance(store, "ann")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS orders (number TEXT PRIMARY KEY, customer TEXT, cents INTEGER);
@@ -18,6 +19,7 @@ class Shop:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(path, timeout=30)) as connection:
             connection.executescript(TABLES)
 

@@ -13,7 +13,7 @@ from lutum_py import NeedsTools, NoAnswer, ToolContext, Toolset, tool, tool_fn
 from lutum_py.sinks import log_events
 from lutum_py.store import Store, open_store
 
-SHOP = Shop(f"{sys.argv[1]}/shop.db")
+SHOP = Shop(f"{sys.argv[1]}/shop.db") if sys.argv[1:] else sys.exit(__doc__)
 
 
 class Outcome(BaseModel):
