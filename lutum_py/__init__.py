@@ -73,13 +73,13 @@ if TYPE_CHECKING:
     from ._text.escaping import visible as visible
     from ._toolset import Toolset as Toolset
     from ._transcript.assistant import AssistantTurn as AssistantTurn
+    from ._transcript.assistant import ToolMetadata as ToolMetadata
     from ._transcript.assistant import Usage as Usage
     from ._transcript.attachment import Attachment as Attachment
-    from ._transcript.committed import CommittedRound as CommittedRound
     from ._transcript.message import Message as Message
-    from ._transcript.metadata import ToolMetadata as ToolMetadata
     from ._transcript.request import TurnRequest as TurnRequest
     from ._transcript.result import ToolResult as ToolResult
+    from ._transcript.transcript import CommittedRound as CommittedRound
     from ._transcript.transcript import Transcript as Transcript
 
 __version__ = "0.1.0"
@@ -108,14 +108,12 @@ _HOME: Final = {
     "_session.session": ("Session",),
     "_text.escaping": ("visible",),
     "_toolset": ("Toolset",),
-    "_transcript.assistant": ("AssistantTurn", "Usage"),
+    "_transcript.assistant": ("AssistantTurn", "ToolMetadata", "Usage"),
     "_transcript.attachment": ("Attachment",),
-    "_transcript.committed": ("CommittedRound",),
     "_transcript.message": ("Message",),
-    "_transcript.metadata": ("ToolMetadata",),
     "_transcript.request": ("TurnRequest",),
     "_transcript.result": ("ToolResult",),
-    "_transcript.transcript": ("Transcript",),
+    "_transcript.transcript": ("CommittedRound", "Transcript"),
 }
 """The module of each public name."""
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer
     from ._session.session import Restored, Session
-    from ._transcript.assistant import AssistantTurn
-    from ._transcript.metadata import ToolMetadata
+    from ._transcript.assistant import AssistantTurn, ToolMetadata
     from ._transcript.request import TranscriptItem
     from ._transcript.result_cap import ResultCap
     from ._transcript.transcript import HasTranscript, Transcript

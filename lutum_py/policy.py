@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ._context.suspension import Decision
     from ._hooks.decorator_types import GateAnswer, Registers, RegistersGate, RegistersTwo
     from ._schema.definition import ToolDef
-    from ._transcript.metadata import ToolMetadata
+    from ._transcript.assistant import ToolMetadata
     from ._transcript.result import ToolResult
 
 __all__ = ["after", "before", "describe", "gate", "on"]

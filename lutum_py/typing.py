@@ -96,7 +96,7 @@ from ._transcript.request import ToolChoiceMode as ToolChoiceMode
 from ._transcript.result import Answerable as Answerable
 from ._transcript.result import ResultStatus as ResultStatus
 from ._transcript.transcript import HasTranscript as HasTranscript
-from ._transcript.transcript_view import TranscriptView as TranscriptView
+from ._transcript.transcript import TranscriptView as TranscriptView
 
 if TYPE_CHECKING:
     from ._declare.stock_tools import ToolSearch as ToolSearch

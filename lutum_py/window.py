@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._text.on_demand import exported, on_demand
-from ._transcript.cache import Cache as Cache
+from ._transcript.request import Cache as Cache
 from ._transcript.request import DeferredTools as DeferredTools
 from ._transcript.result_cap import MemoryResults as MemoryResults
 from ._transcript.result_cap import ResultCap as ResultCap

@@ -15,7 +15,7 @@ from .._text.escaping import words_of
 from .._text.json import compact_json, shorten
 from .._text.on_demand import ONCE
 from .._text.unicode import sendable
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
 from .call_line import CallLine

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .._text.on_demand import ONCE
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError
 from .lifecycle import STAGES, CallStatus, refused
 from .line import (

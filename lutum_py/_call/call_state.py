@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from .._text.json import cut, digest_of, parse_json
 from .._text.on_demand import ONCE
 from .._text.own_copy import own_copy
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
 from .call_line import CallLine
 from .lifecycle import STAGES

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 from .._text.immutable import dataclass
 from .._text.json import shorten
 from .._text.on_demand import ONCE
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
 from ..errors import FieldIssue, MisuseError
 from .asked import Asked

@@ -19,7 +19,7 @@ from .spec import FnSpec, ToolSpec, spec_of
 
 if TYPE_CHECKING:
     from .._context.context import ToolContext
-    from .._transcript.metadata import ToolMetadata
+    from .._transcript.assistant import ToolMetadata
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
     from .line import Kept, Step
@@ -175,7 +175,7 @@ class AnySelector(Immutable):
         except ValidationError as error:
             value, mended = self._mend(metadata, error, redact)
         except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
-            from .._transcript.metadata import ToolMetadata
+            from .._transcript.assistant import ToolMetadata
 
             if not isinstance(metadata, ToolMetadata):
                 raise MisuseError(

@@ -13,7 +13,7 @@ from .._schema.output import Output
 from .._schema.plain_types import is_model, is_object_type
 from .._schema.signature import REQUIRED, Parameter, reason_of, type_name
 from .._text.json import is_object, shorten
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolDefinitionError
 from .define import define
 

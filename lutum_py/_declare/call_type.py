@@ -22,7 +22,7 @@ from .._call.call import AnyToolCall
 from .._schema.field_issues import hidden
 from .._schema.schema_reader import JsonSchema, follow, localized
 from .._text.json import compact_json, is_array, is_object, shorten
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from ..errors import MisuseError
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from .._text.escaping import quoted
 from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
-from .._transcript.metadata import ToolMetadata
-from .._transcript.payload import dialect_named
+from .._transcript.assistant import ToolMetadata, dialect_named
 from .._transcript.request import AUTO, NONE, REQUIRED, DeferredTools, ToolChoice
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 

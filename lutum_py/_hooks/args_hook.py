@@ -12,7 +12,7 @@ from .._call.spec import FnSpec
 from .._schema.signature import function_name, signature_of
 from .._text.json import is_mapping, shorten
 from .._text.suggestion import names_for_message
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from ..errors import HookError
 from .registered_hook import bare
 

@@ -17,7 +17,7 @@ from .._context.suspension import Decision, SuspendTicket
 from .._schema.capabilities import DryRun, RiskLevel, ToolCapabilities, ToolEffect, risk_of
 from .._schema.schema_reader import names_in
 from .._text.json import canonical_json, shorten
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import HookError, InvalidArgumentsError
 from .registered_hook import CallGate

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .._call.decisions import ArgsDecision, Complete, Reject, RunNormally, ToolDecision
     from .._context.suspension import Decision
     from .._schema.definition import ToolDef
-    from .._transcript.metadata import ToolMetadata
+    from .._transcript.assistant import ToolMetadata
     from .._transcript.result import ToolResult
 
 T = TypeVar("T")

@@ -36,8 +36,7 @@ from .._text.escaping import visible
 from .._text.json import compact_json, cut, shorten
 from .._text.on_demand import ONCE
 from .._text.unicode import sendable
-from .._transcript.committed import CommittedRound, joined
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from .._transcript.result import (
     NOT_RUN,
     ToolResult,
@@ -48,6 +47,7 @@ from .._transcript.result import (
     with_ran_with,
 )
 from .._transcript.result_cap import ResultCap
+from .._transcript.transcript import CommittedRound, joined
 from ..errors import (
     CommitError,
     CommitFault,

@@ -36,10 +36,9 @@ from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import keyed
 from .._text.json import compact_json, is_sequence, json_data, shorten
 from .._text.on_demand import ONCE
-from .._transcript.assistant import AssistantTurn, ToolCallItem, given_by_provider
-from .._transcript.committed import CommittedRound
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import AssistantTurn, ToolCallItem, ToolMetadata, given_by_provider
 from .._transcript.result import ToolResult, renamed
+from .._transcript.transcript import CommittedRound
 from ..errors import (
     DuplicateToolCallIdError,
     InvalidArgumentsError,

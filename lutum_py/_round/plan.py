@@ -28,9 +28,8 @@ from .._hooks.pipeline import decide_each
 from .._hooks.places import check_related
 from .._text.immutable import Immutable
 from .._text.json import shorten
-from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
-from .._transcript.transcript import transcript_of
+from .._transcript.transcript import CommittedRound, transcript_of
 from ..errors import MisuseError
 from .ending import (
     ResultLike,

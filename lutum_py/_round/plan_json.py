@@ -35,13 +35,11 @@ from .._call.call_line import CallLine
 from .._call.deciding import Asking
 from .._call.line import ASKED_BY, HOOK_PHASES, Kept, Step, is_unread, moment, state_in, wait_of
 from .._call.outcomes import issue_in
-from .._transcript.assistant import AssistantTurn
-from .._transcript.metadata import ToolMetadata, dump_metadata, load_metadata
+from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import ToolResult
-from .._transcript.saved import Saved, dump_saved, open_saved
-from .._transcript.seal import check_key, check_saved, seal, seal_of
-from .._transcript.turn_json import dump_turn, load_turn
+from .._transcript.saved import Saved, check_key, check_saved, dump_saved, open_saved, seal_of
+from .._transcript.transcript_json import dump_turn, load_turn
 from ..errors import InvalidArgumentsError, PlanError, ToolInputError, UnknownToolError
 from .ending import owes_after_hooks
 from .inner import Ask, Left, adopted
@@ -102,8 +100,8 @@ def dump_plan(
     if "inner" in data and key is None and not is_keyed:
         _check_bytes(data["inner"]["asks"])
     for entry in data["calls"]:
-        entry["seal"] = seal_of(entry, key)
-    seal(data, key)
+        entry["seal"] = seal_of(entry, key).value
+    data["seal"] = seal_of(data, key)._asdict()
     return dump_saved(data, PlanError, "The plan")
 
 

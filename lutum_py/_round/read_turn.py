@@ -32,11 +32,9 @@ from .._schema.schema_reader import names_in
 from .._schema.stand_in import own_name, stand_in
 from .._text.escaping import quoted
 from .._text.json import is_whole_json, shorten
-from .._transcript.assistant import AssistantTurn, TextItem, Usage, with_calls
-from .._transcript.committed import CommittedRound, joined
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import AssistantTurn, TextItem, ToolMetadata, Usage, with_calls
 from .._transcript.result import ToolResult
-from .._transcript.transcript import Transcript
+from .._transcript.transcript import CommittedRound, Transcript, joined
 from ..errors import (
     DuplicateToolCallIdError,
     FieldIssue,

@@ -14,8 +14,8 @@ from .._call.steps import drive_sync
 from .._text.escaping import visible
 from .._text.immutable import Immutable
 from .._transcript.assistant import AssistantTurn, Usage
-from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
+from .._transcript.transcript import CommittedRound
 from ..errors import ToolRoundArityError
 from .ending import ResultLike
 from .plan import OpenCalls, ToolRoundPlan, closed, unasked

@@ -21,7 +21,7 @@ from .._call.line import BY_TOOL, END_OF, AsksStep, Step, leads_to, moment, wait
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .._text.json import compact_json, parse_json, shorten
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import OBJECT, Saved
 from ..errors import FieldIssue

@@ -9,11 +9,9 @@ from .._declare.offer import OfferedTools
 from .._round.read_turn import NeedsTools, read_turn
 from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn
-from .._transcript.committed import CommittedRound
 from .._transcript.place import Place
 from .._transcript.request import TurnRequest
-from .._transcript.transcript import Transcript
-from .._transcript.transcript_view import TranscriptView
+from .._transcript.transcript import CommittedRound, Transcript, TranscriptView
 from ..errors import MisuseError
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import Any
 from .._round.plan import ToolRoundPlan, closed
 from .._round.plan_json import dump_plan, load_plan
 from .._text.json import shorten
-from .._transcript.saved import Saved, dump_saved, open_saved
-from .._transcript.seal import check_key, check_saved, seal
+from .._transcript.saved import Saved, check_key, check_saved, dump_saved, open_saved, seal_of
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, PlanError
 
@@ -47,7 +46,7 @@ def dump_session(
         "plan": saved,
     }
     # The seal is over all of the rest, the plan with its own seal included.
-    seal(data, key)
+    data["seal"] = seal_of(data, key)._asdict()
     text = dump_saved(data, PlanError, "The session")
     if plan is not None:
         plan._state._close("dumped")

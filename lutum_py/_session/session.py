@@ -14,8 +14,7 @@ from .._declare.answer import Answer, answer_of
 from .._round.read_turn import Finished, read_finished
 from .._transcript.attachment import Attachment, attachments_of
 from .._transcript.message import Message, Role
-from .._transcript.transcript import Transcript
-from .._transcript.transcript_view import TranscriptView
+from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError
 from .model import AnyModel
 from .turn import Turn, check_model

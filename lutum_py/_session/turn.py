@@ -26,8 +26,7 @@ from .._round.read_turn import Finished, NeedsTools, NoAnswer, check_answer
 from .._schema.definition import ToolDef
 from .._text.json import shorten
 from .._toolset import Toolset
-from .._transcript.cache import Cache
-from .._transcript.request import DeferredTools, TurnRequest, plain_request
+from .._transcript.request import Cache, DeferredTools, TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 from .model import AnyModel
 from .prepared import Prepared, SpokenIn
@@ -36,7 +35,7 @@ from .turn_stream import SyncTurnStream, TurnStream
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from .._transcript.transcript_view import TranscriptView
+    from .._transcript.transcript import TranscriptView
     from .._view.view import View
 
 T = TypeVar("T", bound=Toolset)

@@ -1,19 +1,105 @@
-"""One turn of the model, in a neutral form, with what the provider sent beside it."""
+"""One turn of the model, in a neutral form, with what the provider sent beside it.
+
+Of each call that is the id, the wire name of the tool and the raw argument text.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import lru_cache
+from importlib import import_module
 from types import NoneType
-from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
 
-from .._text.immutable import Frozen
-from .._text.json import is_whole
+from .._text.immutable import Frozen, dataclass
+from .._text.json import is_whole, shorten, size_of
 from .._text.unicode import sendable
 from ..errors import MisuseError
-from .metadata import ToolMetadata
+
+if TYPE_CHECKING:
+    from .saved import Saved
 
 T = TypeVar("T")
+
+
+# With an `__init__` of its own, because every call of every turn comes this way: that of a frozen
+# dataclass sets by `object.__setattr__`, which takes twice as long as the slot itself. What is
+# right is seen there at a glance; whatever is not goes on to `__post_init__`.
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class ToolMetadata:
+    """Keep one tool call exactly as the model sent it.
+
+    Only what no client could send back is not kept: half of a surrogate pair becomes U+FFFD.
+
+    Its representation says only how long the arguments are: what the tool takes is not known here,
+    so any of it may be a secret, and representations end up in logs. `repr(call)` shows the decoded
+    arguments, with secrets masked.
+
+    Attributes:
+        id: The provider's id of the call, or a stable one of the dialect where it sent none.
+        name: The name of the tool on the wire.
+        arguments: The raw argument text, byte for byte; usually a JSON object.
+
+    Raises:
+        MisuseError: A field is not text.
+
+    Example:
+        >>> ToolMetadata(id="c1", name="add", arguments='{"a": 1}').name
+        'add'
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+    def __init__(self, *, id: str, name: str, arguments: str) -> None:
+        _set_id(self, id)
+        _set_name(self, name)
+        _set_arguments(self, arguments)
+        if not (
+            id.__class__ is name.__class__ is arguments.__class__ is str
+            and id.isascii()
+            and name.isascii()
+            and arguments.isascii()
+        ):
+            self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Refuse what is not text, and take out what could not be sent back."""
+        for name in ("id", "name", "arguments"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                said = f"ToolMetadata: `{name}` is {shorten(value)}, which is not text."
+                if name == "arguments":
+                    said += " Where a provider sends arguments as an object, its dialect makes "
+                    said += "text of it."
+                raise MisuseError(said)
+            object.__setattr__(self, name, sendable(value))
+
+    def __repr__(self) -> str:
+        return (
+            f"ToolMetadata(id={self.id!r}, name={self.name!r}, arguments={size_of(self.arguments)})"
+        )
+
+
+_set_id: Any = vars(ToolMetadata)["id"].__set__
+_set_name: Any = vars(ToolMetadata)["name"].__set__
+_set_arguments: Any = vars(ToolMetadata)["arguments"].__set__
+
+
+def dump_metadata(metadata: ToolMetadata) -> dict[str, str]:
+    """Return a call's metadata as plain data."""
+    return {"id": metadata.id, "name": metadata.name, "arguments": metadata.arguments}
+
+
+def load_metadata(saved: Saved) -> ToolMetadata:
+    """Read what `dump_metadata` gave."""
+    return ToolMetadata(
+        id=saved.get("id", str),
+        name=saved.get("name", str),
+        arguments=saved.get("arguments", str),
+    )
 
 
 class _Worded:
@@ -407,3 +493,12 @@ def callers_of(turn: AssistantTurn) -> dict[str, str]:
         for item in turn.items
         if isinstance(item, ToolCallItem) and item.caller is not None
     }
+
+
+# A layer above knows what a payload says: so the dialect is asked by its name, and only where there
+# is something to ask. That is each turn, and any name may come in a saved text.
+@lru_cache(16)
+def dialect_named(name: str | None) -> Any:
+    """Return the module of a dialect in the list; None for one that is not in it."""
+    known = import_module("lutum_py.dialects").DIALECTS.get(name)
+    return None if known is None else import_module(known)

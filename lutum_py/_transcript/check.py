@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .._text.json import shorten
-from .assistant import AssistantTurn
+from .assistant import AssistantTurn, ToolMetadata
 from .message import Message
-from .metadata import ToolMetadata
 from .result import ToolResult
 
 

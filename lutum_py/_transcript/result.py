@@ -9,7 +9,7 @@ from .._text.immutable import Frozen
 from .._text.json import compact_json, parse_json, shorten
 from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError, TranscriptError
-from .metadata import ToolMetadata, load_metadata
+from .assistant import ToolMetadata, load_metadata
 
 if TYPE_CHECKING:
     from .attachment import Attachment

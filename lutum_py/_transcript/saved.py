@@ -2,18 +2,23 @@
 
 A `Saved` is one object of the text and the path to it. Whoever reads takes entries by name and type
 from it and goes into inner ones, so that the path in a message is right without anyone passing it.
+
+A saved plan or session is sealed, so that an edited text is told from the one that was saved. Each
+entry and the whole carry a seal: a digest of their canonical JSON, or with a key an HMAC-SHA256
+(RFC 2104). The whole is checked before anything of it is used; the seals of the entries serve to
+say which call was edited.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, Final, NamedTuple, TypeVar, cast, get_args
 
 from pydantic_core import from_json
 
-from .._text.json import refuse_constant, shorten
-from ..errors import MisuseError, SavedDataError
+from .._text.json import canonical_json, refuse_constant, shorten
+from ..errors import InvalidValueError, MisuseError, PlanError, SavedDataError
 
 K = TypeVar("K")
 _MISSING: Any = object()
@@ -176,3 +181,135 @@ class Saved:
     def inner_or_none(self, key: str) -> Saved | None:
         """Go into an object, if it is there."""
         return None if self.data.get(key) is None else self.inner(key)
+
+
+# The seal.
+
+
+def check_key(key: bytes | None, binding: str | None = None) -> None:
+    """Refuse a key that is not of bytes or is empty, and a binding that names nothing.
+
+    Raises:
+        MisuseError: The key is not of bytes.
+        InvalidValueError: It is empty, or the binding is not a text, or an empty one.
+    """
+    if not isinstance(key, bytes | None):
+        # The key itself is a secret, and stays out of the text.
+        encode = " Encode the text, as in `key=text.encode()`." if isinstance(key, str) else ""
+        raise MisuseError(f"`key=` takes bytes, not a value of type {type(key).__name__}.{encode}")
+    if key is not None and not key:
+        raise InvalidValueError(
+            "The key is empty, so anybody could seal a plan with it. Pass a secret, or leave "
+            "`key=` out."
+        )
+    if binding is not None and (not isinstance(binding, str) or not binding):
+        raise InvalidValueError(
+            f"The binding is {shorten(binding)}. Pass a text that names what the plan belongs to, "
+            "such as the ids of the conversation and the turn, or leave `binding=` out."
+        )
+
+
+class Seal(NamedTuple):
+    """A seal, and which kind of seal it is, in the words of a saved text."""
+
+    kind: str
+    value: str
+
+
+DIGEST: Final = "sha256"
+HMAC: Final = "hmac-sha256"
+
+
+# Over the canonical JSON and not the text: a database may give the same data with other spaces or
+# in another order, and that is not an edit.
+def seal_of(data: dict[str, Any], key: bytes | None) -> Seal:
+    """Make the seal of the whole of a text or of a part, but for the seal that is in it."""
+    from hashlib import sha256
+
+    body = canonical_json({name: part for name, part in data.items() if name != "seal"})
+    encoded = body.encode("utf-8", "surrogatepass")
+    if key is None:
+        return Seal(DIGEST, sha256(encoded).hexdigest())
+    import hmac
+
+    return Seal(HMAC, hmac.new(key, encoded, sha256).hexdigest())
+
+
+def _fits(saved: Saved, value: str, key: bytes | None) -> bool:
+    from hmac import compare_digest
+
+    # Bytes, because the comparison takes no text beyond ASCII.
+    made = seal_of(saved.data, key).value
+    return compare_digest(made.encode(), value.encode("utf-8", "replace"))
+
+
+def check_saved(saved: Saved, key: bytes | None, binding: str | None, what: str = "plan") -> None:
+    """Make sure that a text is what was saved, and belongs to what it is loaded for.
+
+    Raises:
+        PlanError: It does not. Of a text that was edited, it names the calls in which it was.
+    """
+    written = saved.inner("seal")
+    kind = written.get("kind", str)
+    if kind == HMAC and key is None:
+        raise PlanError(f"This {what} was saved with a key. Pass the same `key=` to load it.")
+    if kind == DIGEST and key is not None:
+        raise PlanError(
+            f"This {what} was saved without a key, so it cannot be authenticated. Load it without "
+            "`key=` if you trust where it was stored."
+        )
+    if kind not in (DIGEST, HMAC):
+        raise written.wrong("kind", f"{shorten(kind)} is none of the known values")
+    if not _fits(saved, written.get("value", str), key):
+        raise _edited(saved, key, what)
+    bound: Any = saved.get("binding", str, None)
+    if bound == binding:
+        return
+    if bound is None:
+        raise PlanError(
+            f"This {what} was saved without a binding, so it cannot be told to be of "
+            f"{shorten(binding)}. Load it without `binding=` if you know where it belongs."
+        )
+    given = "no `binding=` was passed" if binding is None else f"not of {shorten(binding)}"
+    raise PlanError(
+        f"This {what} is of {shorten(bound)}, and {given}. Load the one that belongs to this "
+        "conversation and turn, with the `binding=` that it was dumped with."
+    )
+
+
+def _edited(saved: Saved, key: bytes | None, what: str) -> PlanError:
+    """Name the calls in which a text was edited, as far as their own seals tell."""
+    plan = saved if what == "plan" else saved.inner_or_none("plan")
+    entries = [] if plan is None else list(plan.each("calls"))
+    edited = [e.get("id", str) for e in entries if not _fits(e, e.get("seal", str), key)]
+    if key is not None and len(edited) == len(entries):
+        said = "does not fit this key: it was saved with another one, or was edited"
+    elif edited:
+        calls = ", ".join(repr(each) for each in edited[:10])
+        said = f"was edited after it was saved, in what it says about call {calls}"
+    else:
+        said = "was edited after it was saved: its contents do not match its seal"
+    gave = "dump_json" if what == "plan" else "dump_session"
+    return PlanError(
+        f"This {what} {said}. What was approved may not be what would run; load the text that "
+        f"`{gave}()` gave, or let the model start again."
+    )
+
+
+def seal_in_words(saved: Saved, what: str) -> str:
+    """Say what the seal is worth without a key.
+
+    Raises:
+        PlanError: The text was edited after it was saved, or has no seal.
+    """
+    kind = saved.inner("seal").get("kind", str)
+    if kind == HMAC:
+        return (
+            f"This {what} is sealed with a key, which is not here: nothing says that the text was "
+            "not edited."
+        )
+    check_saved(saved, None, saved.data.get("binding"), what)
+    return (
+        f"The text fits the digest that this {what} was saved with. Anybody who edits it can make "
+        "a new one; only a key protects it."
+    )

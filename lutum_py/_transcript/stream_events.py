@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._text.partial_json import PartialJson
 from .._text.unicode import sendable
-from .assistant import AssistantTurn, Usage
-from .metadata import ToolMetadata
+from .assistant import AssistantTurn, ToolMetadata, Usage
 
 
 # Nearly all events are of three kinds: these set their slot without the detour of `__setattr__`, as

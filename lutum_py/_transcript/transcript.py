@@ -1,25 +1,146 @@
 """What was said, append-only and valid at any time.
 
 There are three ways in: a message, a turn that asks for nothing, and a whole round. None of them
-can leave a call without its result, so there is nothing to check afterwards.
+can leave a call without its result, so there is nothing to check afterwards. What is sent of it is
+a view, which copies nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import ClassVar, Protocol, overload
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast, overload
 
+from .._text.immutable import Frozen, dataclass
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
 from .assistant import AssistantTurn, Usage
-from .committed import CommittedRound
-from .kept import Growing
 from .message import Message
 from .request import TranscriptItem
-from .transcript_view import TranscriptView
+from .result import ToolResult
+
+V = TypeVar("V")
 
 
-class Transcript(Growing, Sequence[TranscriptItem]):
+class _CommittedFields:
+    __slots__ = ("results", "turn")
+
+    turn: AssistantTurn
+    results: tuple[ToolResult, ...]
+
+
+class CommittedRound(Frozen, _CommittedFields):
+    """Hold a turn and its results; what `plan.resolve(results)` and `plan.commit` give.
+
+    Whoever holds one needs to check nothing: it cannot be made of anything less. Iterating gives
+    the turn and then the results, as the transcript has them.
+
+    Raises:
+        InvalidValueError: The results are not one for each call, in the order of the calls, or two
+            calls share an id.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, turn: AssistantTurn, results: Iterable[ToolResult]) -> Self:
+        results = tuple(results)
+        calls = turn.tool_calls
+        asked = [(call.id, call.name, call.arguments) for call in calls]
+        given = [(result.id, result.name, result.arguments) for result in results]
+        if asked != given or len({call.id for call in calls}) != len(calls):
+            raise InvalidValueError(
+                f"A committed round has one result for each call, in order, and no id twice. "
+                f"Calls: {[call.id for call in calls]}; results: {[each.id for each in results]}. "
+                "Let `plan.resolve(results)` make it."
+            )
+        return joined(turn, results)  # type: ignore[return-value]
+
+    @property
+    def items(self) -> tuple[TranscriptItem, ...]:
+        """The turn and its results, as the transcript has them."""
+        return (self.turn, *self.results)
+
+    def __iter__(self) -> Iterator[TranscriptItem]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return 1 + len(self.results)
+
+
+def joined(turn: AssistantTurn, results: tuple[ToolResult, ...]) -> CommittedRound:
+    """Join a turn with results that are known to answer it."""
+    made = _CommittedFields()
+    made.turn = turn
+    made.results = results
+    made.__class__ = CommittedRound  # immutable from here on, see `frozen`
+    return made  # type: ignore[return-value]
+
+
+class Latest(Generic[V]):
+    """Keep a few values by key, and let go of the one that was not asked for longest.
+
+    What is taken is gone until it is put back, so that two threads never work on one value.
+
+    Args:
+        most: How many are kept.
+
+    Example:
+        >>> kept = Latest[int](2)
+        >>> for number in range(3):
+        ...     kept.put(number, number)
+        >>> kept.take(0), kept.take(2), kept.take(2)
+        (None, 2, None)
+    """
+
+    __slots__ = ("_most", "_values")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: dict[Any, V] = {}
+
+    def take(self, key: object) -> V | None:
+        """Take a value out; None where there is none."""
+        return self._values.pop(key, None)
+
+    def put(self, key: object, value: V) -> None:
+        """Put a value in, as the latest."""
+        self._values[key] = value
+        if len(self._values) > self._most:
+            # From a list, which is made at one go: threads that put at once would end an iterator.
+            for oldest in list(self._values)[: -self._most]:
+                self._values.pop(oldest, None)
+
+
+# A dialect that renders 200 items for each request would spend most of a turn on what it rendered
+# before. Kept here, the next request renders the items that are new.
+class Kept:
+    """Hold what was worked out from the items of one transcript, so that nobody does it again.
+
+    A transcript only grows, so all of it holds for good. Nothing of it is saved, copied or
+    compared.
+
+    Attributes:
+        renderings: What was rendered of it, by dialect and what is in front.
+        fronts: What is in front, by view.
+        ledger: How much there is to read in its items, once somebody wanted to know.
+        counted: The same, by the function that counted last.
+        loaded: Which deferred tools it has loaded, by offer.
+    """
+
+    __slots__ = ("counted", "fronts", "ledger", "loaded", "renderings")
+
+    def __init__(self) -> None:
+        self.renderings: Latest[Any] = Latest(2)
+        self.fronts: Latest[Any] = Latest(4)
+        # Who makes a toolset for each turn keeps no more of them alive.
+        self.loaded: Latest[Any] = Latest(8)
+        # Of types that stand above this folder, each known to the one who puts it here.
+        self.ledger: Any = None
+        self.counted: Any = None
+
+
+class Transcript(Sequence[TranscriptItem]):
     """Hold messages, assistant turns and tool results, oldest first.
 
     Example:
@@ -31,12 +152,20 @@ class Transcript(Growing, Sequence[TranscriptItem]):
         True
     """
 
-    __slots__ = ("_last",)
+    __slots__ = ("__weakref__", "_items", "_kept", "_last")
 
     def __init__(self) -> None:
-        self._items = []
-        self._kept = None
+        self._items: list[TranscriptItem] = []
+        self._kept: Kept | None = None
         self._last: CommittedRound | None = None
+
+    @property
+    def kept(self) -> Kept:
+        """What was worked out from the items; it goes with this very transcript."""
+        kept = self._kept
+        if kept is None:
+            kept = self._kept = Kept()
+        return kept
 
     def push(self, message: Message) -> None:
         """Append what someone other than the model says."""
@@ -200,3 +329,147 @@ def transcript_of(target: HasTranscript | Transcript) -> Transcript:
             "either, use `plan.resolve(results)`."
         )
     return transcript
+
+
+# What is sent of it.
+
+
+# Compared by identity: what is kept for a front is found without comparing its items.
+# For a transcript of ten items of which 2 to 5 became one summary: items (0, 1, summary) at
+# positions (0, 1, 2), places (0, 1, 2), and end 6, from where the transcript goes out as it is.
+@dataclass(frozen=True, slots=True, eq=False)
+class Front:
+    """Say what goes out in place of the first items of a transcript.
+
+    Attributes:
+        items: What goes out.
+        positions: The place in the transcript of each.
+        places: Where each counts as standing when an ephemeral message looks for its place: all
+            that goes out for a span stands where it began.
+        end: The first item of the transcript that goes out as it is, with all after it.
+        changed: For each cut its first item, and how long the transcript was when it was made.
+    """
+
+    items: tuple[TranscriptItem, ...]
+    positions: tuple[int, ...]
+    places: tuple[int, ...]
+    end: int
+    changed: tuple[tuple[int, int], ...] = ()
+
+    def is_changed_before(self, position: int) -> bool:
+        """Tell whether something before an item was cut after the item was said."""
+        return any(start <= position < at for start, at in self.changed)
+
+
+NO_FRONT: Final = Front((), (), (), 0)
+
+
+class TranscriptView(Sequence[TranscriptItem]):
+    """The first items of a transcript, with ephemeral ones in between; not a copy.
+
+    A transcript only grows, so a view of its first items never changes.
+
+    Attributes:
+        transcript: What it is a view of.
+        base_length: How many of its items belong to the view.
+        ephemeral: Pairs of a place in the transcript and the item that is before it, in order.
+        front: What goes out in place of its first items.
+    """
+
+    __slots__ = ("base_length", "ephemeral", "front", "transcript")
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        base_length: int,
+        ephemeral: tuple[tuple[int, Message], ...] = (),
+        front: Front = NO_FRONT,
+    ) -> None:
+        self.transcript: Transcript = transcript
+        self.base_length: int = base_length
+        self.ephemeral: tuple[tuple[int, Message], ...] = ephemeral
+        self.front: Front = front
+
+    @property
+    def base_count(self) -> int:
+        """How many items there are, without ephemeral ones."""
+        return len(self.front.items) + self.base_length - self.front.end
+
+    def __len__(self) -> int:
+        return self.base_count + len(self.ephemeral)
+
+    def index_of(self, place: int) -> int:
+        """Return the index, among the items without ephemeral ones, of the first at a place."""
+        front = self.front
+        if place < front.end:
+            return bisect_left(front.places, place)
+        return len(front.items) + min(place, self.base_length) - front.end
+
+    def numbered(self, start: int, stop: int) -> Iterator[tuple[int, TranscriptItem]]:
+        """Go through a part of the items, ephemeral ones aside; give each with its place."""
+        front, items = self.front, self.transcript._items
+        known = len(front.items)
+        if start < known:
+            yield from zip(front.positions[start:stop], front.items[start:stop], strict=True)
+        # After the front every index is off by the same: if items 2 to 5 went out as one, index 3
+        # is position 6, so `moved` is 3.
+        moved = front.end - known
+        for position in range(max(start, known) + moved, stop + moved):
+            yield position, items[position]
+
+    def __iter__(self) -> Iterator[TranscriptItem]:
+        if not self.ephemeral and not self.front.end:
+            return islice(iter(self.transcript._items), self.base_length)
+        return self._merged()
+
+    def _merged(self) -> Iterator[TranscriptItem]:
+        start = 0
+        for place, message in self.ephemeral:
+            stop = self.index_of(place)
+            for _, item in self.numbered(start, stop):
+                yield item
+            yield message
+            start = stop
+        for _, item in self.numbered(start, self.base_count):
+            yield item
+
+    @overload
+    def __getitem__(self, index: int) -> TranscriptItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[TranscriptItem]: ...
+    def __getitem__(self, index: int | slice) -> TranscriptItem | Sequence[TranscriptItem]:
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(len(self))))
+        length = len(self)
+        position = index + length if index < 0 else index
+        if not 0 <= position < length:
+            raise IndexError(f"item {index} of {length}")
+        # Each ephemeral message moves what follows it by one. There are few, so they are counted.
+        for number, (place, message) in enumerate(self.ephemeral):
+            at = self.index_of(place) + number
+            if position == at:
+                return message
+            if position < at:
+                return self._at(position - number)
+        return self._at(position - len(self.ephemeral))
+
+    def _at(self, index: int) -> TranscriptItem:
+        front = self.front
+        known = len(front.items)
+        if index < known:
+            return front.items[index]
+        return self.transcript._items[index - known + front.end]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        others = cast("Sequence[object]", other)
+        return len(self) == len(others) and all(a == b for a, b in zip(self, others, strict=True))
+
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<view of {len(self)} items>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (tuple, (list(self),))

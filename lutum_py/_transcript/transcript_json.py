@@ -1,6 +1,9 @@
 """The stored form of a transcript: `{"format": ..., "version": ..., "items": [...]}`.
 
-The form of each item is beside the item; that of a turn is in `turn_json`.
+The form of a message or a result is beside it. That of a turn is here, and whether it says what its
+payload says: it may have been edited. A payload is what goes back to its provider, and results
+answer the calls of the turn. Where the two differ, the program and the provider would go on in two
+conversations.
 """
 
 from __future__ import annotations
@@ -8,15 +11,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import TranscriptError
-from .assistant import AssistantTurn
-from .check import checked
+from .._schema.stand_in import own_name
+from .._text.json import is_object
+from ..errors import DialectError, TranscriptError
+from .assistant import (
+    USAGE,
+    AssistantItem,
+    AssistantTurn,
+    CutOff,
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+    ToolMetadata,
+    Usage,
+    callers_of,
+    dialect_named,
+    dump_metadata,
+    load_metadata,
+)
 from .message import Message, dump_message, load_message
-from .metadata import ToolMetadata
 from .request import TranscriptItem
 from .result import ToolResult, dump_result, load_result
 from .saved import Saved, dump_saved, open_saved
-from .turn_json import dump_turn, load_turn
 
 FORMAT = "lutum_py.transcript"
 VERSION = 1
@@ -53,6 +71,8 @@ def load_transcript(text: str | bytes) -> list[TranscriptItem]:
     # An invalid transcript would be refused by a provider at the next request, with a message about
     # a position in a body. Here the place in the text is known, and what to do.
     if waiting or not is_right:
+        from .check import checked
+
         faults = checked(items).faults
         first, more = faults[0], len(faults) - 1
         others = f" ({more} more of its items {'is' if more == 1 else 'are'} wrong)" if more else ""
@@ -80,3 +100,113 @@ def load_item(saved: Saved, call: ToolMetadata | None = None) -> TranscriptItem:
         return load_message(saved)
     kind = saved.get("type", str)  # which says so where it is not text
     raise saved.wrong("type", f"{kind!r} is none of message, assistant, tool_result")
+
+
+# A turn.
+
+_WITH_TEXT: dict[str, Any] = {
+    "text": TextItem,
+    "reasoning": ReasoningItem,
+    "refusal": RefusalItem,
+}
+_KIND_OF = {kind: name for name, kind in _WITH_TEXT.items()}
+
+
+def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
+    """Return a turn as plain data."""
+    usage = turn.usage
+    data: dict[str, Any] = {
+        "type": "assistant",
+        "items": [_dump_part(part) for part in turn.items],
+        "finish_reason": turn.finish_reason,
+        "usage": None if usage is None else {name: getattr(usage, name) for name in USAGE},
+        "model": turn.model,
+        "request_id": turn.request_id,
+        "dialect": turn.dialect,
+        "payload": turn.payload,
+    }
+    if turn.cut_off is not None:
+        data["cut_off"] = turn.cut_off
+    return data
+
+
+def _dump_part(part: AssistantItem) -> dict[str, Any]:
+    if isinstance(part, ToolCallItem):
+        data: dict[str, Any] = {"type": "tool_call", **dump_metadata(part.metadata)}
+        if part.caller is not None:
+            data["caller"] = part.caller
+        return data
+    if isinstance(part, ServerToolItem):
+        return {"type": "server_tool", "kind": part.kind, "payload": dict(part.payload)}
+    return {"type": _KIND_OF[type(part)], "text": part.text}
+
+
+def load_turn(saved: Saved) -> AssistantTurn:
+    """Read what `dump_turn` gave, and refuse a turn that contradicts its payload."""
+    dialect = saved.get("dialect", str, None)
+    payload = saved.data.get("payload")
+    # What counts is the payload, since that is what goes back. If the saved turn says anything
+    # else, somebody has edited one of the two. A turn made by hand, or by a dialect of your own,
+    # goes out in the neutral form, and has no second half that could differ.
+    said: AssistantTurn | None = None
+    if (module := dialect_named(dialect)) is not None and is_object(payload):
+        try:
+            said = module.DIALECT.decode_saved(payload)
+        except DialectError as error:
+            why = f"it is not a response of the turn's dialect ({error})"
+            raise saved.wrong("payload", why) from None
+    # Most turns were made of their payload, which makes the same turn today: then that is it.
+    if said is not None and dump_turn(said) == saved.data:
+        return said
+    usage = saved.inner_or_none("usage")
+    turn = AssistantTurn(
+        items=[_load_part(part) for part in saved.each("items")],
+        finish_reason=saved.get("finish_reason", str, None),
+        usage=None if usage is None else Usage(**{n: usage.get(n, int, None) for n in USAGE}),
+        model=saved.get("model", str, None),
+        request_id=saved.get("request_id", str, None),
+        dialect=dialect,
+        payload=payload if said is None else said.payload,
+        cut_off=None if saved.data.get("cut_off") is None else saved.member("cut_off", CutOff),
+    )
+    if said is not None and (reason := _contradiction(turn, said)) is not None:
+        raise saved.wrong("payload", reason)
+    return turn
+
+
+def _load_part(saved: Saved) -> AssistantItem:
+    kind = saved.get("type", str)
+    if kind in _WITH_TEXT:
+        part: AssistantItem = _WITH_TEXT[kind](saved.get("text", str))
+        return part
+    if kind == "tool_call":
+        return ToolCallItem(load_metadata(saved), saved.get("caller", str, None))
+    if kind == "server_tool":
+        return ServerToolItem(saved.get("kind", str), saved.inner("payload").data)
+    raise saved.wrong("type", f"{kind!r} is not a known part of a turn")
+
+
+def _contradiction(turn: AssistantTurn, said: AssistantTurn) -> str | None:
+    """Say where a saved turn differs from the turn that its payload makes, if it does.
+
+    What differs is named and not quoted: it may be secret.
+    """
+    asked, found = ([(call.id, call.name) for call in each.tool_calls] for each in (turn, said))
+    if len(asked) != len(found) or not all(map(_is_same, asked, found)):
+        return f"the turn makes the calls {asked}, and its payload makes {found}"
+    for call, other in zip(turn.tool_calls, said.tool_calls, strict=True):
+        if call.arguments != other.arguments:
+            return f"call {call.id!r} of the turn has other arguments than its payload"
+    if (turn.text, turn.refusal) != (said.text, said.refusal):
+        return "the turn says another text than its payload"
+    # Texts of earlier releases say no callers.
+    if callers_of(turn).items() - callers_of(said).items():
+        return "the calls of the turn have other callers than those of its payload"
+    return None
+
+
+def _is_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Tell whether two calls are one: a tool may have gone out under the stand-in of its name."""
+    (id, name), (other_id, other_name) = one, other
+    is_same = own_name(name, [other_name]) == other_name or own_name(other_name, [name]) == name
+    return id == other_id and is_same

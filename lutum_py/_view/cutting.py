@@ -14,8 +14,7 @@ from .._text.json import is_sequence, is_whole, shorten
 from .._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem, callers_of
 from .._transcript.place import digest_of_item
 from .._transcript.request import TranscriptItem
-from .._transcript.transcript import Transcript
-from .._transcript.transcript_view import TranscriptView
+from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError, ViewError
 from .cut import Cut, CutKind
 from .front import carried, edited, front_of, is_inside

@@ -10,8 +10,7 @@ from .._transcript.place import digest_of_item
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, with_message
 from .._transcript.result_cap import cut_again, head_of, tail_of
-from .._transcript.transcript import Transcript
-from .._transcript.transcript_view import NO_FRONT, Front
+from .._transcript.transcript import NO_FRONT, Front, Transcript
 from ..errors import ViewError
 from .cut import Cut
 from .ledger import bytes_of

@@ -14,11 +14,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from .._text.json import compact_json, shorten
 from .._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem, ToolCallItem
-from .._transcript.kept import Latest
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem
-from .._transcript.transcript import Transcript
-from .._transcript.transcript_view import Front
+from .._transcript.transcript import Front, Latest, Transcript
 from ..errors import MisuseError
 
 Count: TypeAlias = Callable[[str], int]

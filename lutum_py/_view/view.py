@@ -17,8 +17,7 @@ from .._declare.offer import Named
 from .._text.json import is_sequence, shorten
 from .._transcript.message import Message
 from .._transcript.saved import dump_saved, open_saved
-from .._transcript.transcript import HasTranscript, Transcript
-from .._transcript.transcript_view import TranscriptView
+from .._transcript.transcript import HasTranscript, Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError, SavedDataError, ViewError
 from .cut import LEAST_BYTES, Cut, dump_cut, load_cut
 from .cutting import Cutting, at_least_zero, takes_in, whole_number

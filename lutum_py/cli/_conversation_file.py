@@ -20,8 +20,7 @@ from .._session.saved_session import open_session
 from .._text.json import is_array, is_object, parse_json, shorten
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem, TurnRequest
-from .._transcript.saved import Saved
-from .._transcript.seal import seal_in_words
+from .._transcript.saved import Saved, seal_in_words
 from .._transcript.transcript import Transcript
 from ..dialects import DIALECTS
 from ..dialects._facts import Facts, facts_of

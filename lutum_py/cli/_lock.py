@@ -16,7 +16,7 @@ from .._compat.changes import FieldChange, changes_between
 from .._compat.verdict import Verdict, judge
 from .._text.json import compact_json, cut
 from .._toolset import Toolset
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import ToolMetadata
 from ..errors import LutumError
 from ._atomic_write import write_file
 from ._loading import ImportFailure, load_toolset

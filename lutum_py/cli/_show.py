@@ -30,8 +30,7 @@ from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.display import entry_of, usage_in_words
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult
-from .._transcript.saved import Saved
-from .._transcript.seal import seal_in_words
+from .._transcript.saved import Saved, seal_in_words
 from ..dialects._facts import facts_of
 from ..dialects._findings import Violation
 from ..errors import HistoryError, PlanError

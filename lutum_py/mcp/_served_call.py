@@ -45,9 +45,8 @@ from .._round.plan_json import dump_plan, load_plan
 from .._text.escaping import LINES, visible
 from .._text.json import compact_json
 from .._toolset import Toolset
-from .._transcript.assistant import AssistantTurn
+from .._transcript.assistant import AssistantTurn, ToolMetadata
 from .._transcript.attachment import Attachment
-from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import PlanError, ResumeError, ToolError
 from ..execution._outcome import Outcome, sole

@@ -17,8 +17,7 @@ from typing import Any, Final, Self
 
 from .._schema.stand_in import stand_in
 from .._text.escaping import visible
-from .._transcript.assistant import AssistantTurn, with_calls
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import AssistantTurn, ToolMetadata, with_calls
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import CallCompleted, StreamEvent
 from ..dialects._dialect import Dialect

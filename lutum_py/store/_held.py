@@ -14,7 +14,7 @@ from .._round.events import OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
 from .._round.rows import row_of
 from .._session.session import Session
-from .._transcript.committed import CommittedRound
+from .._transcript.transcript import CommittedRound
 from ..errors import MisuseError, StaleError
 from ..execution._batch import ContextFor
 from ..execution._settings import RunOptions

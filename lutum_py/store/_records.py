@@ -30,7 +30,7 @@ from .._round.sorted_calls import StoredAs
 from .._session.session import Session
 from .._text.json import is_whole, shorten
 from .._transcript.result import ToolResult
-from .._transcript.seal import check_key
+from .._transcript.saved import check_key
 from ..errors import (
     CommitError,
     ExtraResult,

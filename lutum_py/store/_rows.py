@@ -18,8 +18,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 from uuid import uuid4
 
 from .._text.json import refuse_constant, shorten
-from .._transcript.saved import Saved
-from .._transcript.seal import kind_of, seal_of
+from .._transcript.saved import DIGEST, HMAC, Saved, seal_of
 from ..errors import StaleError, StoreError
 from ._database import Database, Row, Rows
 
@@ -156,7 +155,7 @@ def ids_in(found: Iterable[Row]) -> list[str]:
 # Anybody who can write to the database could mark a call as approved. The seal is an HMAC over the
 # cells of the row; without a key it is a digest, which shows accidents alone.
 def _seal(row: dict[str, Any], key: bytes | None) -> str:
-    return f"{kind_of(key)}:{seal_of(row, key)}"
+    return ":".join(seal_of(row, key))
 
 
 def _check_seal(row: Any, key: bytes | None, what: str) -> None:
@@ -164,11 +163,11 @@ def _check_seal(row: Any, key: bytes | None, what: str) -> None:
     if hmac.compare_digest(_seal(row._asdict(), key).encode(), given.encode("utf-8", "replace")):
         return
     kind = given.partition(":")[0]
-    if kind != kind_of(key) and kind in (kind_of(None), kind_of(b"")):
+    if kind == (DIGEST if key is not None else HMAC):
         raise StoreError(
             f"{what} was saved without a key, so it cannot be authenticated. Open the store "
             "without `key=` if you trust whoever can write to it."
-            if kind == kind_of(None)
+            if kind == DIGEST
             else f"{what} was saved with a key. Pass the same `key=` to `open_store`, or name the "
             "variable that holds it with `--key-env` of `lutum inbox`."
         )

@@ -16,12 +16,11 @@ from .._transcript.assistant import (
     ServerToolItem,
     TextItem,
     ToolCallItem,
+    ToolMetadata,
     Usage,
 )
 from .._transcript.check import checked
-from .._transcript.kept import Growing
 from .._transcript.message import Message
-from .._transcript.metadata import ToolMetadata
 from .._transcript.request import TurnRequest
 from .._transcript.result import ToolResult
 from .._transcript.stream_events import (
@@ -35,7 +34,7 @@ from .._transcript.stream_events import (
     UsageReported,
     arguments_delta,
 )
-from .._transcript.transcript_view import Front, TranscriptView
+from .._transcript.transcript import Front, Transcript, TranscriptView
 from ..errors import DialectError, MisuseError
 from ._script import Script
 
@@ -77,7 +76,7 @@ class ScriptedModel:
         self._script = Script(script, (AssistantTurn,), "turns", turn_of)
         self._check = check
         # By identity: transcripts compare by content, which would be slow here and change.
-        self._taken: dict[int, tuple[ref[Growing], Front, int]] = {}
+        self._taken: dict[int, tuple[ref[Transcript], Front, int]] = {}
         self.requests: list[TurnRequest] = []
 
     @staticmethod

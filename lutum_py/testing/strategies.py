@@ -40,8 +40,7 @@ from typing import Any, Literal, TypeAlias
 
 from .._call.selector import AnySelector
 from .._declare.offer import Available
-from .._transcript.assistant import AssistantTurn
-from .._transcript.metadata import ToolMetadata
+from .._transcript.assistant import AssistantTurn, ToolMetadata
 from ..errors import InvalidValueError
 from ._strategies import st
 from ._strategies.calls import (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lutum_py import AssistantTurn, Message, Session, ToolMetadata, Transcript, TurnRequest, Usage
-from lutum_py._transcript.transcript_view import TranscriptView
+from lutum_py._transcript.transcript import TranscriptView
 from lutum_py.errors import DeveloperError, DialectError, MisuseError
 from lutum_py.streaming import ArgumentsDelta
 from lutum_py.testing import ScriptedModel, ScriptExhausted

@@ -13,7 +13,7 @@ from lutum_py import (
     Transcript,
     TurnRequest,
 )
-from lutum_py._transcript.transcript_view import Front, TranscriptView
+from lutum_py._transcript.transcript import Front, TranscriptView
 from lutum_py.errors import DialectError
 from lutum_py.testing import ScriptedModel
 from lutum_py.window import View

@@ -19,9 +19,9 @@ from ..._transcript.assistant import (
     ReasoningItem,
     TextItem,
     ToolCallItem,
+    ToolMetadata,
     Usage,
 )
-from ..._transcript.metadata import ToolMetadata
 from ..._transcript.stream_events import (
     CallCompleted,
     CallStarted,

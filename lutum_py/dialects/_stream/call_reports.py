@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ..._text.partial_json import PartialJson
-from ..._transcript.metadata import ToolMetadata
+from ..._transcript.assistant import ToolMetadata
 from ..._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,

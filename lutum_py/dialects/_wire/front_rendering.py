@@ -9,9 +9,8 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
-from ..._transcript.assistant import AssistantTurn
+from ..._transcript.assistant import AssistantTurn, ToolMetadata
 from ..._transcript.message import Message
-from ..._transcript.metadata import ToolMetadata
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import InvalidValueError

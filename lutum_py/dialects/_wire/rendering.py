@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
-from ..._transcript.transcript_view import TranscriptView
+from ..._transcript.transcript import TranscriptView
 from .._facts import Facts
 from .._findings import Loss
 from .rendered_items import rendered_items

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
-from ..._transcript.cache import Cache
-from ..._transcript.request import ToolChoice, TurnRequest
+from ..._transcript.request import Cache, ToolChoice, TurnRequest
 from .._blocks.rendering import mark_beginnings
 from .._blocks.rules import rules_of
 from .._dialect import PUBLIC, Dialect, Draft

@@ -20,9 +20,9 @@ from ..._transcript.assistant import (
     ServerToolItem,
     TextItem,
     ToolCallItem,
+    ToolMetadata,
     Usage,
 )
-from ..._transcript.metadata import ToolMetadata
 from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id, turn_from
 from .._wire.replay import without_nulls
 from ._facts import FACTS

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..._transcript.assistant import AssistantTurn, Usage
-from ..._transcript.metadata import ToolMetadata
+from ..._transcript.assistant import AssistantTurn, ToolMetadata, Usage
 from ..._transcript.stream_events import (
     CallCompleted,
     ReasoningDelta,

@@ -19,9 +19,9 @@ from ..._transcript.assistant import (
     RefusalItem,
     TextItem,
     ToolCallItem,
+    ToolMetadata,
     Usage,
 )
-from ..._transcript.metadata import ToolMetadata
 from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id, turn_from
 from .._wire.replay import without_nulls
 from ._facts import FACTS

@@ -19,9 +19,9 @@ from ..._transcript.assistant import (
     ServerToolItem,
     TextItem,
     ToolCallItem,
+    ToolMetadata,
     Usage,
 )
-from ..._transcript.metadata import ToolMetadata
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,

@@ -17,7 +17,7 @@ from ..._declare.toolset_meta import ToolsetMeta
 from ..._schema.schema_reader import localized
 from ..._text.json import compact_json, is_object, shorten
 from ..._toolset import Toolset
-from ..._transcript.metadata import ToolMetadata
+from ..._transcript.assistant import ToolMetadata
 from ...errors import InvalidArgumentsError, InvalidValueError, MisuseError
 from . import NoSuchExample, Phase, Settings, Unsatisfiable, event, find, reject, st
 from .near_miss import Spoiling, spoilings

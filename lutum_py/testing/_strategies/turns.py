@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..._text.json import shorten
-from ..._transcript.assistant import AssistantTurn
-from ..._transcript.metadata import ToolMetadata
+from ..._transcript.assistant import AssistantTurn, ToolMetadata
 from ...errors import InvalidValueError, MisuseError
 from . import event, st
 from .calls import Spoken
