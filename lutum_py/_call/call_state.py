@@ -19,9 +19,8 @@ from contextlib import suppress
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from .._text.json import cut, digest_of, parse_json
+from .._text.json import cut, digest_of, own_copy, parse_json
 from .._text.on_demand import ONCE
-from .._text.own_copy import own_copy
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
 from .call_line import CallLine

@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
 from .._text.immutable import Immutable
-from .._text.json import compact_json, parse_json, shorten
-from .._text.own_copy import own_copy
+from .._text.json import compact_json, own_copy, parse_json, shorten
 from ..errors import MisuseError, SavedDataError
 
 T = TypeVar("T")

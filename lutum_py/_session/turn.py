@@ -29,8 +29,7 @@ from .._toolset import Toolset
 from .._transcript.request import Cache, DeferredTools, TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 from .model import AnyModel
-from .prepared import Prepared, SpokenIn
-from .turn_stream import SyncTurnStream, TurnStream
+from .turn_stream import Prepared, SpokenIn, SyncTurnStream, TurnStream
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm

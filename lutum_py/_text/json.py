@@ -1,17 +1,19 @@
 """JSON text: compact, canonical, shortened for messages, and its digest.
 
-Also which Python values count as JSON types, as a number, or as seconds of a timeout.
+Also which Python values count as JSON types, as a number, or as seconds of a timeout, and how any
+value is copied.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from math import inf, isfinite, log10
 from os import urandom
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard, cast
+from types import MappingProxyType, NoneType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard, TypeVar, cast
 
 from pydantic_core import from_json, to_json
 
@@ -20,6 +22,8 @@ from .unicode import sendable_json
 
 if TYPE_CHECKING:
     from json import JSONEncoder
+
+T = TypeVar("T")
 
 
 def compact_json(value: object) -> str:
@@ -270,6 +274,62 @@ def copy_json(value: Any) -> Any:
             for key, item in value.items()
         }
     return [copy_json(item) for item in value] if is_sequence(value) else value
+
+
+def own_copy(value: T) -> T:
+    """Copy a value of any type deeply.
+
+    What cannot be copied, such as a lock or an open file, is given as it is; a dict, list, tuple or
+    set that it is in is a new one all the same.
+
+    >>> from threading import Lock
+    >>> lock = Lock()
+    >>> seen = {"ids": [1], "lock": lock}
+    >>> own = own_copy(seen)
+    >>> own["ids"].append(2)
+    >>> seen["ids"], own["lock"] is lock
+    ([1], True)
+    """
+    if value.__class__ in LEAVES:
+        return value
+    try:
+        return deepcopy(value)
+    except Exception:  # noqa: BLE001 - each type has its own way to refuse
+        pass
+    try:
+        copied: T = _in_parts(value, {})
+    except RecursionError:
+        return value
+    return copied
+
+
+# `deepcopy` gives up at the first part that cannot be copied. A dict with a list and a lock would
+# then be shared whole, and a hook that appends to the list would change what others read.
+def _in_parts(value: Any, known: dict[int, Any]) -> Any:
+    """Copy the containers that Python itself has, and in them whatever can be."""
+    if id(value) in known:
+        return known[id(value)]
+    kind = value.__class__
+    made: Any
+    if kind is dict:
+        # Known before its parts are copied: a dict may hold itself.
+        made = known[id(value)] = {}
+        made.update((key, _in_parts(part, known)) for key, part in value.items())
+    elif kind is list:
+        made = known[id(value)] = []
+        made.extend(_in_parts(part, known) for part in value)
+    elif kind in (tuple, set, frozenset):
+        make: Any = kind
+        made = known[id(value)] = make(_in_parts(part, known) for part in value)
+    elif kind is MappingProxyType:
+        made = MappingProxyType(_in_parts(dict(value), known))
+    else:
+        try:
+            made = deepcopy(value)
+        except Exception:  # noqa: BLE001 - as above
+            made = value
+        known[id(value)] = made
+    return made
 
 
 def json_data(value: Any, path: str = "$") -> Any:

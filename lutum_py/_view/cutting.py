@@ -16,8 +16,7 @@ from .._transcript.place import digest_of_item
 from .._transcript.request import TranscriptItem
 from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError, ViewError
-from .cut import Cut, CutKind
-from .front import carried, edited, front_of, is_inside
+from .cut import Cut, CutKind, carried, edited, front_of, is_inside
 from .ledger import USUAL_RATE, Count, Ledger, Size, ledger_of, too_light
 
 

@@ -19,9 +19,8 @@ from .._transcript.message import Message
 from .._transcript.saved import dump_saved, open_saved
 from .._transcript.transcript import HasTranscript, Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError, SavedDataError, ViewError
-from .cut import LEAST_BYTES, Cut, dump_cut, load_cut
+from .cut import LEAST_BYTES, Cut, dump_cut, front_of, is_inside, load_cut
 from .cutting import Cutting, at_least_zero, takes_in, whole_number
-from .front import front_of, is_inside
 from .ledger import Count
 
 Target: TypeAlias = "HasTranscript | Transcript"

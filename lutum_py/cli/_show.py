@@ -23,9 +23,8 @@ from .._round.plan_json import VERSION, open_plan
 from .._session.saved_session import FORMAT as SESSION
 from .._session.saved_session import open_session
 from .._text.escaping import LINES, visible
-from .._text.html import Entry, Part, left_out, preview_of
+from .._text.html import Entry, Part, Remark, Section, left_out, page, preview_of
 from .._text.json import is_array, is_object, read_json
-from .._text.page import Remark, Section, page
 from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.display import entry_of, usage_in_words
 from .._transcript.request import TranscriptItem

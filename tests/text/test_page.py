@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import visible
-from lutum_py._text.html import Entry, Part
+from lutum_py._text.html import Entry, Part, Remark, Section, page
 from lutum_py._text.json import indented_json
-from lutum_py._text.page import Remark, Section, page
 
 from ..cli.pages import HOSTILE, LINES, PICTURE, read_page
 
