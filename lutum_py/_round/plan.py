@@ -596,7 +596,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         from .plan_json import dump_plan
 
         self._state._check_open()
-        text = dump_plan(self, self._state, key, binding)
+        text = dump_plan(self, key, binding)
         self._state._close("dumped")
         return text
 

@@ -38,18 +38,13 @@ from .._call.outcomes import issue_in
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import ToolResult
-from .._transcript.saved import Saved, check_key, check_saved, dump_saved, open_saved, seal_of
+from .._transcript.saved import PLAN, Saved, check_key, check_saved, dump_saved, open_saved, seal_of
 from .._transcript.transcript_json import dump_turn, load_turn
 from ..errors import InvalidArgumentsError, PlanError, ToolInputError, UnknownToolError
 from .ending import owes_after_hooks
 from .inner import Ask, Left, adopted
 from .sorted_calls import RoundState, SortedCalls
 from .step_json import check_words, dump_step, load_line
-
-FORMAT = "lutum_py.plan"
-VERSION = 3
-READ = (1, 2, 3)
-"""The versions that are read."""
 
 _PLAN_WORDS: Final = frozenset(
     {
@@ -70,18 +65,12 @@ _ASK_WORDS: Final = frozenset({"call", "ids", "trace", "turn", "state", "bytes",
 
 
 def dump_plan(
-    calls: SortedCalls,
-    state: RoundState,
-    key: bytes | None,
-    binding: str | None,
-    *,
-    is_keyed: bool = False,
+    calls: SortedCalls, key: bytes | None, binding: str | None, *, is_keyed: bool = False
 ) -> str:
     """Encode a plan.
 
     Args:
         calls: The plan.
-        state: Its round.
         key: The key to seal it with, if any.
         binding: What it belongs to, if that is to be said.
         is_keyed: Whether the caller seals the text with a key.
@@ -92,7 +81,7 @@ def dump_plan(
     """
     check_key(key, binding)
     try:
-        body = dump_saved(_dump(calls, state, binding), PlanError, "The plan")
+        body = dump_saved(_dump(calls, binding), PlanError, "The plan")
     except (ToolInputError, ValueError) as error:
         raise PlanError(f"An input of the plan has no JSON form ({error}).") from error
     # Sealed as it will be read again: JSON knows fewer types than Python.
@@ -105,8 +94,9 @@ def dump_plan(
     return dump_saved(data, PlanError, "The plan")
 
 
-def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[str, Any]:
-    now, kept = time(), state._kept
+def _dump(calls: SortedCalls, binding: str | None) -> dict[str, Any]:
+    now, state = time(), calls._state
+    kept = state._kept
     entries = [_dump_entry(calls, call, now) for call in calls._all()]
     if sum(not call._stage.is_end for call in calls._all()) > 1:
         # For whoever looks at the text without the tools, which alone say what a call touches.
@@ -117,8 +107,8 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
             if waits.get(entry["id"]):
                 entry["waits_for"] = list(waits[entry["id"]])
     data = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": PLAN.name,
+        "version": PLAN.version,
         "binding": binding,
         "key_begins": kept.key_begins,
         "turn": dump_turn(state.turn),
@@ -178,16 +168,13 @@ def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
     asks: list[dict[str, Any]] = []
     for call in calls._all():
         mine = [step.detail for step in call._line if step.kind == "asks"]
-        asks += [_dump_ask(call.id, ask) for ask in mine]
+        for ask in mine:
+            trace = {} if ask.trace is None else {"trace": ask.trace}
+            asks.append({"call": call.id, "ids": list(ask.ids), **trace})
         if mine and not call._stage.is_end:
             asks[-1] |= _dump_left(mine[-1].left)
     inner = calls._state._inner.values()
     return {"calls": [dump_metadata(each.metadata) for each in inner], "asks": asks}
-
-
-def _dump_ask(call_id: str, ask: Ask) -> dict[str, Any]:
-    data: dict[str, Any] = {"call": call_id, "ids": list(ask.ids)}
-    return data if ask.trace is None else {**data, "trace": ask.trace}
 
 
 def _dump_left(left: Left) -> dict[str, Any]:
@@ -281,15 +268,6 @@ def _load_inner(
     return calls, asked_by, asks
 
 
-def open_plan(text: str | bytes) -> Saved:
-    """Parse a saved plan.
-
-    Raises:
-        PlanError: It is not a saved plan, or of an unknown version.
-    """
-    return open_saved(text, form=FORMAT, versions=READ, error=PlanError, what="plan")
-
-
 def lines_in(
     saved: Saved,
     asking: Asking | None = None,
@@ -311,7 +289,7 @@ def lines_in(
         PlanError: They are not those of the turn, tell what could not have happened, or there
             is an unknown key.
     """
-    if saved.get("version", int) != VERSION:
+    if saved.get("version", int) != PLAN.version:
         from .saved_before import converted
 
         saved = Saved(converted(saved), saved.path, PlanError)
@@ -396,13 +374,13 @@ def load_plan(
             schema.
     """
     check_key(key, binding)
-    saved = open_plan(text)
+    saved = open_saved(text, PLAN)
     check_saved(saved, key, binding)
     at = saved.inner_or_none("place")
     place = None if at is None else Place(at.get("items", int), digest=at.get("digest", str))
     kept = Kept(saved.get("key_begins", str, ""), place)
     owes_after = saved.get("owes_after", bool, False)
-    is_older = saved.get("version", int) != VERSION
+    is_older = saved.get("version", int) != PLAN.version
     asking = Asking()
     turn, read = lines_in(
         saved, asking, toolset, partial(_load_call, toolset, kept, is_older=is_older)

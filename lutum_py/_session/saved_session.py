@@ -12,12 +12,9 @@ from typing import Any
 from .._round.plan import ToolRoundPlan, closed
 from .._round.plan_json import dump_plan, load_plan
 from .._text.json import shorten
-from .._transcript.saved import Saved, check_key, check_saved, dump_saved, open_saved, seal_of
+from .._transcript.saved import SESSION, check_key, check_saved, dump_saved, open_saved, seal_of
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, PlanError
-
-FORMAT = "lutum_py.session"
-VERSION = 1
 
 
 def dump_session(
@@ -36,10 +33,10 @@ def dump_session(
         # Sealed together: with two texts, somebody could put an approved plan beside the transcript
         # of another conversation.
         # The plan keeps its own seal: it is read by what reads a plan alone, with the same checks.
-        saved = json.loads(dump_plan(plan, plan._state, key, binding))
+        saved = json.loads(dump_plan(plan, key, binding))
     data: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": SESSION.name,
+        "version": SESSION.version,
         "id": id,
         "binding": binding,
         "transcript": json.loads(transcript.dump_json()),
@@ -73,21 +70,12 @@ def _check_plan(toolset: Any, plan: ToolRoundPlan[Any]) -> None:
     plan._state._check_open()
 
 
-def open_session(text: str | bytes) -> Saved:
-    """Parse a saved session.
-
-    Raises:
-        PlanError: It is not a saved session, or of an unknown version.
-    """
-    return open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="session")
-
-
 def load_session(
     toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
 ) -> tuple[str | None, Transcript, ToolRoundPlan[Any] | None]:
     """Read id, transcript and plan of what `dump_session` gave; see `Toolset.load_session`."""
     check_key(key, binding)
-    saved = open_session(text)
+    saved = open_saved(text, SESSION)
     check_saved(saved, key, binding, "session")
     id = saved.get("id", str, None)
     transcript = Transcript.load_json(json.dumps(saved.get("transcript", dict)))

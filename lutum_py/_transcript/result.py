@@ -22,9 +22,6 @@ ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "
 REJECTION_PREFIX = "__lutum_rejected__: "
 """Stands before the reason in the result of a rejected call, as in Lutum."""
 
-_FORMAT = "lutum_py.result"
-_VERSION = 1
-
 _STATUSES: tuple[str, ...] = get_args(ResultStatus)
 
 # Not `error`: a tool that failed was run. Whoever asks wants to know whether there can be effects.
@@ -187,9 +184,9 @@ class ToolResult(Frozen, _ResultFields):
 
     def dump_json(self) -> str:
         """Encode the whole result, to be stored until its round is committed."""
-        from .saved import dump_saved  # only where something is saved
+        from .saved import RESULT, dump_saved  # only where something is saved
 
-        data = {"format": _FORMAT, "version": _VERSION, **dump_result(self)}
+        data = {"format": RESULT.name, "version": RESULT.version, **dump_result(self)}
         return dump_saved(data, TranscriptError, "The result")
 
     @classmethod
@@ -199,12 +196,9 @@ class ToolResult(Frozen, _ResultFields):
         Raises:
             TranscriptError: The text is not a result, of an unknown version, or damaged.
         """
-        from .saved import open_saved
+        from .saved import RESULT, open_saved
 
-        saved = open_saved(
-            text, form=_FORMAT, versions=(_VERSION,), error=TranscriptError, what="tool result"
-        )
-        return load_result(saved)
+        return load_result(open_saved(text, RESULT))
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain data, in the shape of Awaken's tool result.

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast, get_args
 from pydantic_core import from_json
 
 from .._text.json import canonical_json, refuse_constant, shorten
-from ..errors import InvalidValueError, MisuseError, PlanError, SavedDataError
+from ..errors import InvalidValueError, MisuseError, PlanError, SavedDataError, TranscriptError
 
 K = TypeVar("K")
 _MISSING: Any = object()
@@ -38,23 +38,38 @@ def dump_saved(data: dict[str, Any], error: type[SavedDataError], what: str) -> 
         ) from reason
 
 
-def open_saved(
-    text: str | bytes,
-    *,
-    form: str,
-    versions: tuple[int, ...],
-    error: type[SavedDataError],
-    what: str,
-) -> Saved:
-    """Parse stored text, and check its format and version.
+class Form(NamedTuple):
+    """One of the forms of stored text.
 
-    Args:
-        text: What was stored.
-        form: The name of the format, which the text has to carry.
-        versions: The versions that this code reads.
-        error: What to raise.
+    Attributes:
+        name: What the text says that its `format` is.
+        version: The version that is written.
         what: What it is, for messages.
+        error: What is raised where something is wrong with it.
+        older: The versions that are read as well.
     """
+
+    name: str
+    version: int
+    what: str
+    error: type[SavedDataError]
+    older: tuple[int, ...] = ()
+
+
+PLAN: Final = Form("lutum_py.plan", 3, "plan", PlanError, older=(1, 2))
+SESSION: Final = Form("lutum_py.session", 1, "session", PlanError)
+TRANSCRIPT: Final = Form("lutum_py.transcript", 1, "transcript", TranscriptError)
+RESULT: Final = Form("lutum_py.result", 1, "tool result", TranscriptError)
+VIEW: Final = Form("lutum_py.view", 1, "view", SavedDataError)
+
+
+def open_saved(text: str | bytes, form: Form) -> Saved:
+    """Parse stored text.
+
+    Raises:
+        SavedDataError: It is not JSON, of another form, or of an unknown version.
+    """
+    error, what, versions = form.error, form.what, (*form.older, form.version)
     if not isinstance(text, str | bytes | bytearray):
         raise MisuseError(
             f"A saved {what} is loaded from its text, not from {shorten(text)}. Pass what "
@@ -70,10 +85,10 @@ def open_saved(
         )
     # Paths are written as in `$.calls[2].ticket`, so that an editor's search finds the place.
     saved = Saved(data, "$", error)
-    if saved.data.get("format") != form:
+    if saved.data.get("format") != form.name:
         raise error(
             f"This is not a saved {what}: its `format` is {shorten(saved.data.get('format'))}, not "
-            f"{form!r}. Load what `dump_json()` gave."
+            f"{form.name!r}. Load what `dump_json()` gave."
         )
     version = saved.data.get("version")
     if type(version) is not int or version not in versions:

@@ -34,23 +34,19 @@ from .assistant import (
 from .message import Message, dump_message, load_message
 from .request import TranscriptItem
 from .result import ToolResult, dump_result, load_result
-from .saved import Saved, dump_saved, open_saved
-
-FORMAT = "lutum_py.transcript"
-VERSION = 1
+from .saved import TRANSCRIPT, Saved, dump_saved, open_saved
 
 
 def dump_transcript(items: Iterable[TranscriptItem]) -> str:
     """Encode items, with the version of the format."""
-    data = {"format": FORMAT, "version": VERSION, "items": [_dump_item(item) for item in items]}
+    data: dict[str, Any] = {"format": TRANSCRIPT.name, "version": TRANSCRIPT.version}
+    data["items"] = [_dump_item(item) for item in items]
     return dump_saved(data, TranscriptError, "The transcript")
 
 
 def load_transcript(text: str | bytes) -> list[TranscriptItem]:
     """Read what `dump_transcript` gave, and refuse what would be invalid."""
-    saved = open_saved(
-        text, form=FORMAT, versions=(VERSION,), error=TranscriptError, what="transcript"
-    )
+    saved = open_saved(text, TRANSCRIPT)
     items: list[TranscriptItem] = []
     # The calls of the last turn, the next one to be answered at the end: `pop` takes it off in one
     # step. Nearly every transcript that is loaded is right, and is then not looked at by `checked`.

@@ -16,7 +16,7 @@ from .._call.selector import AnySelector
 from .._declare.offer import Named
 from .._text.json import is_sequence, shorten
 from .._transcript.message import Message
-from .._transcript.saved import dump_saved, open_saved
+from .._transcript.saved import VIEW, dump_saved, open_saved
 from .._transcript.transcript import HasTranscript, Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError, SavedDataError, ViewError
 from .cut import LEAST_BYTES, Cut, dump_cut, front_of, is_inside, load_cut
@@ -27,9 +27,6 @@ Target: TypeAlias = "HasTranscript | Transcript"
 
 CLEARED: Final = "[This result was removed to save room. Call the tool again if it is needed.]"
 DROPPED: Final = "[Earlier parts of this conversation were left out to save room.]"
-
-_FORMAT: Final = "lutum_py.view"
-_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +279,7 @@ class View:
 
     def dump_json(self) -> str:
         """Encode the view; it is small, however long its transcript."""
-        data = {"format": _FORMAT, "version": _VERSION, "cuts": [*map(dump_cut, self.cuts)]}
+        data = {"format": VIEW.name, "version": VIEW.version, "cuts": [*map(dump_cut, self.cuts)]}
         return dump_saved(data, SavedDataError, "The view")
 
     @classmethod
@@ -292,9 +289,7 @@ class View:
         Raises:
             SavedDataError: The text is not a view, of an unknown version, or damaged.
         """
-        saved = open_saved(
-            text, form=_FORMAT, versions=(_VERSION,), error=SavedDataError, what="view"
-        )
+        saved = open_saved(text, VIEW)
         cuts = tuple(map(load_cut, saved.each("cuts")))
         # Cuts that change results may lie on each other; spans may not, or an item would go out
         # twice.

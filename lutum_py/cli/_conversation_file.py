@@ -15,12 +15,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .._session.saved_session import FORMAT as SESSION
-from .._session.saved_session import open_session
 from .._text.json import is_array, is_object, parse_json, shorten
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem, TurnRequest
-from .._transcript.saved import Saved, seal_in_words
+from .._transcript.saved import SESSION, Saved, open_saved, seal_in_words
 from .._transcript.transcript import Transcript
 from ..dialects import DIALECTS
 from ..dialects._facts import Facts, facts_of
@@ -165,9 +163,9 @@ def conversation_of(
     value, style = read_exact(data, name)
     if is_transcript(value):
         return Conversation(name, data, value, style, True, dialect)
-    if is_object(value) and value.get("format") == SESSION:
+    if is_object(value) and value.get("format") == SESSION.name:
         with reading(name):
-            saved = open_session(data)
+            saved = open_saved(data, SESSION)
             seal_in_words(saved, "session")
             return session_of(name, saved, dialect)
     possible = _possible(value)

@@ -19,9 +19,6 @@ from typing import Any, Final
 from rich.text import Text
 
 from .._round.display import read_plan
-from .._round.plan_json import VERSION, open_plan
-from .._session.saved_session import FORMAT as SESSION
-from .._session.saved_session import open_session
 from .._text.escaping import LINES, visible
 from .._text.html import Entry, Part, Remark, Section, left_out, page, preview_of
 from .._text.json import is_array, is_object, read_json
@@ -29,7 +26,7 @@ from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.display import entry_of, usage_in_words
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult
-from .._transcript.saved import Saved, seal_in_words
+from .._transcript.saved import PLAN, SESSION, Saved, open_saved, seal_in_words
 from ..dialects._facts import facts_of
 from ..dialects._findings import Violation
 from ..errors import HistoryError, PlanError
@@ -105,7 +102,7 @@ class Shown:
         states = Counter(call.state for call in plan.calls)
         self.facts += ((state.capitalize(), str(count)) for state, count in states.items())
         self.facts += _tokens([plan.turn]) if whole else ()
-        if saved.data.get("version") != VERSION and len(saved.data["calls"]) > 1:
+        if saved.data.get("version") != PLAN.version and len(saved.data["calls"]) > 1:
             told = (
                 "An earlier release saved this plan, and did not keep which of its calls touch the "
                 "same."
@@ -200,13 +197,13 @@ def shown_file(file: str, dialect: str | None) -> Shown:
     name, data = read_bytes(file)
     form = _format_of(data)
     with reading(name):
-        if form == "lutum_py.plan":
-            saved = open_plan(data)
+        if form == PLAN.name:
+            saved = open_saved(data, PLAN)
             shown = Shown(name, "saved plan")
             shown.add_seal(saved, "plan")
             shown.add_plan(saved, whole=True)
-        elif form == SESSION:
-            saved = open_session(data)
+        elif form == SESSION.name:
+            saved = open_saved(data, SESSION)
             id, plan = saved.data.get("id"), saved.inner_or_none("plan")
             shown = Shown(name, "saved session", [("Id", str(id))] if id else [])
             shown.add_seal(saved, "session")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._round.plan_json import open_plan
 from .._session.session import Session
-from .._transcript.saved import Saved
+from .._transcript.saved import PLAN, Saved, open_saved
 from ..errors import LutumError
 from ..store._rows import SavedCall
 from ..store._said import Said
@@ -43,7 +42,7 @@ def read_stored(where: str, id: str, key_variable: str | None) -> StoredText:
                 _, note, text = store._read(rows, id)
                 calls = SavedCall.checked(rows, id, store._key)
             session = Said.read(note).opened() or Session(id=id)
-            plan = None if text is None else open_plan(text)
+            plan = None if text is None else open_saved(text, PLAN)
             for row in calls if plan is not None else ():
                 _go_on(plan, row)
         except LutumError as error:

@@ -12,8 +12,8 @@ from .._text.json import copy_json, is_array, is_object, shorten
 from .._transcript.check import Checked, CheckedCall, TranscriptFault, checked
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, dump_result
-from .._transcript.saved import Saved
-from .._transcript.transcript_json import FORMAT, VERSION, load_item
+from .._transcript.saved import TRANSCRIPT, Saved
+from .._transcript.transcript_json import load_item
 from ..dialects._findings import Change, Violation
 from ..errors import TranscriptError
 
@@ -22,7 +22,7 @@ _UNKNOWN: Final = '"The transcript holds no result for this call; whether it ran
 
 def is_transcript(value: Any) -> bool:
     """Whether JSON data says that it is a saved transcript."""
-    return is_object(value) and value.get("format") == FORMAT
+    return is_object(value) and value.get("format") == TRANSCRIPT.name
 
 
 def check_transcript(value: Any) -> list[Violation]:
@@ -94,10 +94,10 @@ def repair_transcript(value: Any) -> tuple[Any, list[Change]]:
 
 def _examine(value: Any) -> tuple[list[Any], Checked]:
     version, items = value.get("version"), value.get("items")
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version != TRANSCRIPT.version:
         raise TranscriptError(
             f"The transcript has format version {shorten(version)}; this release reads "
-            f"{VERSION}. Use the release that saved it."
+            f"{TRANSCRIPT.version}. Use the release that saved it."
         )
     if not is_array(items):
         raise TranscriptError(

@@ -227,7 +227,7 @@ class _Answering:
         if is_modern(self._request.protocol_version):
             # The whole plan goes to the client, sealed by the SDK, and comes back with the answer:
             # this process may be gone by then, and another one of the same keys goes on.
-            state = dump_plan(self._plan, self._plan._state, None, None, is_keyed=True)
+            state = dump_plan(self._plan, None, None, is_keyed=True)
             self._plan._state._close("dumped")
             return InputRequiredResult(input_requests={_DECISION: form}, request_state=state)
         try:

@@ -262,7 +262,7 @@ class Records:
 
     def _text(self, plan: ToolRoundPlan[Any], id: str) -> str:
         plan._state._check_open()
-        return dump_plan(plan, plan._state, self._key, id)
+        return dump_plan(plan, self._key, id)
 
     def _next(self, rows: Rows, id: str, version: int | None) -> Head:
         """Lock a conversation that is at a version, or make it; give it as of the next version."""
