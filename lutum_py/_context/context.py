@@ -8,6 +8,7 @@ tool's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeVar
@@ -321,7 +322,7 @@ class ToolContext(Immutable, _ContextFields):
         """
         # Checked also where nobody listens: a wrong report is found in the test that has no sink,
         # and not in production.
-        if (sink := self._sink) is None:
+        if self._sink is None:
             check_report(status, message, progress, loaded, total)
             return
         parent = self.run.parent_call_id
@@ -339,8 +340,7 @@ class ToolContext(Immutable, _ContextFields):
         # A tool that says itself that it failed is not reported to have failed once more.
         if state.status in _FAILED:
             self._put(has_failed=True)
-        content = state.model_dump()
-        self._emit(sink, ActivitySnapshot(self.call_id, TOOL_CALL_PROGRESS_ACTIVITY_TYPE, content))
+        self._emit(ActivitySnapshot, TOOL_CALL_PROGRESS_ACTIVITY_TYPE, state.model_dump())
 
     def report_activity(self, activity_type: str, content: Any) -> None:
         """Show an activity of the tool's own kind, in place of what was shown of it before.
@@ -355,8 +355,7 @@ class ToolContext(Immutable, _ContextFields):
         """
         _require_text("activity_type", activity_type)
         shown = _json_of("content", content)
-        if (sink := self._sink) is not None:
-            self._emit(sink, ActivitySnapshot(self.call_id, activity_type, shown))
+        self._emit(ActivitySnapshot, activity_type, shown)
 
     def report_activity_delta(self, activity_type: str, patch: Any) -> None:
         """Change what is shown of an activity.
@@ -371,8 +370,7 @@ class ToolContext(Immutable, _ContextFields):
         """
         _require_text("activity_type", activity_type)
         steps = _json_of("patch", patch if is_sequence(patch) else [patch])
-        if (sink := self._sink) is not None:
-            self._emit(sink, ActivityDelta(self.call_id, activity_type, steps))
+        self._emit(ActivityDelta, activity_type, steps)
 
     def emit_observer(self, content: str, source: str | None = None) -> None:
         """Tell something to whoever watches the system, and not to the user.
@@ -387,8 +385,7 @@ class ToolContext(Immutable, _ContextFields):
         _require_text("content", content, blank=True)
         if source is not None:
             _require_text("source", source)
-        if (sink := self._sink) is not None:
-            self._emit(sink, ObserverText(self.call_id, source or self.tool_name, content))
+        self._emit(ObserverText, source or self.tool_name, content)
 
     def suspend(self, ticket: SuspendTicket) -> NoReturn:
         """Leave the tool until somebody decides.
@@ -452,7 +449,11 @@ class ToolContext(Immutable, _ContextFields):
             )
         raise ToolAsks(calls, state)
 
-    def _emit(self, sink: Sink, event: ToolEvent) -> None:
+    def _emit(self, make: Callable[..., ToolEvent], *said: Any) -> None:
+        """Hand an event of this call to the sink, if there is one; else none is made."""
+        if (sink := self._sink) is None:
+            return
+        event = make(self.call_id, *said)
         try:
             sink(event)
         except Exception:

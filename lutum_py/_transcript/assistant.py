@@ -12,7 +12,7 @@ from importlib import import_module
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
 
-from .._text.immutable import Frozen, dataclass
+from .._text.immutable import Frozen, dataclass, setters_of
 from .._text.json import is_whole, shorten, size_of
 from .._text.unicode import sendable
 from ..errors import MisuseError
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-# With an `__init__` of its own, because every call of every turn comes this way: that of a frozen
-# dataclass sets by `object.__setattr__`, which takes twice as long as the slot itself. What is
-# right is seen there at a glance; whatever is not goes on to `__post_init__`.
+# With an `__init__` of its own, because every call of every turn comes this way. What is right is
+# seen there at a glance; whatever is not goes on to `__post_init__`.
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class ToolMetadata:
     """Keep one tool call exactly as the model sent it.
@@ -83,9 +82,7 @@ class ToolMetadata:
         )
 
 
-_set_id: Any = vars(ToolMetadata)["id"].__set__
-_set_name: Any = vars(ToolMetadata)["name"].__set__
-_set_arguments: Any = vars(ToolMetadata)["arguments"].__set__
+_set_id, _set_name, _set_arguments = setters_of(ToolMetadata)
 
 
 def dump_metadata(metadata: ToolMetadata) -> dict[str, str]:
@@ -153,8 +150,7 @@ class ToolCallItem:
         _set_caller(self, caller)
 
 
-_set_metadata: Any = vars(ToolCallItem)["metadata"].__set__
-_set_caller: Any = vars(ToolCallItem)["caller"].__set__
+_set_metadata, _set_caller = setters_of(ToolCallItem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +236,9 @@ class Usage:
         reasoning_tokens: int | None = None,
         cache_write_tokens: int | None = None,
     ) -> None:
-        _set_input(self, input_tokens)
-        _set_output(self, output_tokens)
-        _set_cached(self, cached_tokens)
-        _set_reasoning(self, reasoning_tokens)
-        _set_cache_write(self, cache_write_tokens)
         given = (input_tokens, output_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
+        for set_count, count in zip(_SET_COUNTS, given, strict=True):
+            set_count(self, count)
         if not _COUNTS.issuperset(map(type, given)):
             for name, value in zip(USAGE, given, strict=True):
                 if not (value is None or is_whole(value)):
@@ -261,13 +254,6 @@ class Usage:
         return self if other.__class__ is int and other == 0 else NotImplemented
 
 
-_set_input: Any = vars(Usage)["input_tokens"].__set__
-_set_output: Any = vars(Usage)["output_tokens"].__set__
-_set_cached: Any = vars(Usage)["cached_tokens"].__set__
-_set_reasoning: Any = vars(Usage)["reasoning_tokens"].__set__
-_set_cache_write: Any = vars(Usage)["cache_write_tokens"].__set__
-
-
 def _sum(one: int | None, other: int | None) -> int | None:
     # None is "not said", and no zero: a sum that counts what is not known would look exact.
     if one is None or other is None:
@@ -278,6 +264,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 USAGE: Final = Usage.__slots__
 """What a usage counts."""
 
+_SET_COUNTS = setters_of(Usage)
 _COUNTS = frozenset({int, NoneType})
 _ITEMS = frozenset({ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem})
 _CALLS = frozenset({ToolMetadata})
@@ -426,33 +413,24 @@ def _listed(field: str, of: str, given: Iterable[T]) -> tuple[T, ...]:
 
 def _check(turn: Any) -> None:
     """Name the field of a turn that has a wrong type; a subclass of the right one will do."""
-    for index, item in enumerate(turn.items):
+
+    def wrong(name: str, expected: str, given: object, remedy: str = "") -> MisuseError:
+        return MisuseError.of_field("AssistantTurn", name, expected, given, remedy)
+
+    for at, item in enumerate(turn.items):
         if not isinstance(item, AssistantItem):
-            raise MisuseError.of_field(
-                "AssistantTurn",
-                f"items[{index}]",
-                "an item such as `TextItem` or `ToolCallItem`",
-                item,
-            )
-    for index, call in enumerate(turn.tool_calls):
+            raise wrong(f"items[{at}]", "an item such as `TextItem` or `ToolCallItem`", item)
+    for at, call in enumerate(turn.tool_calls):
         if not isinstance(call, ToolMetadata):
-            raise MisuseError.of_field(
-                "AssistantTurn",
-                f"tool_calls[{index}]",
-                "a `ToolMetadata`",
-                call,
-                "A dialect's `decode(response)` makes turns of what a provider sends.",
-            )
+            remedy = "A dialect's `decode(response)` makes turns of what a provider sends."
+            raise wrong(f"tool_calls[{at}]", "a `ToolMetadata`", call, remedy)
     if not isinstance(turn.usage, Usage | None):
-        raise MisuseError.of_field("AssistantTurn", "usage", "a `Usage` or None", turn.usage)
+        raise wrong("usage", "a `Usage` or None", turn.usage)
     if turn.cut_off not in (None, *_CUT_OFF):
-        raise MisuseError.of_field(
-            "AssistantTurn", "cut_off", "'answer', 'arguments' or None", turn.cut_off
-        )
+        raise wrong("cut_off", "'answer', 'arguments' or None", turn.cut_off)
     for name in ("finish_reason", "model", "request_id", "dialect"):
-        value = getattr(turn, name)
-        if not isinstance(value, str | None):
-            raise MisuseError.of_field("AssistantTurn", name, "a text or None", value)
+        if not isinstance(getattr(turn, name), str | None):
+            raise wrong(name, "a text or None", getattr(turn, name))
 
 
 def with_calls(

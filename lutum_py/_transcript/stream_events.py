@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .._text.immutable import setters_of
 from .._text.partial_json import PartialJson
 from .._text.unicode import sendable
 from .assistant import AssistantTurn, ToolMetadata, Usage
@@ -152,11 +153,9 @@ def arguments_delta(index: int, text: str, json: PartialJson) -> ArgumentsDelta:
     return made
 
 
-_set_said: Any = vars(TextDelta)["text"].__set__
-_set_reasoned: Any = vars(ReasoningDelta)["text"].__set__
-_set_usage: Any = vars(UsageReported)["usage"].__set__
+(_set_said,) = setters_of(TextDelta)
+(_set_reasoned,) = setters_of(ReasoningDelta)
+(_set_usage,) = setters_of(UsageReported)
 _new: Any = object.__new__
-_set_index: Any = vars(ArgumentsDelta)["index"].__set__
-_set_text: Any = vars(ArgumentsDelta)["text"].__set__
-_set_json: Any = vars(_ReadLater)["_json"].__set__
-_set_view: Any = vars(_ReadLater)["_view"].__set__
+_set_index, _set_text, _ = setters_of(ArgumentsDelta)
+_set_json, _set_view = setters_of(_ReadLater)

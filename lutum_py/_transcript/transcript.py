@@ -235,9 +235,7 @@ class Transcript(Sequence[TranscriptItem]):
 
     def copy(self) -> Transcript:
         """Return a transcript of its own with the same items."""
-        made = Transcript()
-        made._items = self._items.copy()
-        return made
+        return _restored(self._items)
 
     def dump_json(self) -> str:
         """Encode the transcript, with the version of the format.
@@ -259,9 +257,7 @@ class Transcript(Sequence[TranscriptItem]):
         """
         from .transcript_json import load_transcript
 
-        made = cls()
-        made._items = load_transcript(text)
-        return made
+        return _restored(load_transcript(text), cls)
 
     def __len__(self) -> int:
         return len(self._items)
@@ -297,11 +293,11 @@ class Transcript(Sequence[TranscriptItem]):
         return f"<Transcript of {len(self._items)} items>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_restore, (self._items,))
+        return (_restored, (self._items,))
 
 
-def _restore(items: list[TranscriptItem]) -> Transcript:
-    made = Transcript()
+def _restored(items: list[TranscriptItem], cls: type[Transcript] = Transcript) -> Transcript:
+    made = cls()
     made._items = list(items)
     return made
 
