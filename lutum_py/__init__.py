@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from ._transcript.assistant import AssistantTurn as AssistantTurn
     from ._transcript.assistant import ToolMetadata as ToolMetadata
     from ._transcript.assistant import Usage as Usage
-    from ._transcript.attachment import Attachment as Attachment
+    from ._transcript.message import Attachment as Attachment
     from ._transcript.message import Message as Message
     from ._transcript.request import TurnRequest as TurnRequest
     from ._transcript.result import ToolResult as ToolResult
@@ -109,8 +109,7 @@ _HOME: Final = {
     "_text.escaping": ("visible",),
     "_toolset": ("Toolset",),
     "_transcript.assistant": ("AssistantTurn", "ToolMetadata", "Usage"),
-    "_transcript.attachment": ("Attachment",),
-    "_transcript.message": ("Message",),
+    "_transcript.message": ("Attachment", "Message"),
     "_transcript.request": ("TurnRequest",),
     "_transcript.result": ("ToolResult",),
     "_transcript.transcript": ("CommittedRound", "Transcript"),

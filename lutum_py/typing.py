@@ -90,7 +90,7 @@ from ._session.turn import TurnWithTools as TurnWithTools
 from ._session.turn_stream import SyncTurnStream as SyncTurnStream
 from ._session.turn_stream import TurnStream as TurnStream
 from ._text.on_demand import exported, on_demand
-from ._transcript.attachment import MediaType as MediaType
+from ._transcript.message import MediaType as MediaType
 from ._transcript.message import Role as Role
 from ._transcript.request import ToolChoiceMode as ToolChoiceMode
 from ._transcript.result import Answerable as Answerable

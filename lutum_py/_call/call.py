@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
     from .._schema.invocation import Invocation
     from .._schema.touch import Touch
-    from .._transcript.attachment import Attachment
     from .._transcript.labels import Labels
+    from .._transcript.message import Attachment
     from .reply import ReplyStatus
     from .selector import Selector
 
@@ -456,7 +456,7 @@ def _check_text(call: AnyToolCall, what: str, value: object) -> None:
 
 
 def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
-    from .._transcript.attachment import attachments_of
+    from .._transcript.message import attachments_of
 
     return attachments_of(f"Call {call.id!r} of tool `{call.name}`", attachments)
 
@@ -465,7 +465,7 @@ def _shown(
     output: Any, text: str, attached: tuple[Attachment, ...], message: str | None
 ) -> tuple[tuple[Attachment, ...], str | None]:
     """Let the model see the files that are in an output, in place of their data."""
-    from .._transcript.attachment import attachments_in, shown_with
+    from .._transcript.message import attachments_in, shown_with
 
     found = tuple(dict.fromkeys(attachments_in(output)))
     if found and message is None:

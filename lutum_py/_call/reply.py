@@ -11,8 +11,8 @@ from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError
 
 if TYPE_CHECKING:
-    from .._transcript.attachment import Attachment
     from .._transcript.labels import Labels
+    from .._transcript.message import Attachment
 
 Out_co = TypeVar("Out_co", covariant=True)
 
@@ -84,7 +84,7 @@ class Reply(Immutable, Generic[Out_co]):
             check_labels("Reply", labels)
         attached: tuple[Attachment, ...] = ()
         if attachments != ():
-            from .._transcript.attachment import attachments_of  # most replies have none
+            from .._transcript.message import attachments_of  # most replies have none
 
             attached = attachments_of("Reply", attachments)
         self._put(

@@ -173,8 +173,7 @@ def _load_step(
 ) -> Step:
     check_words(saved, _WORDS)
     kind: StepKind = saved.member("kind", StepKind)
-    plain: Any = [saved.get(name, str, None) for name in _PLAIN]
-    by, phase, said, reason, digest = plain
+    by, phase, said, reason, digest = saved.some(str, *_PLAIN, default=None).values()
     row = _TABLE[kind].get(phase)
     if row is None:
         raise saved.wrong("phase", f"{shorten(phase)} does not go with {kind!r}")
@@ -218,8 +217,7 @@ def load_ticket(saved: Saved, _: object = None) -> SuspendTicket:
     """Read what `ticket.to_dict` gave."""
     ticket = saved.inner("ticket")
     return SuspendTicket(
-        id=ticket.get("id", str),
-        action=ticket.get("action", str),
+        **ticket.some(str, "id", "action"),
         message=ticket.get("message", str, None),
         parameters=ticket.get("parameters", OBJECT, {}),
         response_schema=ticket.get("response_schema", OBJECT, None),
@@ -235,17 +233,12 @@ def _load_decision(saved: Saved, metadata: ToolMetadata) -> Decision:
     if edit is not None and action != "resume":
         raise saved.wrong("edit", f"it does not go with {action!r}")
     made = Decision(
-        call_id=saved.get("call_id", str),
         action=action,
         result=saved.data.get("result"),
-        reason=saved.get("reason", str, None),
-        decision_id=saved.get("decision_id", str),
-        digest=saved.get("digest", str, None),
         edit=edit,
-        by=saved.get("by", str, None),
         at=saved.get("at", str, ""),
-        ticket=saved.get("ticket", str, None),
-        asked_in=saved.get("asked_in", str, None),
+        **saved.some(str, "call_id", "decision_id"),
+        **saved.some(str, "reason", "digest", "by", "ticket", "asked_in", default=None),
     )
     if made.call_id != metadata.id:
         raise saved.wrong("call_id", f"it is about another call, {shorten(made.call_id)}")

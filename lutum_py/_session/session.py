@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from .._declare.answer import Answer, answer_of
 from .._round.read_turn import Finished, read_finished
-from .._transcript.attachment import Attachment, attachments_of
-from .._transcript.message import Message, Role
+from .._transcript.message import Attachment, Message, Role, attachments_of
 from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError
 from .model import AnyModel

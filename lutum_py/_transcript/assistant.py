@@ -92,11 +92,7 @@ def dump_metadata(metadata: ToolMetadata) -> dict[str, str]:
 
 def load_metadata(saved: Saved) -> ToolMetadata:
     """Read what `dump_metadata` gave."""
-    return ToolMetadata(
-        id=saved.get("id", str),
-        name=saved.get("name", str),
-        arguments=saved.get("arguments", str),
-    )
+    return ToolMetadata(**saved.some(str, "id", "name", "arguments"))
 
 
 class _Worded:

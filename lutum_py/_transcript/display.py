@@ -12,8 +12,7 @@ from .._text.escaping import LINES, visible
 from .._text.html import Entry, Part, as_styles, brief_table, cut_text, figure
 from .._text.json import compact_json, indented_json, size_of
 from .assistant import AssistantTurn, ReasoningItem, RefusalItem, ServerToolItem, TextItem, Usage
-from .attachment import Attachment
-from .message import Message
+from .message import Attachment, Message
 from .request import TranscriptItem
 from .result import ToolResult
 

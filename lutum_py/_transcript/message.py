@@ -1,17 +1,306 @@
-"""What is said by anyone but the model."""
+"""What is said by anyone but the model, and files that go with it or with a tool result."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+import base64
+import mimetypes
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
-from .._text.json import shorten
+from pydantic import BaseModel
+
+from .._text.json import (
+    compact_json,
+    is_mapping,
+    is_object,
+    is_sequence,
+    is_whole,
+    parse_json,
+    shorten,
+)
 from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError
-from .attachment import Attachment, attachments_of, dump_attachments, load_attachments
 
 if TYPE_CHECKING:
     from .saved import Saved
+
+MediaType: TypeAlias = Literal["image", "audio", "video", "file"]
+
+_MEDIA_TYPES: tuple[object, ...] = get_args(MediaType)
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """Describe a file by where it is: at an address, or in the `data:` URL itself.
+
+    `Attachment.from_path(path)` and `Attachment.from_bytes(data, mime_type)` make one of a file
+    that is here.
+
+    Attributes:
+        media_type: What kind of file: `image`, `audio`, `video` or `file`.
+        mime_type: Its MIME type, as in `image/png`.
+        url: Where it is: an `https:` address, or a `data:` URL that carries it.
+        caption: A line about it for people and models.
+        size: Its size in bytes, where that is known.
+        name: The name of the file, for providers that want one.
+
+    Raises:
+        MisuseError: A field has another type.
+        InvalidValueError: The media type is none of the four, or `url` is neither an `https:`
+            address nor a `data:` URL.
+
+    Example:
+        >>> Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png").caption
+    """
+
+    media_type: MediaType
+    mime_type: str
+    url: str
+    caption: str | None = None
+    size: int | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what neither a store nor a provider would take; half a pair becomes U+FFFD."""
+        if self.media_type not in _MEDIA_TYPES:
+            raise InvalidValueError(
+                f"Attachment: `media_type` {self.media_type!r} is none of "
+                f"{', '.join(get_args(MediaType))}."
+            )
+        for field in ("mime_type", "url"):
+            if not isinstance(getattr(self, field), str):
+                raise MisuseError.of_field("Attachment", field, "a text", getattr(self, field))
+        for field in ("caption", "name"):
+            if not isinstance(getattr(self, field), str | None):
+                given = getattr(self, field)
+                raise MisuseError.of_field("Attachment", field, "a text or None", given)
+        if not self.url.startswith(("https:", "data:")):
+            raise InvalidValueError(
+                f"Attachment: `url` is neither an `https:` address nor a `data:` URL, but "
+                f"{shorten(self.url, _SHOWN)}. Of a file on this machine make "
+                "`Attachment.from_path(path)`, of its bytes `Attachment.from_bytes(data, "
+                "mime_type)`."
+            )
+        if not (self.size is None or is_whole(self.size)):
+            raise MisuseError.of_field("Attachment", "size", "a number or None", self.size)
+        for field in ("mime_type", "url", "caption", "name"):
+            text = getattr(self, field)
+            if text is not None:
+                object.__setattr__(self, field, sendable(text))
+
+    @classmethod
+    def from_path(
+        cls,
+        path: str | PathLike[str],
+        *,
+        mime_type: str | None = None,
+        media_type: MediaType | None = None,
+        caption: str | None = None,
+    ) -> Attachment:
+        """Read a file, to be sent with its data.
+
+        Args:
+            path: Where it is.
+            mime_type: Its type; by default what the ending of its name says.
+            media_type: What kind of file it is; by default what its type says.
+            caption: A line about it for people and models.
+
+        Raises:
+            OSError: The file cannot be read.
+            InvalidValueError: The ending of the name says no type.
+        """
+        file = Path(path)
+        # By the name alone: what is in a file may be anything, and a provider refuses a type
+        # that does not fit.
+        guessed = mime_type or mimetypes.guess_type(file.name)[0]
+        if guessed is None:
+            raise InvalidValueError(
+                f"Attachment: the name {file.name!r} does not say what type the file is of. Say "
+                "it, as in `Attachment.from_path(path, mime_type='image/png')`."
+            )
+        return cls.from_bytes(
+            file.read_bytes(), guessed, media_type=media_type, caption=caption, name=file.name
+        )
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes | bytearray | memoryview,
+        mime_type: str,
+        *,
+        media_type: MediaType | None = None,
+        caption: str | None = None,
+        name: str | None = None,
+    ) -> Attachment:
+        """Take the data of a file, to be sent with it.
+
+        Args:
+            data: The bytes.
+            mime_type: Its type, as in `image/png`.
+            media_type: What kind of file it is; by default what its type says.
+            caption: A line about it for people and models.
+            name: The name of the file.
+
+        Raises:
+            MisuseError: The data are not bytes, or the type is not text.
+
+        Example:
+            >>> Attachment.from_bytes(b"Hi", "text/plain").url
+            'data:text/plain;base64,SGk='
+        """
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise MisuseError.of_field("Attachment", "data", "bytes", data)
+        if not isinstance(mime_type, str):
+            raise MisuseError.of_field("Attachment", "mime_type", "a text", mime_type)
+        carried = bytes(data)
+        return cls(
+            media_type=media_type or media_type_of(mime_type),
+            mime_type=mime_type,
+            url=data_url(mime_type, base64.b64encode(carried).decode("ascii")),
+            caption=caption,
+            size=len(carried),
+            name=name,
+        )
+
+    @property
+    def described(self) -> str:
+        """What it is, in words for a model that does not get to see it."""
+        words = [self.caption, self.name, None if self.url.startswith("data:") else self.url]
+        said = ", ".join(word for word in words if word)
+        return (
+            f"[{self.media_type} ({self.mime_type}) that cannot be shown here{said and ': '}{said}]"
+        )
+
+
+def data_url(mime_type: str, data: str) -> str:
+    """Make the URL that carries data, which are base64 text."""
+    return f"data:{mime_type};base64,{data}"
+
+
+def media_type_of(mime_type: str) -> MediaType:
+    """Say what kind of file a MIME type is of.
+
+    Example:
+        >>> media_type_of("image/png"), media_type_of("application/pdf")
+        ('image', 'file')
+    """
+    kind = mime_type.partition("/")[0].lower()
+    return cast("MediaType", kind) if kind in _MEDIA_TYPES else "file"
+
+
+def attachments_of(owner: str, given: Iterable[Attachment]) -> tuple[Attachment, ...]:
+    """Take attachments from whatever gives them.
+
+    Args:
+        owner: What has them, for the message.
+        given: The attachments.
+
+    Raises:
+        MisuseError: They are not a list, or one of them is not an `Attachment`.
+    """
+    if not isinstance(given, Iterable):
+        raise MisuseError.of_field(owner, "attachments", "a list of `Attachment`s", given)
+    listed = tuple(given)
+    for index, each in enumerate(listed):
+        if not isinstance(each, Attachment):
+            raise MisuseError.of_field(owner, f"attachments[{index}]", "an `Attachment`", each)
+    return listed
+
+
+def dump_attachments(attachments: tuple[Attachment, ...]) -> dict[str, Any]:
+    """Return the entry of a value that stands for its attachments; nothing where there are none."""
+    # A name came later than the other fields: texts without one are as they always were.
+    listed = [{name: getattr(each, name) for name in _NAMES} for each in attachments]
+    for data in listed:
+        if data["name"] is None:
+            del data["name"]
+    return {"attachments": listed} if listed else {}
+
+
+def load_attachments(saved: Saved) -> tuple[Attachment, ...]:
+    """Read what `dump_attachments` gave."""
+    return tuple(_load(each) for each in saved.each("attachments", optional=True))
+
+
+def _load(saved: Saved) -> Attachment:
+    fields = saved.some(str, "mime_type", "url") | saved.some(str, "caption", "name", default=None)
+    kind, size = saved.member("media_type", MediaType), saved.get("size", int, None)
+    try:
+        return Attachment(media_type=kind, size=size, **fields)
+    except InvalidValueError as error:
+        raise saved.wrong("url", str(error)) from None
+
+
+# The files in what a tool gives: the model is shown them, and not their data as text.
+
+
+def attachments_in(value: Any) -> Iterator[Attachment]:
+    """Find the files in an output: it is one, or they are in its fields and elements.
+
+    Example:
+        >>> file = Attachment.from_bytes(b"Hi", "text/plain")
+        >>> list(attachments_in({"files": [file]})) == [file]
+        True
+    """
+    if isinstance(value, Attachment):
+        yield value
+        return
+    inner: Any
+    if is_mapping(value):
+        inner = value.values()
+    elif is_sequence(value) or isinstance(value, set | frozenset):
+        inner = cast("Iterable[Any]", value)
+    elif is_dataclass(value):
+        inner = [getattr(value, each.name) for each in fields(value)]
+    elif isinstance(value, BaseModel):
+        inner = [*value.__dict__.values(), *(value.__pydantic_extra__ or {}).values()]
+    else:
+        return
+    for each in inner:
+        yield from attachments_in(each)
+
+
+def shown_with(text: str, attached: tuple[Attachment, ...]) -> str:
+    """Return what the model reads beside the files of an output: their data are left out.
+
+    Args:
+        text: The output as JSON.
+        attached: The files in it.
+
+    Example:
+        >>> file = Attachment.from_bytes(b"Hi", "text/plain", name="a.txt")
+        >>> shown_with('{"at":3}', (file,)), shown_with("[]", (file,))
+        ('{"at":3}', '[]')
+    """
+    words: dict[str, str] = {}
+    for number, each in enumerate(attached, 1):
+        count = f" {number}" if len(attached) > 1 else ""
+        name = f": {each.name}" if each.name else ""
+        words.setdefault(each.url, f"[{each.media_type}{count} ({each.mime_type}){name}]")
+    value = _worded(parse_json(text), words)
+    if isinstance(value, str):
+        return value
+    if is_sequence(value) and value and all(each in words.values() for each in value):
+        return "\n".join(value)
+    return compact_json(value)
+
+
+def _worded(value: Any, words: dict[str, str]) -> Any:
+    if is_object(value):
+        if value.keys() == set(_NAMES) and value["url"] in words:
+            return words[value["url"]]
+        return {key: _worded(item, words) for key, item in value.items()}
+    return [_worded(item, words) for item in value] if is_sequence(value) else value
+
+
+_NAMES: Final = tuple(each.name for each in fields(Attachment))
+
+
+# Messages.
 
 Role: TypeAlias = Literal["system", "developer", "user"]
 

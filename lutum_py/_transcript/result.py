@@ -12,8 +12,8 @@ from ..errors import InvalidValueError, MisuseError, TranscriptError
 from .assistant import ToolMetadata, load_metadata
 
 if TYPE_CHECKING:
-    from .attachment import Attachment
     from .labels import Labels
+    from .message import Attachment
     from .saved import Saved
 
 ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "indeterminate"]
@@ -119,7 +119,7 @@ class ToolResult(Frozen, _ResultFields):
             ) from None
         attached: tuple[Attachment, ...] = ()
         if attachments != ():
-            from .attachment import attachments_of  # a tool that is only declared needs none
+            from .message import attachments_of  # a tool that is only declared needs none
 
             attached = attachments_of("ToolResult", attachments)
         call = ToolMetadata(id=id, name=name, arguments=arguments)
@@ -314,8 +314,8 @@ def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -
 
 def dump_result(result: ToolResult) -> dict[str, Any]:
     """Return a result as plain data."""
-    from .attachment import dump_attachments  # a tool that is only declared needs none
     from .labels import dump_labels
+    from .message import dump_attachments  # a tool that is only declared needs none
 
     return {
         "type": "tool_result",
@@ -338,7 +338,7 @@ def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
     attachments: tuple[Attachment, ...] = ()
     labels: Labels | None = None
     if "attachments" in data:
-        from .attachment import load_attachments
+        from .message import load_attachments
 
         attachments = load_attachments(saved)
     if "labels" in data:

@@ -158,6 +158,10 @@ class Saved:
             return default  # type: ignore[no-any-return]
         raise self.wrong(key, f"expected {kind.__name__}, got {shorten(value)}")
 
+    def some(self, kind: type[object], *keys: str, default: Any = _MISSING) -> dict[str, Any]:
+        """Return several entries of one type, each as `get` does, by their keys."""
+        return {key: self.get(key, kind, default) for key in keys}
+
     def json_text(self, key: str) -> str:
         """Return an entry that is JSON text itself; any text a tool gave is taken back."""
         text = self.get(key, str)

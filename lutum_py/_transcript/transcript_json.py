@@ -157,10 +157,8 @@ def load_turn(saved: Saved) -> AssistantTurn:
     usage = saved.inner_or_none("usage")
     turn = AssistantTurn(
         items=[_load_part(part) for part in saved.each("items")],
-        finish_reason=saved.get("finish_reason", str, None),
-        usage=None if usage is None else Usage(**{n: usage.get(n, int, None) for n in USAGE}),
-        model=saved.get("model", str, None),
-        request_id=saved.get("request_id", str, None),
+        usage=None if usage is None else Usage(**usage.some(int, *USAGE, default=None)),
+        **saved.some(str, "finish_reason", "model", "request_id", default=None),
         dialect=dialect,
         payload=payload if said is None else said.payload,
         cut_off=None if saved.data.get("cut_off") is None else saved.member("cut_off", CutOff),

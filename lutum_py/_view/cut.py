@@ -105,10 +105,9 @@ def load_cut(saved: Saved) -> Cut:
         kind=saved.member("kind", CutKind),
         text=saved.get("text", str, None),
         keep=saved.texts("keep"),
-        max_bytes=saved.get("max_bytes", int, None),
-        left=saved.get("left", int, None),
         digest=saved.get("digest", str),
-        **{name: saved.get(name, int) for name in _PLACES},
+        **saved.some(int, "start", "stop", "at", "freed", "lost_from"),
+        **saved.some(int, "max_bytes", "left", default=None),
     )
     # The rest of the folder indexes with these numbers and never asks again, so saved text that was
     # edited by hand has to fail here.
@@ -121,8 +120,6 @@ def load_cut(saved: Saved) -> Cut:
         raise saved.wrong("text", "it is blank")
     return made
 
-
-_PLACES: Final = ("start", "stop", "at", "freed", "lost_from")
 
 # What goes out.
 

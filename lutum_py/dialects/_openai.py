@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from .._text.json import is_mapping
-from .._transcript.attachment import Attachment, MediaType, data_url
+from .._transcript.message import Attachment, MediaType, data_url
 from ._dialect import Draft
 from ._wire.history import History, Part
 from ._wire.rendered_items import data_of

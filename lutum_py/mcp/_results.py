@@ -23,8 +23,8 @@ from .._schema.output import Output
 from .._schema.schema_check import SchemaChecker
 from .._text.json import parse_json
 from .._text.unicode import sendable
-from .._transcript.attachment import Attachment, MediaType, data_url, media_type_of
 from .._transcript.labels import Labels
+from .._transcript.message import Attachment, MediaType, data_url, media_type_of
 from ..errors import ToolOutputError
 from ._words import Limits, one_line
 

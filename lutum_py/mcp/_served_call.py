@@ -46,7 +46,7 @@ from .._text.escaping import LINES, visible
 from .._text.json import compact_json
 from .._toolset import Toolset
 from .._transcript.assistant import AssistantTurn, ToolMetadata
-from .._transcript.attachment import Attachment
+from .._transcript.message import Attachment
 from .._transcript.result import ToolResult
 from ..errors import PlanError, ResumeError, ToolError
 from ..execution._outcome import Outcome, sole

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
-from ..._transcript.attachment import Attachment
-from ..._transcript.message import Message
+from ..._transcript.message import Attachment, Message
 from ..._transcript.request import TurnRequest
 from ..._transcript.result import ToolResult
 from .._findings import Loss

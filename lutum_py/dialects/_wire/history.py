@@ -14,8 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from ..._text.json import compact_json, is_mapping, is_sequence, parse_json, shorten
 from ..._transcript.assistant import AssistantTurn, ToolMetadata
-from ..._transcript.attachment import Attachment, MediaType, data_url, media_type_of
-from ..._transcript.message import Message, Role
+from ..._transcript.message import Attachment, MediaType, Message, Role, data_url, media_type_of
 from ..._transcript.result import REJECTION_PREFIX, ResultStatus, ToolResult
 from ..._transcript.transcript import CommittedRound, Transcript
 from ...errors import DialectError

@@ -13,8 +13,7 @@ from pydantic_core import from_json
 
 from ..._text.json import compact_json, is_mapping, parse_json, shorten
 from ..._transcript.assistant import AssistantTurn
-from ..._transcript.attachment import Attachment
-from ..._transcript.message import Message
+from ..._transcript.message import Attachment, Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping
 from ..._transcript.assistant import AssistantTurn
-from ..._transcript.attachment import Attachment
+from ..._transcript.message import Attachment
 from ..._transcript.result import ToolResult
 from .._blocks.rendering import BlockRendering
 from .._wire.offered import NativeSearch

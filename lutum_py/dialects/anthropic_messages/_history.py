@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._text.json import is_mapping, is_sequence
-from ..._transcript.attachment import Attachment
+from ..._transcript.message import Attachment
 from .._blocks.history import read_messages
 from .._wire.history import History, Part
 from ._facts import BLOCKS

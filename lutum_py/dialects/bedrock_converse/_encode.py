@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._text.json import copy_json
-from ..._transcript.attachment import Attachment
-from ..._transcript.message import Message
+from ..._transcript.message import Attachment, Message
 from ..._transcript.result import ToolResult
 from .._blocks.rendering import BlockRendering
 from .._wire.rendered_items import send_as_object

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..._text.json import is_mapping, is_sequence
-from ..._transcript.attachment import Attachment, MediaType
+from ..._transcript.message import Attachment, MediaType
 from .._wire.rendered_items import data_of
 
 _KINDS: Final[Mapping[MediaType, str]] = {

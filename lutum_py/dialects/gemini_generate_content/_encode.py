@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from ..._text.json import copy_json
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
-from ..._transcript.attachment import Attachment
-from ..._transcript.message import Message
+from ..._transcript.message import Attachment, Message
 from ..._transcript.result import ToolResult
 from .._findings import Loss
 from .._wire.front_rendering import FrontRendering

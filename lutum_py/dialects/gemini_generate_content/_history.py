@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._text.json import compact_json, is_mapping, is_sequence
-from ..._transcript.attachment import Attachment
+from ..._transcript.message import Attachment
 from .._wire.history import History, Part
 from ._decode import tidy
 

@@ -22,8 +22,7 @@ from ..._schema.schema_reader import JsonSchema, branches, types_in
 from ..._text.json import copy_json
 from ..._text.suggestion import names_for_message
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem, ToolCallItem
-from ..._transcript.attachment import Attachment
-from ..._transcript.message import Message
+from ..._transcript.message import Attachment, Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError
