@@ -34,7 +34,6 @@ from .turn_stream import Prepared, SpokenIn, SyncTurnStream, TurnStream
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from .._transcript.transcript import TranscriptView
     from .._view.view import View
 
 T = TypeVar("T", bound=Toolset)
@@ -106,11 +105,6 @@ class _Builder(Generic[Taken]):
             )
         return self._but(view=view)
 
-    def _items(self) -> tuple[TranscriptView, dict[str, Any]]:
-        """Return what is said, and how the answer is generated."""
-        generation = dict(self._generation)
-        return self._session._request_items(generation.pop("view", None)), generation
-
     @overload
     def cache(self, cache: Cache | None, /) -> Self: ...
     @overload
@@ -158,7 +152,8 @@ class _Builder(Generic[Taken]):
             request = plain_request(items, offered.definitions, offered.deferred)
             return Prepared(session, toolset, offered, request, False)
         answer: Answer[Any] | None = choice.get("answer")
-        items, generation = self._items()
+        generation = dict(self._generation)
+        items = session._request_items(generation.pop("view", None))
         try:
             offered = offered_in(toolset._offer, session.transcript, choice.get("available"))
             definitions = toolset._offer.describe(
@@ -210,11 +205,8 @@ class _Builder(Generic[Taken]):
                 not there; nothing was sent.
             DuplicateToolCallIdError: Two calls of the turn share an id; nothing was added.
         """
-        prepared = self.prepare()
-        respond = getattr(self._model, "respond", None)
-        if respond is None:
-            raise _no_model(self._model, "respond")
-        return prepared.take(await respond(prepared.request))  # type: ignore[no-any-return]
+        prepared, answer = self._asked("respond")
+        return prepared.take(await answer)  # type: ignore[no-any-return]
 
     def collect_sync(self) -> Taken:
         """Do the same from sync code.
@@ -222,11 +214,16 @@ class _Builder(Generic[Taken]):
         Raises:
             MisuseError: The model has no `respond_sync`.
         """
+        prepared, turn = self._asked("respond_sync")
+        return prepared.take(turn)  # type: ignore[no-any-return]
+
+    def _asked(self, method: str) -> tuple[Prepared, Any]:
+        """Send the request by a method of the model, and return what that gave."""
         prepared = self.prepare()
-        respond = getattr(self._model, "respond_sync", None)
+        respond = getattr(self._model, method, None)
         if respond is None:
-            raise _no_model(self._model, "respond_sync")
-        return prepared.take(respond(prepared.request))  # type: ignore[no-any-return]
+            raise _no_model(self._model, method)
+        return prepared, respond(prepared.request)
 
     def stream(self) -> TurnStream[Taken]:
         """Send the request when iteration starts, and give the turn's events as they come."""

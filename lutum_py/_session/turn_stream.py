@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools
@@ -52,26 +52,15 @@ class SpokenIn(Protocol):
         ...
 
 
-class Prepared:
+class Prepared(NamedTuple):
     """A request, and what is needed to read the turn that answers it."""
 
-    __slots__ = ("answer", "offered", "redact", "request", "session", "toolset")
-
-    def __init__(
-        self,
-        session: SpokenIn,
-        toolset: type[Any],
-        offered: OfferedTools,
-        request: TurnRequest,
-        redact: bool,
-        answer: Answer[Any] | None = None,
-    ) -> None:
-        self.session: SpokenIn = session
-        self.toolset: type[Any] = toolset
-        self.offered: OfferedTools = offered
-        self.request: TurnRequest = request
-        self.redact: bool = redact
-        self.answer: Answer[Any] | None = answer
+    session: SpokenIn
+    toolset: type[Any]
+    offered: OfferedTools
+    request: TurnRequest
+    redact: bool
+    answer: Answer[Any] | None = None
 
     def take(self, turn: AssistantTurn) -> Any:
         """Read the turn: an answer goes into the transcript, a round waits for its commit."""
