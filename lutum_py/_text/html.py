@@ -184,14 +184,12 @@ def table(
     """
     kinds = kinds or ["cell"] * len(head)
     top = Element("tr", "", tuple(Element("th", "cell", (each,)) for each in head))
-    lines = [Element("tr", "", tuple(map(_cell, kinds, row))) for row in rows]
-    return Element(
-        "table", "table", (Element("thead", "", (top,)), Element("tbody", "", tuple(lines)))
-    )
-
-
-def _cell(kind: str, content: Content) -> Element:
-    return Element("td", kind, (content,))
+    lines: list[Element] = []
+    for row in rows:
+        cells = [Element("td", kind, (each,)) for kind, each in zip(kinds, row, strict=False)]
+        lines.append(Element("tr", "", tuple(cells)))
+    parts = Element("thead", "", (top,)), Element("tbody", "", tuple(lines))
+    return Element("table", "table", parts)
 
 
 def figure(title: str, about: str, *content: Element) -> Element:

@@ -7,7 +7,7 @@ value is copied.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from math import inf, isfinite, log10
@@ -34,9 +34,9 @@ def compact_json(value: object) -> str:
         TypeError: `value` is not plain JSON data.
     """
     try:
-        return _compact().encode(value)
+        return _encoder().encode(value)
     except RecursionError:
-        return _compact(check_circular=True).encode(value)
+        return _encoder(check_circular=True).encode(value)
     except ValueError as error:
         try:
             return exact_json(value, ensure_ascii=False, separators=(",", ":"))
@@ -45,8 +45,8 @@ def compact_json(value: object) -> str:
 
 
 @cache
-def _compact(*, check_circular: bool = False) -> JSONEncoder:
-    """Make the encoder; to look out for circles takes it as long as the rest."""
+def _encoder(*, check_circular: bool = False, sort_keys: bool = False) -> JSONEncoder:
+    """Make an encoder; to look out for circles takes it as long as the rest."""
     from json import JSONEncoder
 
     return JSONEncoder(
@@ -54,6 +54,7 @@ def _compact(*, check_circular: bool = False) -> JSONEncoder:
         allow_nan=False,
         separators=(",", ":"),
         check_circular=check_circular,
+        sort_keys=sort_keys,
     )
 
 
@@ -107,37 +108,26 @@ def _marked(value: Any, mark: str) -> Any:
 
 def canonical_json(value: object) -> str:
     """Encode plain JSON data so that equal data always gives equal text: keys sorted, no spaces."""
-    return _canonical().encode(value)
-
-
-@cache
-def _canonical() -> JSONEncoder:
-    from json import JSONEncoder
-
-    return JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+    return _encoder(check_circular=True, sort_keys=True).encode(value)
 
 
 def digest_of(value: object) -> str:
     """Return `sha256:` and the hexadecimal SHA-256 of the canonical JSON of `value`."""
-    return f"sha256:{_sha256()(canonical_json(value).encode('utf-8', 'surrogatepass')).hexdigest()}"
+    from hashlib import sha256
+
+    return f"sha256:{sha256(canonical_json(value).encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def short_digest_of(*parts: str | int | None) -> str:
     """Return the first 24 digits of the digest of a list of such parts."""
+    from hashlib import sha256
+
     try:
         text = to_json(parts)  # which is the canonical JSON of them
     except ValueError:
         # It refuses halves of surrogate pairs.
         return digest_of(parts).removeprefix("sha256:")[:24]
-    digits: str = _sha256()(text).hexdigest()
-    return digits[:24]
-
-
-@cache
-def _sha256() -> Callable[[bytes], Any]:
-    from hashlib import sha256
-
-    return sha256
+    return sha256(text).hexdigest()[:24]
 
 
 def parse_json(text: str | bytes) -> Any:

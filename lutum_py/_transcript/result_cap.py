@@ -109,7 +109,9 @@ class ResultCap:
         # view that cuts more of the message finds the rest by it.
         handle = None
         if self.store is not None:
-            handle = _handle_of(text)
+            from hashlib import sha256  # only where something is cut
+
+            handle = sha256(text.encode()).hexdigest()[:32]
             self.store.put(handle, text)
         return with_message(result, _joined(text, text, len(text), handle, self.max_bytes))
 
@@ -169,12 +171,6 @@ def cut_again(text: str, size: int) -> str | None:
         if len(head) == start and len(tail) == total - stop:
             return _joined(head, tail, total, notice[4], size)
     return None
-
-
-def _handle_of(text: str) -> str:
-    from hashlib import sha256  # only where something is cut
-
-    return sha256(text.encode()).hexdigest()[:32]
 
 
 def _fits(text: str, size: int) -> bool:
