@@ -80,47 +80,41 @@ def dump_plan(
             waits of which the plan was not told, or a tool left bytes and there is no key.
     """
     check_key(key, binding)
+    now, state = time(), calls._state
+    kept = state._kept
+    data: dict[str, Any] = {
+        "format": PLAN.name,
+        "version": PLAN.version,
+        "binding": binding,
+        "key_begins": kept.key_begins,
+        "turn": dump_turn(state.turn),
+    }
     try:
-        body = dump_saved(_dump(calls, binding), PlanError, "The plan")
+        data["calls"] = [_dump_entry(calls, call, now) for call in calls._all()]
+        if sum(not call._stage.is_end for call in calls._all()) > 1:
+            # For whoever looks at the text without the tools, which alone say what a call touches.
+            from .order import Order
+
+            waits = Order.of(calls).by_id()
+            for entry in data["calls"]:
+                if waits.get(entry["id"]):
+                    entry["waits_for"] = list(waits[entry["id"]])
+        if state._inner:
+            data["inner"] = _dump_inner(calls)
+        if kept.place is not None:
+            data["place"] = {"items": kept.place.length, "digest": kept.place.digest}
+        if owes_after_hooks(calls):
+            data["owes_after"] = True
+        # Sealed as it will be read again: JSON knows fewer types than Python.
+        data = json.loads(dump_saved(data, PlanError, "The plan"))
     except (ToolInputError, ValueError) as error:
         raise PlanError(f"An input of the plan has no JSON form ({error}).") from error
-    # Sealed as it will be read again: JSON knows fewer types than Python.
-    data: dict[str, Any] = json.loads(body)
     if "inner" in data and key is None and not is_keyed:
         _check_bytes(data["inner"]["asks"])
     for entry in data["calls"]:
         entry["seal"] = seal_of(entry, key).value
     data["seal"] = seal_of(data, key)._asdict()
     return dump_saved(data, PlanError, "The plan")
-
-
-def _dump(calls: SortedCalls, binding: str | None) -> dict[str, Any]:
-    now, state = time(), calls._state
-    kept = state._kept
-    entries = [_dump_entry(calls, call, now) for call in calls._all()]
-    if sum(not call._stage.is_end for call in calls._all()) > 1:
-        # For whoever looks at the text without the tools, which alone say what a call touches.
-        from .order import Order
-
-        waits = Order.of(calls).by_id()
-        for entry in entries:
-            if waits.get(entry["id"]):
-                entry["waits_for"] = list(waits[entry["id"]])
-    data = {
-        "format": PLAN.name,
-        "version": PLAN.version,
-        "binding": binding,
-        "key_begins": kept.key_begins,
-        "turn": dump_turn(state.turn),
-        "calls": entries,
-    }
-    if state._inner:
-        data["inner"] = _dump_inner(calls)
-    if kept.place is not None:
-        data["place"] = {"items": kept.place.length, "digest": kept.place.digest}
-    if owes_after_hooks(calls):
-        data["owes_after"] = True
-    return data
 
 
 def _dump_entry(calls: SortedCalls, call: CallLine, now: float) -> dict[str, Any]:
