@@ -26,12 +26,12 @@ What these give is here: `CompiledSchema`, `EncodedRequest`, `Loss`, `Violation`
 
 `_dialect` has these functions once, as methods of a record that each dialect makes. The package of
 each has the same files: `_facts` (what is known of it), `_decode`, `_encode`, `_stream`, `_rules`
-(over `_spoken`, what was said, read from a request that may be broken), `_history` (the same, read
-to be kept), `_wire_form` (for the testing kit). They share:
+(of what was said, read from a request that may be broken), `_history` (the same, read to be kept),
+`_wire_form` (for the testing kit). They share:
 
 - `_wire/`: reading untrusted JSON, the tools on offer, names, replay, losses, histories.
 - `_schema/`: the compiler of schemas.
-- `_stream/`: the decoder of streams, from which each `StreamDecoder` inherits.
+- `_stream`: the decoder of streams, from which each `StreamDecoder` inherits.
 - `_blocks/`: rules, rendering, history and stream of wires whose messages hold blocks, over a
   record that says how one of them writes these (`BLOCKS`, beside its facts).
 - `_openai`: what the two formats of OpenAI have in common.

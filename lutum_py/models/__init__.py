@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ._bedrock import Bedrock, ConverseClient
     from ._gemini import Gemini, GenerateClient
     from ._openai import ChatClient, OpenAIChat, OpenAIResponses, ResponsesClient
-    from ._prepared import LossWarning
+    from ._sdk_model import LossWarning
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
@@ -38,7 +38,7 @@ else:
             "models._anthropic": ("Anthropic", "MessagesClient"),
             "models._bedrock": ("Bedrock", "ConverseClient"),
             "models._gemini": ("Gemini", "GenerateClient"),
-            "models._prepared": ("LossWarning",),
+            "models._sdk_model": ("LossWarning",),
             "models._openai": ("ChatClient", "OpenAIChat", "OpenAIResponses", "ResponsesClient"),
         },
     )

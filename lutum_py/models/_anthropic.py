@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 from .._transcript.request import TurnRequest
 from ..dialects import anthropic_messages
-from ._prepared import PreparedBody
-from ._sdk_model import CreateModel
+from ._sdk_model import CreateModel, PreparedBody
 
 
 class MessagesClient(Protocol):

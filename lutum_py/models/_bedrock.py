@@ -13,8 +13,7 @@ from typing import Any, Final, Protocol, Self
 
 from .._text.json import is_mapping
 from ..dialects import bedrock_converse
-from ._prepared import PreparedBody
-from ._sdk_model import Methods, SdkModel
+from ._sdk_model import Methods, PreparedBody, SdkModel
 
 _META: Final = "ResponseMetadata"
 

@@ -12,8 +12,7 @@ from typing import Any, Final, Protocol
 
 from .._transcript.request import TurnRequest
 from ..dialects import gemini_generate_content
-from ._prepared import PreparedBody
-from ._sdk_model import Methods, SdkModel
+from ._sdk_model import Methods, PreparedBody, SdkModel
 
 # The SDK asks for some content; the body has the real one.
 _PLACEHOLDER: Final = ""

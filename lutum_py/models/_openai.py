@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ..dialects import openai_chat, openai_responses
-from ._prepared import PreparedBody
-from ._sdk_model import CreateModel
+from ._sdk_model import CreateModel, PreparedBody
 
 
 class ChatClient(Protocol):

@@ -13,8 +13,7 @@ from pydantic_core import from_json
 from lutum_py import AssistantTurn, ToolMetadata
 from lutum_py._text.partial_json import PartialJson
 from lutum_py._transcript.stream_events import arguments_delta
-from lutum_py.dialects._stream.call_reports import CallReports
-from lutum_py.dialects._stream.pairs import Pairs
+from lutum_py.dialects._stream import CallReports, Pairs
 from lutum_py.streaming import (
     ArgumentsDelta,
     CallCompleted,

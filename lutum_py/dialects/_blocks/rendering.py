@@ -17,9 +17,9 @@ from ..._transcript.message import Attachment, Message
 from ..._transcript.request import TurnRequest
 from ..._transcript.result import ToolResult
 from .._findings import Loss
-from .._wire.front_rendering import FrontRendering
 from .._wire.offered import always_offered
 from .._wire.rendered_items import named_text, parts_of
+from .._wire.rendering import FrontRendering
 from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
 from .form import BlockForm
 

@@ -31,7 +31,7 @@ from ..._transcript.stream_events import (
     UsageReported,
     arguments_delta,
 )
-from .._stream.streaming import BrokenStream, StreamReader
+from .._stream import BrokenStream, StreamReader
 from .._wire.reading import Place, caller_of, own_id, text_or_none
 
 Delta = type[TextDelta | ReasoningDelta]

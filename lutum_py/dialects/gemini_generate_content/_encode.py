@@ -18,8 +18,8 @@ from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
 from ..._transcript.message import Attachment, Message
 from ..._transcript.result import ToolResult
 from .._findings import Loss
-from .._wire.front_rendering import FrontRendering
 from .._wire.rendered_items import carried, data_of, parts_of, send_as_object
+from .._wire.rendering import FrontRendering
 from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
 from ._facts import FACTS, NAME
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .._openai import read_chat_parts
 from .._wire.history import History
-from ._spoken import RESULTS
+from ._rules import RESULTS
 
 
 def read_history(history: History) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from ..._text.json import is_mapping
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import ArgumentsDelta, StreamEvent, UsageReported
-from .._stream.streaming import BrokenStream, StreamReader
+from .._stream import BrokenStream, StreamReader
 from .._wire.reading import Place, count_at, response_place
 from ._decode import tidy, turn_of, usage_of
 from ._facts import NAME

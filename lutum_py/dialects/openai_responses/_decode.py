@@ -45,6 +45,14 @@ SEARCH_OUTPUT: Final = "tool_search_output"
 OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output", SEARCH_OUTPUT})
 """The items with which the program answers."""
 
+# Which outputs answer which call; the first is what a repair sends. A search for tools that the
+# program runs may be answered like a function. Other calls are the provider's own.
+ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "function_call": ("function_call_output",),
+    "custom_tool_call": ("custom_tool_call_output",),
+    SEARCH_CALL: ("function_call_output", "tool_search_output"),
+}
+
 # What users and models wrote may hold nulls that mean something.
 _FREE = frozenset(
     {
@@ -101,6 +109,11 @@ def is_call(item: Mapping[str, Any]) -> bool:
     """Tell whether an item is a call that the program answers."""
     kind = item.get("type")
     return kind in CALLS or (kind == SEARCH_CALL and not is_run_by_provider(item))
+
+
+def repeated_in(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the output of a call repeats: its id, and who made it where no model did."""
+    return {key: call[key] for key in ("call_id", "caller") if key in call}
 
 
 def usage_of(response: Place) -> Usage | None:

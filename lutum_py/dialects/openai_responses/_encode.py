@@ -37,9 +37,8 @@ from .._wire.offered import (
 from .._wire.rendered_items import arguments_object, named_text, parts_of, send_as_text
 from .._wire.rendering import Rendering as _Rendering
 from .._wire.replay import ModelNames, foreign_losses, kept_back, own_payload, told_apart
-from ._decode import CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call
+from ._decode import ANSWERS, CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call, repeated_in
 from ._facts import FACTS, NAME
-from ._spoken import ANSWERS, repeated_in
 
 _CLIENT: Mapping[str, str] = {"execution": "client", "status": "completed"}
 

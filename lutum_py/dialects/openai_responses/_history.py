@@ -15,7 +15,7 @@ from .._findings import NOT_SHOWN
 from .._openai import read_responses_parts
 from .._wire.history import History
 from ._decode import SEARCH_OUTPUT
-from ._spoken import Item
+from ._rules import Item
 
 
 def read_history(history: History) -> None:

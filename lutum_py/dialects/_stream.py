@@ -5,25 +5,197 @@ the wire is done, `_so_far` makes the neutral turn of what came before a break. 
 the event that the wire ends a turn with; `_done` says that `[DONE]` came. An event of a type that
 it does not know goes to `_keep`, and is in the payload apart from all that makes up the turn.
 What most events are, more text and nothing else, `_quick` may read at a glance.
+
+Hosts leave out events, send some twice, and cut surrogate pairs in two. `CallReports` lets each
+call be begun and completed exactly once, `Pairs` holds the first half of a pair back until the
+delta that completes it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Final
+from dataclasses import replace
+from typing import Any, ClassVar, Final, TypeAlias
 
 from pydantic_core import from_json
 
-from ..._text.json import copy_json
-from ..._transcript.assistant import AssistantItem, AssistantTurn
-from ..._transcript.stream_events import StreamEvent, TurnFinished
-from ...errors import DialectError
-from .._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none
-from .._wire.replay import with_nulls
-from .call_reports import CallReports
-from .pairs import Pairs
+from .._text.json import copy_json
+from .._text.partial_json import PartialJson
+from .._text.unicode import sendable
+from .._transcript.assistant import AssistantItem, AssistantTurn, ToolMetadata
+from .._transcript.stream_events import (
+    ArgumentsDelta,
+    CallCompleted,
+    CallStarted,
+    ReasoningDelta,
+    RefusalDelta,
+    StreamEvent,
+    TextDelta,
+    TurnFinished,
+    UsageReported,
+    arguments_delta,
+)
+from ..errors import DialectError
+from ._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none
+from ._wire.replay import with_nulls
+
+_OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageReported})
+
+
+# A dialect numbers a call when it first hears of it; only the whole turn knows the order for sure.
+# So the calls of the turn look up their numbers in the end: by id first, which hosts keep, and only
+# then by place. A number that was told is never given to another call.
+class CallReports:
+    """Remember what was reported of each call, and fill in what was left out.
+
+    Example:
+        >>> reports = CallReports()
+        >>> [reports.of([CallStarted(0, "c1", "add")]) for _ in range(2)]
+        [[CallStarted(index=0, id='c1', name='add')], []]
+        >>> call = ToolMetadata(id="c1", name="add", arguments="{}")
+        >>> [type(event).__name__ for event in reports.missing([call])]
+        ['ArgumentsDelta', 'CallCompleted']
+    """
+
+    __slots__ = ("_completed", "_started", "_written")
+
+    def __init__(self) -> None:
+        self._started: dict[int, str] = {}
+        self._written: set[int] = set()
+        self._completed: set[int] = set()
+
+    def of(self, events: Iterable[StreamEvent]) -> list[StreamEvent]:
+        """Report events: each after what belongs before it, and not a second time.
+
+        Args:
+            events: What a dialect read. A completed call may come alone.
+        """
+        reported: list[StreamEvent] = []
+        for event in events:
+            if event.__class__ in _OF_NO_CALL:
+                pass
+            elif isinstance(event, ArgumentsDelta):
+                self._written.add(event.index)
+            elif isinstance(event, CallStarted):
+                if event.index in self._started:
+                    continue
+                self._started[event.index] = event.id
+            elif isinstance(event, CallCompleted):
+                if event.index in self._completed:
+                    continue
+                self._completed.add(event.index)
+                reported.extend(self._before(event.index, event.metadata))
+            reported.append(event)
+        return reported
+
+    def wrote(self, index: int) -> None:
+        """Note that argument text of a call that has begun is reported elsewhere."""
+        self._written.add(index)
+
+    def missing(self, calls: Sequence[ToolMetadata]) -> list[StreamEvent]:
+        """Report what was not reported of the calls of the whole turn."""
+        if not calls:
+            return []
+        return self.of([CallCompleted(*each) for each in self._numbered(calls)])
+
+    def _before(self, index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
+        """Yield what was not reported of a call that is complete."""
+        if index not in self._started:
+            self._started[index] = call.id
+            yield CallStarted(index, call.id, call.name)
+        if index not in self._written and call.arguments:
+            yield arguments_delta(index, call.arguments, PartialJson())
+
+    def _numbered(self, calls: Sequence[ToolMetadata]) -> Iterable[tuple[int, ToolMetadata]]:
+        """Give each call the number under which it was reported: by its id, else by its place."""
+        if self._started == {place: call.id for place, call in enumerate(calls)}:  # nearly always
+            return enumerate(calls)
+        # Ids may repeat, so that each id has a list of numbers; the sort is backward, because `pop`
+        # takes the last, and so the smallest comes first. {0: "a", 1: "b", 2: "a"} gives {"a": [2,
+        # 0], "b": [1]}.
+        by_id: dict[str, list[int]] = {}
+        for index, call_id in sorted(self._started.items(), reverse=True):
+            by_id.setdefault(call_id, []).append(index)
+        found = [by_id[call.id].pop() if by_id.get(call.id) else -1 for call in calls]
+        taken = set(found)
+        beyond = max(taken) + 1
+        for place, known in enumerate(found):
+            if known < 0:
+                # The id came late, or the whole call did.
+                found[place] = place if place not in taken else beyond
+                beyond = max(beyond, found[place] + 1)
+                taken.add(found[place])
+        return list(zip(found, calls, strict=True))
+
+
+_Delta: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | ArgumentsDelta
+_DELTAS = (TextDelta, ReasoningDelta, RefusalDelta, ArgumentsDelta)
+
+
+class Pairs:
+    r"""Let every delta be text that can be shown and sent.
+
+    Attributes:
+        waiting: The first halves that wait for the second.
+
+    Example:
+        >>> pairs = Pairs()
+        >>> pairs.of([TextDelta("a\ud83d")]), pairs.of([TextDelta("\ude00")])
+        ([TextDelta(text='a')], [TextDelta(text='😀')])
+    """
+
+    __slots__ = ("waiting",)
+
+    def __init__(self) -> None:
+        # By kind and call: {(ArgumentsDelta, 1): ...}. Two calls may be written in turns, and the
+        # half of one must not be joined to the text of the other.
+        self.waiting: dict[tuple[type, int], _Delta] = {}
+
+    def of(self, events: list[StreamEvent]) -> list[StreamEvent]:
+        """Return events with whole characters only."""
+        # Nearly every event: the same list goes back, and nothing is made.
+        if not self.waiting and all(map(_is_whole, events)):
+            return events
+        given: list[StreamEvent] = []
+        for event in events:
+            if isinstance(event, _DELTAS):
+                given.extend(self._whole(event))
+                continue
+            if isinstance(event, CallCompleted):
+                given.extend(self._left(_key(event, ArgumentsDelta)))
+            given.append(event)
+        return given
+
+    def rest(self) -> list[StreamEvent]:
+        """Return what still waits, at the end of the stream: nothing completes it."""
+        return [event for key in list(self.waiting) for event in self._left(key)]
+
+    def _whole(self, event: _Delta) -> Iterator[StreamEvent]:
+        key = _key(event, type(event))
+        before = self.waiting.pop(key, None)
+        text = event.text if before is None else before.text + event.text
+        half = text[-1:]
+        if "\ud800" <= half <= "\udbff":  # which what comes next may complete
+            self.waiting[key] = replace(event, text=half)
+            text = text[:-1]
+        if text:
+            yield replace(event, text=sendable(text))
+
+    def _left(self, key: tuple[type, int]) -> Iterator[StreamEvent]:
+        event = self.waiting.pop(key, None)
+        if event is not None:
+            yield replace(event, text=sendable(event.text))
+
+
+def _is_whole(event: StreamEvent) -> bool:
+    return not isinstance(event, _DELTAS) or sendable(event.text) is event.text
+
+
+def _key(event: ArgumentsDelta | CallCompleted | _Delta, kind: type) -> tuple[type, int]:
+    return kind, getattr(event, "index", 0)
+
 
 _DATA: Final = frozenset({"data", b"data"})
 _PASSED: Final = frozenset({"", b"", "event", b"event", "id", b"id", "retry", b"retry"})
