@@ -27,7 +27,7 @@ from ..errors import HistoryError, MisuseError
 from . import DIALECTS
 from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
-from ._repair.conversation import Form
+from ._repair.mending import Form
 from ._schema.compiler import CompiledSchema
 from ._wire.history import NOTHING_SAID, History
 from ._wire.offered import (
@@ -246,7 +246,7 @@ class Dialect(Generic[C]):
             >>> openai_chat.decode({"choices": [{"message": said, "finish_reason": "stop"}]}).text
             'Hello'
         """
-        return self.decode_at(response)
+        return self.turn(response_place(self.facts.name, response, self.tidy))
 
     def decode_at(self, response: Any, position: str = "") -> AssistantTurn:
         """Read a response that stands somewhere, which errors then say."""
@@ -466,6 +466,24 @@ class Draft(Generic[C]):
     def searches(self) -> NativeSearch | None:
         """Give what the results of searches may name, where deferred tools are sent as such."""
         return native_search_of(self.request, wanted=self.native_search, strict=self.strict)
+
+    def asked(self, **names: str) -> dict[str, Any]:
+        """Return what is asked of the model by some fields, under the names of the wire.
+
+        Args:
+            names: By the fields of a request, those names.
+        """
+        # None is "not asked", and leaves the field out: a null would be refused by some hosts, and
+        # zero, as of the temperature, has to stay.
+        said = {name: getattr(self.request, field) for field, name in names.items()}
+        return {name: value for name, value in said.items() if value is not None}
+
+    def lose_parallel(self) -> None:
+        """Note that the dialect has no word for parallel calls."""
+        if self.request.parallel_tool_calls is not None:
+            name = self.dialect.facts.name
+            text = f"{name} has no field for it: the model decides on parallel calls"
+            self.losses.append(Loss("parallel_tool_calls", text))
 
     def choice(self) -> C:
         """Say what the model is asked to do."""

@@ -56,10 +56,10 @@ class Facts:
 
     name: str
     key: str
-    tool_names: re.Pattern[str]
-    tool_names_in_words: str
     names_at: tuple[str, ...]
     truncated: frozenset[str]
+    tool_names: re.Pattern[str] = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+    tool_names_in_words: str = "letters, digits, `_` and `-`, at most 64 characters"
     call_ids: re.Pattern[str] = re.compile(r".+", re.DOTALL)
     call_ids_in_words: str = "at least one character"
     made_ids: str = "call_"

@@ -1,4 +1,4 @@
-"""What OpenAI's two request formats have in common: their parameters, and the parts of files.
+"""What OpenAI's two request formats have in common: parameters, messages, and the parts of files.
 
 Chat Completions takes images by address, audio as WAV or MP3 data and files as data, in user
 messages only. Responses takes images and files, by address or as data, in messages and in the
@@ -8,15 +8,20 @@ outputs of tools. (OpenAI API reference: "Create chat completion", "Create a mod
 from __future__ import annotations
 
 import mimetypes
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from .._text.json import is_mapping
+from .._transcript.assistant import AssistantTurn
 from .._transcript.message import Attachment, MediaType, data_url
+from .._transcript.request import TranscriptItem
+from .._transcript.result import ToolResult
 from ._dialect import Draft
 from ._wire.history import History, Part
 from ._wire.rendered_items import data_of
+from ._wire.rendering import Rendering
 
 _AUDIO = {
     "audio/wav": "wav",
@@ -29,18 +34,13 @@ _AUDIO = {
 
 def chat_part(attachment: Attachment) -> dict[str, Any] | None:
     """Make the part of a user message of Chat Completions."""
-    data = data_of(attachment)
+    data, mime_type = data_of(attachment), attachment.mime_type
     if attachment.media_type == "image":
         return {"type": "image_url", "image_url": {"url": attachment.url}}
-    if attachment.media_type == "audio" and data is not None and attachment.mime_type in _AUDIO:
-        audio = {"data": data, "format": _AUDIO[attachment.mime_type]}
-        return {"type": "input_audio", "input_audio": audio}
-    if attachment.media_type == "file" and data is not None:
-        file = {
-            "filename": _filename(attachment),
-            "file_data": data_url(attachment.mime_type, data),
-        }
-        return {"type": "file", "file": file}
+    if data is not None and attachment.media_type == "audio" and mime_type in _AUDIO:
+        return {"type": "input_audio", "input_audio": {"data": data, "format": _AUDIO[mime_type]}}
+    if data is not None and attachment.media_type == "file":
+        return {"type": "file", "file": _named(attachment, data)}
     return None
 
 
@@ -49,35 +49,64 @@ def responses_part(attachment: Attachment) -> dict[str, Any] | None:
     data = data_of(attachment)
     if attachment.media_type == "image":
         return {"type": "input_image", "image_url": attachment.url, "detail": "auto"}
-    if attachment.media_type == "file" and data is not None:
-        return {
-            "type": "input_file",
-            "filename": _filename(attachment),
-            "file_data": data_url(attachment.mime_type, data),
-        }
     if attachment.media_type == "file":
-        return {"type": "input_file", "file_url": attachment.url}
+        file = {"file_url": attachment.url} if data is None else _named(attachment, data)
+        return {"type": "input_file", **file}
     return None
 
 
-def _filename(attachment: Attachment) -> str:
-    return attachment.name or _unnamed(attachment.mime_type)
+def _named(attachment: Attachment, data: str) -> dict[str, Any]:
+    mime_type = attachment.mime_type
+    name = attachment.name or _unnamed(mime_type)
+    return {"filename": name, "file_data": data_url(mime_type, data)}
 
 
 def _unnamed(mime_type: str) -> str:
     return "attachment" + (mimetypes.guess_extension(mime_type) or "")
 
 
-# Where a part has its file: hosts take more kinds than OpenAI does.
-_URLS: Final[Mapping[str, MediaType]] = {
-    "image_url": "image",
-    "video_url": "video",
-    "document_url": "file",
+class OpenAIRendering(Rendering):
+    """Collect what everybody said, one after the other."""
+
+    roles_with_files: ClassVar[frozenset[str]]
+    """Who may send files."""
+
+    def take(self, item: TranscriptItem, position: str) -> None:
+        """Render the next item."""
+        if isinstance(item, ToolResult):
+            self._result(item, position)
+        elif isinstance(item, AssistantTurn):
+            self._turn(item, position)
+        else:
+            content: Any = item.text
+            if item.attachments:
+                takes_files = item.role in self.roles_with_files
+                files = item.attachments
+                content = self.parts_of(content, files, position, takes_files=takes_files) or ""
+            self.said.append({"role": item.role, "content": content})
+
+    @abstractmethod
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        """Write down a turn of the model."""
+
+    @abstractmethod
+    def _result(self, result: ToolResult, position: str) -> None:
+        """Write down a result."""
+
+
+_TEXTS: Final = frozenset({"text", "input_text", "output_text"})
+# The parts that are a file by its address, and where they have that: hosts take more kinds than
+# OpenAI does.
+_URLS: Final[Mapping[str, tuple[MediaType, str]]] = {
+    "image_url": ("image", "url"),
+    "video_url": ("video", "url"),
+    "document_url": ("file", "url"),
+    "input_image": ("image", "image_url"),
 }
 
 
-def read_chat_parts(content: Any, position: str, history: History) -> Iterator[Part]:
-    """Read what a message of Chat Completions says, or a result.
+def read_parts(content: Any, position: str, history: History) -> Iterator[Part]:
+    """Read what a message says, or a result.
 
     Args:
         content: Text, or a list of parts.
@@ -90,50 +119,35 @@ def read_chat_parts(content: Any, position: str, history: History) -> Iterator[P
     for index, part in enumerate(content):
         where = f"{position}[{index}]"
         kind = part.get("type")
+        # Chat Completions has what a part holds under the name of its kind, as in {"type":
+        # "image_url", "image_url": {"url": "https:..."}}, Responses beside it, as in {"type":
+        # "input_image", "image_url": "https:..."}. No kind is in both with another meaning.
         inner = part.get(kind) if isinstance(kind, str) else None
-        if kind == "text" and isinstance(inner, str):
-            yield inner
-            history.rest(part, ("type", "text"), where)
-        elif kind in _URLS and isinstance(inner, str):
-            yield from history.file(where, url=inner, media_type=_URLS[kind])
-            history.rest(part, ("type", kind), where)
-        elif not is_mapping(inner):
-            history.lose(where)
-        elif kind in _URLS:
-            yield from history.file(where, url=inner.get("url"), media_type=_URLS[kind])
-            history.rest(_without_auto(inner), ("url",), f"{where}.{kind}")
-            history.rest(part, ("type", kind), where)
-        elif kind == "input_audio":
-            form = inner.get("format")
-            mime_type = "audio/mpeg" if form == "mp3" else f"audio/{form or 'wav'}"
-            yield from history.file(where, data=inner.get("data"), mime_type=mime_type)
-            history.rest(inner, ("data", "format"), f"{where}.{kind}")
-            history.rest(part, ("type", kind), where)
-        elif kind == "file":
-            yield from _named_file(where, inner, history)
-            history.rest(part, ("type", kind), where)
-        else:
-            history.lose(where)
-
-
-def read_responses_parts(content: Any, position: str, history: History) -> Iterator[Part]:
-    """Read what a message of Responses says, or a tool's output, in the same way."""
-    if isinstance(content, str):
-        yield content
-        return
-    for index, part in enumerate(content):
-        where = f"{position}[{index}]"
-        kind = part.get("type")
-        if kind in ("input_text", "output_text", "text") and isinstance(part.get("text"), str):
+        fields: Mapping[str, Any] = inner if is_mapping(inner) else part
+        known: tuple[str, ...]
+        if kind in _TEXTS and isinstance(part.get("text"), str):
             yield part["text"]
-            history.rest(part, ("type", "text"), where)
-        elif kind == "input_image":
-            yield from history.file(where, url=part.get("image_url"), media_type="image")
-            history.rest(_without_auto(part), ("type", "image_url", "file_id"), where)
-        elif kind == "input_file":
-            yield from _named_file(where, part, history)
+            known = ("text",)
+        elif kind in _URLS:
+            media_type, key = _URLS[kind]
+            url = inner if isinstance(inner, str) else fields.get(key)
+            yield from history.file(where, url=url, media_type=media_type)
+            known = (key, "file_id")
+        elif kind == "input_audio":
+            form = fields.get("format")
+            mime_type = "audio/mpeg" if form == "mp3" else f"audio/{form or 'wav'}"
+            yield from history.file(where, data=fields.get("data"), mime_type=mime_type)
+            known = ("data", "format")
+        elif kind in ("file", "input_file"):
+            yield from _named_file(where, fields, history)
+            known = ("file_data", "file_url", "filename", "file_id")
         else:
             history.lose(where)
+            continue
+        if fields is not part:
+            history.rest(_without_auto(fields), known, f"{where}.{kind}")
+            known = ()
+        history.rest(_without_auto(part), ("type", kind, *known), where)
 
 
 def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iterator[Attachment]:
@@ -143,8 +157,6 @@ def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iter
         # What was made up for a file without a name must not come back as its name.
         is_named = file.name is not None and file.name != _unnamed(file.mime_type)
         yield file if is_named else replace(file, name=None)
-    known = ("type", "file_data", "file_url", "filename", "file_id")
-    history.rest(_without_auto(fields), known, where)
 
 
 # `detail` is written as "auto" by this library too, and says what leaving it out says. Were it a
@@ -169,18 +181,15 @@ def openai_body(
         The body. Without tools there is neither a tool choice nor a word on parallel calls, which
         the API refuses there.
     """
-    request, cache = draft.request, draft.request.cache
+    cache = draft.request.cache
     body |= draft.answer()
     if tools:
         body["tools"] = tools
         body["tool_choice"] = draft.choice()
-    # None is "not asked", and leaves the field out: a null would be refused by some hosts of these
-    # formats, and zero, as of the temperature, has to stay.
-    asked = {
-        "parallel_tool_calls": request.parallel_tool_calls if tools else None,
-        "temperature": request.temperature,
-        limit: request.max_output_tokens,
-        "prompt_cache_key": None if cache is None else cache.key,
-        "prompt_cache_retention": None if cache is None else cache.retention,
-    }
-    return body | {key: value for key, value in asked.items() if value is not None}
+    body |= draft.asked(temperature="temperature", max_output_tokens=limit)
+    if tools:
+        body |= draft.asked(parallel_tool_calls="parallel_tool_calls")
+    if cache is not None:
+        kept = {"prompt_cache_key": cache.key, "prompt_cache_retention": cache.retention}
+        body |= {key: value for key, value in kept.items() if value is not None}
+    return body

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
-from ..._transcript.message import Attachment, Message
+from ..._transcript.message import Message
 from ..._transcript.request import TurnRequest
 from ..._transcript.result import ToolResult
 from .._findings import Loss
 from .._wire.offered import always_offered
-from .._wire.rendered_items import named_text, parts_of
+from .._wire.rendered_items import named_text
 from .._wire.rendering import FrontRendering
-from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
+from .._wire.replay import told_apart
 from .form import BlockForm
 
 
@@ -48,7 +48,7 @@ class BlockRendering(FrontRendering):
         if self.stand_alone and self._results:
             text = "the results for a program go out alone: this follows after the next turn"
             self.losses.append(Loss(position, text))
-        self._of_user += self.blocks_of(message.text, message.attachments, position)
+        self._of_user += self.parts_of(message.text, message.attachments, position)
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
         if results or of_user:
@@ -65,9 +65,8 @@ class BlockRendering(FrontRendering):
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         form = self.form
-        payload = own_payload(turn, form.facts.name)
+        payload = self.payload_of(turn, position)
         if payload is None:
-            self.losses.extend(foreign_losses(position, turn, form.facts.name))
             blocks = self._neutral(turn, position)
         else:
             content = self._content_of(payload)
@@ -102,7 +101,7 @@ class BlockRendering(FrontRendering):
             return said
         others = [block for block in said if not self._is_reasoning(block)]
         if is_of_other and len(others) < len(said):
-            self.losses.append(kept_back(position, turn, self.model, "the thinking"))
+            self.keep_back(turn, position, "the thinking")
         return others
 
     def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
@@ -116,25 +115,18 @@ class BlockRendering(FrontRendering):
             blocks.append(form.call({form.call_id: call.id, "name": call.name, "input": value}))
         return blocks
 
-    def blocks_of(
-        self, text: str, attachments: Iterable[Attachment], position: str
-    ) -> list[dict[str, Any]]:
-        """Make the blocks of a text and its attachments, each after its caption.
+    def _is_said(self, text: str) -> bool:
+        return bool(text.strip())  # the APIs refuse a block of blank text
 
-        Args:
-            text: The text; an empty one has no block, because the API refuses it.
-            attachments: The files.
-            position: Where this stands, for the losses.
-        """
-        told = (self.facts.name, position, self.losses)
-        return parts_of(text, attachments, self.form.text, self._attached, told, is_said=str.strip)
+    def _text(self, text: str) -> dict[str, Any]:
+        return self.form.text(text)
 
     def _content_of_result(self, result: ToolResult, position: str) -> list[dict[str, Any]]:
         """Make the blocks of a result: its text names the files that have no block."""
         if not result.attachments:
-            return self.blocks_of(result.model_text, (), position)
+            return self.parts_of(result.model_text, (), position)
         unshown = (each for each in result.attachments if self._attached(each) is None)
-        return self.blocks_of(named_text(result, unshown), result.attachments, position)
+        return self.parts_of(named_text(result, unshown), result.attachments, position)
 
     def _is_reasoning_void(self, turn: AssistantTurn) -> bool:  # noqa: ARG002 - by those who have it
         """Tell whether the model that made a turn would refuse its reasoning now."""
@@ -151,10 +143,6 @@ class BlockRendering(FrontRendering):
     @abstractmethod
     def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
         """Copy a block of a response as the API takes it back."""
-
-    @abstractmethod
-    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
-        """Make the block of a file; None where the wire has none."""
 
     @abstractmethod
     def _result_block(

@@ -15,10 +15,8 @@ from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
-from .._repair.conversation import Form
-from .._repair.mending import Mending
+from .._repair.mending import Form, Mending
 from .._repair.pairing import Pairing, Piece, Spoken, distinct_ids, note_places, number_turns
-from .._wire.rendered_items import UNREADABLE
 from .form import NOTHING, BlockForm, Read
 
 _ROLES: Final = frozenset({"user", "assistant", "system"})
@@ -123,14 +121,8 @@ def _call(block: Block, call: dict[str, Any], form: BlockForm, mending: Mending)
     if not mending.takes(call.get("name")):
         mending.rename(call, "name", f"{block.position}.{form.inside}name")
     if not isinstance(value, dict):
-        mending.note(
-            f"{block.position}.{form.inside}input",
-            "input_not_an_object",
-            f"the input is {shorten(value)}, and not an object",
-            "Send the arguments as an object",
-            f"put it into an object, under `{UNREADABLE}`" if value else "made it an empty object",
-        )
-        call["input"] = {UNREADABLE: value} if value else {}
+        inside = f"{block.position}.{form.inside}".removesuffix(".")
+        mending.mend_object(call, "input", inside)
 
 
 def rules_of(form: BlockForm) -> Form:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives, types_in
@@ -31,20 +32,15 @@ _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
     "integer": lambda value: _is_number(value) and value == value // 1,
     "number": _is_number,
 }
-_NUMBER_RULES: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "minimum": lambda value, bound: value >= bound,
-    "maximum": lambda value, bound: value <= bound,
-    "exclusiveMinimum": lambda value, bound: value > bound,
-    "exclusiveMaximum": lambda value, bound: value < bound,
+_BOUNDS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "minimum": ge,
+    "maximum": le,
+    "exclusiveMinimum": gt,
+    "exclusiveMaximum": lt,
 }
-_STRING_RULES: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "minLength": lambda value, bound: len(value) >= bound,
-    "maxLength": lambda value, bound: len(value) <= bound,
-    "pattern": lambda value, pattern: _matches(pattern, value),
-}
-_ARRAY_RULES: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "minItems": lambda value, bound: len(value) >= bound,
-    "maxItems": lambda value, bound: len(value) <= bound,
+_LENGTHS: Final[Mapping[str, dict[str, Callable[[Any, Any], bool]]]] = {
+    "string": {"minLength": ge, "maxLength": le},
+    "array": {"minItems": ge, "maxItems": le},
 }
 
 
@@ -178,12 +174,13 @@ class _Reader:
         if is_mapping(value):
             return self._fits_object(schema, value)
         if is_sequence(value):
-            return _obeys(_ARRAY_RULES, schema, value) and all(
+            return _obeys(_LENGTHS["array"], schema, len(value)) and all(
                 self.fits(part, item) for part, item in _items(schema, value)
             )
         if isinstance(value, str):
-            return _obeys(_STRING_RULES, schema, value)
-        return not _is_number(value) or _obeys(_NUMBER_RULES, schema, value)
+            is_long_enough = _obeys(_LENGTHS["string"], schema, len(value))
+            return is_long_enough and _matches(schema.get("pattern", ""), value)
+        return not _is_number(value) or _obeys(_BOUNDS, schema, value)
 
     def _fits_object(self, schema: JsonSchema, value: Mapping[str, Any]) -> bool:
         properties = schema.get("properties", {})

@@ -21,7 +21,7 @@ from ..._text.json import (
     shorten,
 )
 from ..._text.unicode import sendable, sendable_json
-from ..._transcript.assistant import AssistantItem, AssistantTurn, Usage
+from ..._transcript.assistant import AssistantItem, AssistantTurn, ToolMetadata, Usage
 from ...errors import DialectError
 from .._facts import Facts
 
@@ -55,15 +55,17 @@ def objects_in(value: object) -> Iterator[dict[str, Any]]:
             yield each  # pyright: ignore[reportUnknownVariableType]
 
 
-def count_at(value: Any, key: str) -> int | None:
-    """Take the number at a key; None where there is no whole number, and in what is not an object.
+def count_at(value: Any, key: str, *inner: str) -> int | None:
+    """Take the number at a key, or further inside; None where there is no whole number.
 
     What a turn cost, or how its parts are numbered, never decides whether it can be read, so an odd
     value is not an error.
     """
-    if value is None or (value.__class__ is not dict and not is_mapping(value)):
+    if value.__class__ is not dict and (value is None or not is_mapping(value)):
         return None
     found = value.get(key)
+    if inner:
+        return count_at(found, *inner)
     if found is None:
         return None
     if found.__class__ is not int:
@@ -71,6 +73,15 @@ def count_at(value: Any, key: str) -> int | None:
             return None
         found = int(found)
     return found if _TOO_FEW < found < _TOO_MANY else None
+
+
+def total(*counts: int | None) -> int | None:
+    """Add up numbers of which some may be missing; None where all are."""
+    found = None
+    for count in counts:
+        if count is not None:
+            found = count if found is None else found + count
+    return found
 
 
 def text_or_none(value: Any) -> str | None:
@@ -121,8 +132,9 @@ class Place:
 
     def raise_error(self) -> None:
         """Raise the error that the provider reports under `error`, if there is one."""
-        if self.object().get("error") is not None:
-            raise self.need("error").reported()
+        error = self.get("error")
+        if error is not None:
+            raise error.reported()
 
     def get(self, key: str) -> Place | None:
         """Go to a key of an object; None where it is absent or null."""
@@ -354,6 +366,35 @@ def own_id(response_id: str | None, index: int, name: str) -> str:
         True
     """
     return "lutum_" + short_digest_of(response_id, index, name)
+
+
+def read_call(
+    fields: Place,
+    key: str,
+    call_id: str | None,
+    response_id: str | None,
+    index: int,
+    *,
+    name: str | None = None,
+    empty: str = "{}",
+) -> ToolMetadata:
+    """Read a call of a turn.
+
+    Args:
+        fields: What holds its name and its arguments.
+        key: Where the arguments are.
+        call_id: Its id; one is made where it has none.
+        response_id: The provider's id of the response, if it has one.
+        index: Which call of the turn it is, from 0.
+        name: Its name, where the wire has none for it.
+        empty: The arguments, where the wire has null.
+    """
+    name = name or fields.need_text("name")
+    return ToolMetadata(
+        id=call_id or own_id(response_id, index, name),
+        name=name,
+        arguments=fields.written_at(key, empty),
+    )
 
 
 def turn_from(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
@@ -17,7 +17,6 @@ from ..._transcript.message import Attachment, Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError
-from .._findings import Loss
 from .reading import DEEPEST
 
 UNREADABLE: Final = "INVALID_JSON"
@@ -85,43 +84,6 @@ def data_of(attachment: Attachment) -> str | None:
     if head.endswith(";base64"):
         return body
     return base64.b64encode(unquote_to_bytes(body)).decode("ascii")
-
-
-def parts_of(
-    text: str,
-    attachments: Iterable[Attachment],
-    say: Callable[[str], dict[str, Any]],
-    part_of: Callable[[Attachment], dict[str, Any] | None],
-    told: tuple[str, str, list[Loss]],
-    *,
-    is_said: Callable[[str], object] = bool,
-) -> list[dict[str, Any]]:
-    """Make the parts of a text and its attachments, each after its caption.
-
-    Args:
-        text: The text.
-        attachments: The files.
-        say: Makes the part of a text.
-        part_of: Makes the part of one attachment; None where the wire has none.
-        told: The dialect's name, where this stands, and what gets a loss for each attachment
-            without a part.
-        is_said: Which texts have a part.
-    """
-    dialect, position, losses = told
-    parts = [say(text)] if is_said(text) else []
-    # A caption goes out as a text of its own before its file, since no part has a field for it;
-    # what reads a history back takes a text right before a second file for a caption again.
-    for index, attachment in enumerate(attachments):
-        part = part_of(attachment)
-        if part is None:
-            kind = f"{attachment.media_type} ({attachment.mime_type})"
-            where = f"{position}.attachments[{index}]"
-            losses.append(Loss(where, f"this {kind} has no place in {dialect}"))
-            continue
-        if attachment.caption and is_said(attachment.caption):
-            parts.append(say(attachment.caption))
-        parts.append(part)
-    return parts
 
 
 def named_text(result: ToolResult, unshown: Iterable[Attachment]) -> str:

@@ -11,12 +11,12 @@ everything that is between two turns of the model is collected, results first.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar, NamedTuple, Self
 
 from ..._transcript.assistant import AssistantTurn, ToolMetadata
-from ..._transcript.message import Message
+from ..._transcript.message import Attachment, Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ..._transcript.transcript import TranscriptView
@@ -24,7 +24,7 @@ from ...errors import InvalidValueError
 from .._facts import Facts
 from .._findings import Loss
 from .rendered_items import UNREADABLE, arguments_object, rendered_items
-from .replay import ModelNames, names_of
+from .replay import ModelNames, foreign_losses, names_of, own_payload
 
 
 class Plan(NamedTuple):
@@ -299,6 +299,67 @@ class Rendering(ABC):
         """Write down what waits for the items that come next."""
         return
 
+    def payload_of(self, turn: AssistantTurn, position: str) -> Mapping[str, Any] | None:
+        """Return what a turn goes back from as it came; None where its neutral view goes out."""
+        payload = own_payload(turn, self.facts.name)
+        if payload is None:
+            self.losses.extend(foreign_losses(position, turn, self.facts.name))
+        return payload
+
+    def keep_back(self, turn: AssistantTurn, position: str, what: str) -> None:
+        """Note what of a turn goes to no other model than the one that made it."""
+        text = f"{what} of {turn.model} is for that model alone: not sent to {self.model[0]}"
+        self.losses.append(Loss(position, text))
+
+    def lose_files(self, attachments: Sequence[Attachment], position: str, taker: str) -> None:
+        """Note the files of what takes none."""
+        for index, attachment in enumerate(attachments):
+            text = f"{taker} takes no {attachment.media_type} in {self.facts.name}"
+            self.losses.append(Loss(f"{position}.attachments[{index}]", text))
+
+    def parts_of(
+        self,
+        text: str,
+        attachments: Iterable[Attachment],
+        position: str,
+        *,
+        takes_files: bool = True,
+    ) -> list[dict[str, Any]]:
+        """Make the parts of a text and its attachments, each after its caption.
+
+        Args:
+            text: The text.
+            attachments: The files; what has no part is a loss.
+            position: Where this stands.
+            takes_files: Whether there is a place for files here at all.
+        """
+        parts = [self._text(text)] if self._is_said(text) else []
+        # A caption goes out as a text of its own before its file, since no part has a field for it;
+        # what reads a history back takes a text right before a second file for a caption again.
+        for index, attachment in enumerate(attachments):
+            part = self._attached(attachment) if takes_files else None
+            if part is None:
+                kind = f"{attachment.media_type} ({attachment.mime_type})"
+                where = f"{position}.attachments[{index}]"
+                self.losses.append(Loss(where, f"this {kind} has no place in {self.facts.name}"))
+                continue
+            if attachment.caption and self._is_said(attachment.caption):
+                parts.append(self._text(attachment.caption))
+            parts.append(part)
+        return parts
+
+    def _is_said(self, text: str) -> bool:
+        """Tell which texts have a part."""
+        return bool(text)
+
+    def _text(self, text: str) -> dict[str, Any]:
+        """Make the part of a text."""
+        return {"type": "text", "text": text}
+
+    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:  # noqa: ARG002
+        """Make the part of a file; None where the wire has none."""
+        return None
+
 
 class FrontRendering(Rendering):
     """Collect what was said, the texts that belong in front of it, and what was lost.
@@ -416,10 +477,7 @@ class FrontRendering(Rendering):
             if self._begun:
                 text = f"{name} has one place for instructions: this one moves to the front"
                 self.losses.append(Loss(position, text))
-        for index, attachment in enumerate(message.attachments):
-            where = f"{position}.attachments[{index}]"
-            text = f"an instruction takes no {attachment.media_type} in {name}"
-            self.losses.append(Loss(where, text))
+        self.lose_files(message.attachments, position, "an instruction")
 
     @abstractmethod
     def _is_refused_first(self, said: dict[str, Any]) -> bool:

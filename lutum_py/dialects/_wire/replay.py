@@ -44,11 +44,19 @@ def foreign_losses(position: str, turn: AssistantTurn, dialect: str) -> Iterator
         yield Loss(position, f"{dialect} gets the neutral view of this turn, without {without}")
 
 
-def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
+def without_nulls(
+    value: Any, free: frozenset[str] = _NOTHING, of_sdk: frozenset[str] = _NOTHING
+) -> Any:
     """Copy a payload without the keys whose value is null, as SDK objects dump them.
 
     Everywhere that a provider's own fields stand, absent and null mean the same. Data that a user
     or model wrote is under the keys in `free`; it is copied as it is, nulls included.
+
+    Args:
+        value: The payload.
+        free: As above.
+        of_sdk: What only an SDK puts there, and is left out: the API refuses a field that it does
+            not know.
 
     Raises:
         TypeError: It holds what is not JSON.
@@ -61,12 +69,18 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
         copy: dict[str, Any] = dict(value)  # most of a payload are texts and numbers
         for key, item in value.items():
             if item.__class__ not in LEAVES:
-                copy[key] = without_nulls(item, _EVERYTHING if key in free else free)
+                copy[key] = with_nulls(item) if key in free else without_nulls(item, free, of_sdk)
             elif item is None and free is not _EVERYTHING:
                 del copy[key]
+        if not of_sdk.isdisjoint(copy):
+            for key in of_sdk:
+                copy.pop(key, None)
         return copy
     if is_sequence(value):
-        return [item if item.__class__ in LEAVES else without_nulls(item, free) for item in value]
+        return [
+            item if item.__class__ in LEAVES else without_nulls(item, free, of_sdk)
+            for item in value
+        ]
     return plain(value)
 
 
@@ -141,8 +155,3 @@ def told_apart(turn: AssistantTurn, names: tuple[str, ...]) -> bool:
         return False
     made_by = _plain(turn.model)
     return all(_plain(name) != made_by for name in names)
-
-
-def kept_back(position: str, turn: AssistantTurn, names: tuple[str, ...], what: str) -> Loss:
-    """Say what of a turn goes to no other model than the one that made it."""
-    return Loss(position, f"{what} of {turn.model} is for that model alone: not sent to {names[0]}")

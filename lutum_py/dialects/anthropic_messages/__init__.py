@@ -87,9 +87,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         body["tool_choice"] = choice
     if rendering.container is not None:
         body["container"] = rendering.container
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
-    body |= draft.answer()
+    body |= draft.asked(temperature="temperature") | draft.answer()
     # After all else that makes blocks, because markers are put on the last of them, and before the
     # user's extras, which may replace whole fields and are nobody's to mark.
     if request.cache is not None:

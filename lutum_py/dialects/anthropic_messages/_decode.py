@@ -7,10 +7,10 @@ kept and sent back as they came: Anthropic adds server-side tools faster than cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
 
-from ..._text.json import is_mapping
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -19,7 +19,6 @@ from ..._transcript.assistant import (
     ServerToolItem,
     TextItem,
     ToolCallItem,
-    ToolMetadata,
     Usage,
 )
 from .._wire.reading import (
@@ -27,8 +26,8 @@ from .._wire.reading import (
     Place,
     caller_of,
     count_at,
-    objects_in,
-    own_id,
+    read_call,
+    total,
     turn_from,
 )
 from .._wire.replay import without_nulls
@@ -36,22 +35,15 @@ from ._facts import FACTS
 
 # The input of a call is the model's own data, nulls included.
 _FREE = frozenset({"input", UNKNOWN_EVENTS})
-_OF_THE_SDK = ("parsed_output", "_request_id")
+_OF_THE_SDK = frozenset({"parsed_output", "_request_id"})
 
 
 UNTIDY: Final = (b"null", b'"parsed_output"', b'"_request_id"')
 """One of these is in the JSON of each payload that `tidy` would change."""
 
 
-def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a response without null fields and without what only the SDK puts there."""
-    payload: dict[str, Any] = without_nulls(response, _FREE)
-    # Were they kept, they would go back with the next request, and the API refuses a field that it
-    # does not know.
-    for fields in (payload, *objects_in(payload.get("content"))):
-        for key in _OF_THE_SDK:
-            fields.pop(key, None)
-    return payload
+tidy: Final = partial(without_nulls, free=_FREE, of_sdk=_OF_THE_SDK)
+"""Copies a response without null fields and without what only the SDK puts there."""
 
 
 def turn_of(response: Place) -> AssistantTurn:
@@ -72,18 +64,16 @@ def usage_of(response: Place) -> Usage | None:
     usage = response.get("usage")
     if usage is None:
         return None
-    fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
-    cached = count_at(fields, "cache_read_input_tokens")
+    fields = usage.value
     # `input_tokens` is only what no cache had: 12 beside 8,000 read and 500 written is a request of
     # 8,512, which is what other providers report and what a limit is about.
+    cached = count_at(fields, "cache_read_input_tokens")
     written = count_at(fields, "cache_creation_input_tokens")
-    parts = (count_at(fields, "input_tokens"), written, cached)
-    known = [part for part in parts if part is not None]
     return Usage(
-        input_tokens=sum(known) if known else None,
+        input_tokens=total(count_at(fields, "input_tokens"), written, cached),
         output_tokens=count_at(fields, "output_tokens"),
         cached_tokens=cached,
-        reasoning_tokens=count_at(fields.get("output_tokens_details"), "thinking_tokens"),
+        reasoning_tokens=count_at(fields, "output_tokens_details", "thinking_tokens"),
         cache_write_tokens=written,
     )
 
@@ -107,7 +97,8 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
             # reasoning is here. It goes back from the payload.
             yield ReasoningItem("")
         elif kind == "tool_use":
-            yield ToolCallItem(_call(block, index, response_id), caller_of(block.object()))
+            call = read_call(block, "input", block.text_at("id"), response_id, index)
+            yield ToolCallItem(call, caller_of(block.object()))
             index += 1
         elif kind == "tool_result":
             raise block.error("a tool_result is the program's answer to a call, and no model's")
@@ -118,12 +109,3 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
         details = response.get("stop_details")
         said = None if details is None else details.text_at("explanation")
         yield RefusalItem(said or "")
-
-
-def _call(block: Place, index: int, response_id: str | None) -> ToolMetadata:
-    name = block.need_text("name")
-    return ToolMetadata(
-        id=block.text_at("id") or own_id(response_id, index, name),
-        name=name,
-        arguments=block.written_at("input", "{}"),
-    )

@@ -68,15 +68,12 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         body["toolConfig"] = {"tools": draft.tools(), "toolChoice": draft.choice()}
         if request.tool_choice.mode == "none":
             draft.losses.append(Loss("tool_choice", f"{NAME} has no word for `none`: it may call"))
-        if request.parallel_tool_calls is not None:
-            text = f"{NAME} has no field for it: the model decides on parallel calls"
-            draft.losses.append(Loss("parallel_tool_calls", text))
+        draft.lose_parallel()
     # No tool is on offer now, but the conversation has calls, and the API wants a `toolConfig` for
     # these. Their schemas are empty: nobody is to call them.
     elif called := _called(said):
         body["toolConfig"] = {"tools": called}
-    limits = {"maxTokens": request.max_output_tokens, "temperature": request.temperature}
-    config = {key: value for key, value in limits.items() if value is not None}
+    config = draft.asked(max_output_tokens="maxTokens", temperature="temperature")
     if config:
         body["inferenceConfig"] = config
     body |= draft.answer()

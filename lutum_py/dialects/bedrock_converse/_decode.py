@@ -20,10 +20,9 @@ from ..._transcript.assistant import (
     ServerToolItem,
     TextItem,
     ToolCallItem,
-    ToolMetadata,
     Usage,
 )
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id, turn_from
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, read_call, total, turn_from
 from .._wire.replay import without_nulls
 from ._facts import FACTS
 from ._files import FREE, without_bytes
@@ -72,10 +71,8 @@ def usage_of(response: Place) -> Usage | None:
     fields = usage.value
     cached = count_at(fields, "cacheReadInputTokens")
     written = count_at(fields, "cacheWriteInputTokens")
-    parts = (count_at(fields, "inputTokens"), written, cached)
-    known = [part for part in parts if part is not None]
     return Usage(
-        input_tokens=sum(known) if known else None,
+        input_tokens=total(count_at(fields, "inputTokens"), written, cached),
         output_tokens=count_at(fields, "outputTokens"),
         cached_tokens=cached,
         cache_write_tokens=written,
@@ -108,10 +105,8 @@ def _items(message: Place, request_id: str | None) -> Iterator[AssistantItem]:
             inner.object()
             yield ServerToolItem(kind, fields)
         elif kind == "toolUse":
-            name = inner.need_text("name")
-            call_id = inner.text_at("toolUseId") or own_id(request_id, calls, name)
-            arguments = inner.written_at("input", "{}")
-            yield ToolCallItem(ToolMetadata(id=call_id, name=name, arguments=arguments))
+            call_id = inner.text_at("toolUseId")
+            yield ToolCallItem(read_call(inner, "input", call_id, request_id, calls))
             calls += 1
         else:
             raise block.error("a toolResult is the program's answer to a call, and no model's")

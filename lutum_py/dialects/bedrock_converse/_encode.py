@@ -26,7 +26,7 @@ class Rendering(BlockRendering):
     form = BLOCKS
 
     def _user(self, message: Message, position: str) -> None:
-        blocks = self.blocks_of(message.text, message.attachments, position)
+        blocks = self.parts_of(message.text, message.attachments, position)
         documents = [each["document"]["name"] for each in blocks if "document" in each]
         if documents and not any("text" in each for each in blocks):
             blocks.insert(0, {"text": ", ".join(documents)})

@@ -43,8 +43,6 @@ def _is_own_body(body: Mapping[str, Any]) -> bool:
 FACTS: Final = Facts(
     name=NAME,
     key="messages",
-    tool_names=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
-    tool_names_in_words="letters, digits, `_` and `-`, at most 64 characters",
     names_at=("toolConfig.tools[].toolSpec.name", "toolConfig.toolChoice.tool.name"),
     truncated=frozenset({"max_tokens", "model_context_window_exceeded"}),
     call_ids=re.compile(r"[a-zA-Z0-9_.:-]{1,64}"),

@@ -91,14 +91,9 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     elif request.tools:
         body["tools"] = draft.tools()
         body["toolConfig"] = draft.choice()
-        if request.parallel_tool_calls is not None:
-            text = f"{NAME} has no field for it: the model decides on parallel calls"
-            losses.append(Loss("parallel_tool_calls", text))
+        draft.lose_parallel()
     config: dict[str, Any] = draft.answer().get("generationConfig", {})
-    if request.temperature is not None:
-        config["temperature"] = request.temperature
-    if request.max_output_tokens is not None:
-        config["maxOutputTokens"] = request.max_output_tokens
+    config |= draft.asked(temperature="temperature", max_output_tokens="maxOutputTokens")
     if config:
         body["generationConfig"] = config
     return body

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from ..._transcript.assistant import (
     ToolMetadata,
     Usage,
 )
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id, turn_from
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, read_call, total, turn_from
 from .._wire.replay import plain, with_nulls
 from ._facts import FACTS
 
@@ -153,25 +153,19 @@ def _blocked(response: Place) -> tuple[list[AssistantItem], str]:
 def usage_of(response: Place) -> Usage | None:
     """Read what the turn cost; tokens of thoughts and of tools' prompts are counted apart."""
     usage = response.get("usageMetadata")
-    if usage is None:
-        return None
-    return usage_in(usage.value if is_mapping(usage.value) else {})
+    return None if usage is None else usage_in(usage.value)
 
 
-def usage_in(fields: Mapping[str, Any]) -> Usage:
+def usage_in(fields: Any) -> Usage:
     """Read what is in the usage of a response, or of a chunk: most of them have it."""
     reasoning = count_at(fields, "thoughtsTokenCount")
-    prompt_of_tools = count_at(fields, "toolUsePromptTokenCount")
+    of_tools = count_at(fields, "toolUsePromptTokenCount")
     return Usage(
-        input_tokens=_sum(count_at(fields, "promptTokenCount"), prompt_of_tools),
-        output_tokens=_sum(count_at(fields, "candidatesTokenCount"), reasoning),
+        input_tokens=total(count_at(fields, "promptTokenCount"), of_tools),
+        output_tokens=total(count_at(fields, "candidatesTokenCount"), reasoning),
         cached_tokens=count_at(fields, "cachedContentTokenCount"),
         reasoning_tokens=reasoning,
     )
-
-
-def _sum(first: int | None, second: int | None) -> int | None:
-    return first if second is None else second + (first or 0)
 
 
 def _items(
@@ -227,11 +221,4 @@ def call_of(call: Place, index: int, response_id: str | None) -> ToolMetadata:
             "the arguments come in pieces, which this library does not read; leave "
             "`streamFunctionCallArguments` off"
         )
-    name: Any = fields.get("name")
-    if name.__class__ is not str:
-        name = call.need_text("name")
-    return ToolMetadata(
-        id=call.text_at("id") or own_id(response_id, index, name),
-        name=name,
-        arguments=call.written_at("args", "{}"),
-    )
+    return read_call(call, "args", call.text_at("id"), response_id, index)

@@ -10,7 +10,7 @@ out. (Gemini API reference: "Content"; guides to function calling and to thought
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ..._text.json import copy_json
@@ -18,10 +18,10 @@ from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
 from ..._transcript.message import Attachment, Message
 from ..._transcript.result import ToolResult
 from .._findings import Loss
-from .._wire.rendered_items import carried, data_of, parts_of, send_as_object
+from .._wire.rendered_items import carried, data_of, send_as_object
 from .._wire.rendering import FrontRendering
-from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
-from ._facts import FACTS, NAME
+from .._wire.replay import told_apart
+from ._facts import FACTS
 
 FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of `skip_thought_signature_validator`."""
@@ -36,18 +36,21 @@ class Rendering(FrontRendering):
         return said["role"] == "model" and _calls(said)
 
     def _user(self, message: Message, position: str) -> None:
-        parts = self._parts(message.text, message.attachments, position)
+        parts = self.parts_of(message.text, message.attachments, position)
         if not (parts or self.said or self._results or self._of_user):
             # The API takes empty text from the user, who so lets the model begin. It is alone,
             # so that it is sent again as it was where more is said after it.
             self.said.append({"role": "user", "parts": [{"text": ""}]})
         self._of_user += parts
 
-    def _parts(
-        self, text: str, attachments: Iterable[Attachment], position: str
-    ) -> list[dict[str, Any]]:
-        told = (NAME, position, self.losses)
-        return parts_of(text, attachments, lambda said: {"text": said}, _file, told)
+    def _text(self, text: str) -> dict[str, Any]:
+        return {"text": text}
+
+    def _attached(self, attachment: Attachment) -> dict[str, Any]:
+        data, kind = data_of(attachment), {"mimeType": attachment.mime_type}
+        if data is None:
+            return {"fileData": {**kind, "fileUri": attachment.url}}
+        return {"inlineData": {**kind, "data": data}}
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
         # Two contents: one of function responses may hold nothing else.
@@ -63,18 +66,17 @@ class Rendering(FrontRendering):
         else:
             response["response"] = {"output": _output(result)}
         self._results.append({"functionResponse": response})
-        self._of_user += self._parts("", result.attachments, position)
+        self._of_user += self.parts_of("", result.attachments, position)
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
-        payload = own_payload(turn, NAME)
+        payload = self.payload_of(turn, position)
         self._answers = {}
         if payload is None:
-            self.losses.extend(foreign_losses(position, turn, NAME))
             content: dict[str, Any] = {"role": "model", "parts": self._neutral(turn, position)}
         else:
             content = _replayed(payload)
             if told_apart(turn, self.model) and _forget_thoughts(content):
-                self.losses.append(kept_back(position, turn, self.model, "the thoughts"))
+                self.keep_back(turn, position, "the thoughts")
         parts = content["parts"]
         sent = [part["functionCall"] for part in parts if "functionCall" in part]
         self.facts.send_names(sent)
@@ -159,10 +161,3 @@ def _replayed(payload: Mapping[str, Any]) -> dict[str, Any]:
         if "functionCall" in part:
             send_as_object(part["functionCall"], "args")
     return replayed
-
-
-def _file(attachment: Attachment) -> dict[str, Any]:
-    data, kind = data_of(attachment), {"mimeType": attachment.mime_type}
-    if data is None:
-        return {"fileData": {**kind, "fileUri": attachment.url}}
-    return {"inlineData": {**kind, "data": data}}

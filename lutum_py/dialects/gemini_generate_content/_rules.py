@@ -17,10 +17,8 @@ from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_object, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
-from .._repair.conversation import Form
-from .._repair.mending import MAYBE_TEXT, Mending
+from .._repair.mending import MAYBE_TEXT, Form, Mending
 from .._repair.pairing import Pairing, Piece, Spoken, note_places, number_turns
-from .._wire.rendered_items import UNREADABLE
 from ._facts import FACTS
 
 # Content without a role is the user's; `function` is an older word for who sends responses.
@@ -137,7 +135,8 @@ def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> 
         else:
             if part.call is not None:
                 _named(part, part.call, "functionCall", mending)
-                _called_with(part, part.call, mending)
+                if not isinstance(part.call.get("args"), _MAYBE_OBJECT):
+                    mending.mend_object(part.call, "args", f"{part.position}.functionCall")
             if part.result is not None:
                 _named(part, part.result, "functionResponse", mending)
             read.append(part)
@@ -166,20 +165,6 @@ def _named(part: Part, fields: dict[str, Any], kind: str, mending: Mending) -> N
         mending.rename(fields, "name", f"{part.position}.{kind}.name")
     if not isinstance(fields.get("id"), MAYBE_TEXT):
         mending.text_id(fields, "id", f"{part.position}.{kind}")
-
-
-def _called_with(part: Part, call: dict[str, Any], mending: Mending) -> None:
-    arguments = call.get("args")
-    if isinstance(arguments, _MAYBE_OBJECT):
-        return
-    mending.note(
-        f"{part.position}.functionCall.args",
-        "args_not_an_object",
-        f"the arguments are {shorten(arguments)}, and not an object",
-        "Send the arguments as an object",
-        f"put them into an object, under `{UNREADABLE}`",
-    )
-    call["args"] = {UNREADABLE: arguments}
 
 
 _AS_MANY: Final = "Send as many function responses as there are calls, right after them"
@@ -347,16 +332,8 @@ def _outcome_unknown(mending: Mending, call: Part) -> Part:
 
 
 def _same_name(mending: Mending, call: Part, result: Part) -> None:
-    if result.name == call.name:
-        return
-    mending.note(
-        result.position,
-        "result_of_other_tool",
-        f"the response names {shorten(result.name)}, the call {shorten(call.name)}",
-        "Send the name of the tool that was called",
-        "set the name of the tool that was called",
-    )
-    (result.result or {})["name"] = call.name
+    if result.name != call.name:
+        mending.mend_name(result.result or {}, call.name, result.position, "response")
 
 
 FORM: Final = Form(

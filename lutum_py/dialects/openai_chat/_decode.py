@@ -9,9 +9,10 @@ what the finish reason says.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
-from ..._text.json import is_mapping, is_object, is_sequence
+from ..._text.json import is_mapping, is_sequence
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -19,15 +20,15 @@ from ..._transcript.assistant import (
     RefusalItem,
     TextItem,
     ToolCallItem,
-    ToolMetadata,
     Usage,
 )
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id, turn_from
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, read_call, turn_from
 from .._wire.replay import without_nulls
 from ._facts import FACTS
 
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 # The arguments of a host that sends an object instead of text are the model's own data.
+_FUNCTION = ("function", "arguments")
 _FREE = frozenset({"arguments", UNKNOWN_EVENTS})
 
 
@@ -35,17 +36,8 @@ UNTIDY: Final = (b"null", b'"parsed')
 """One of these is in the JSON of each payload that `tidy` would change."""
 
 
-def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a response without null fields and without what only the SDK puts there."""
-    payload: dict[str, Any] = without_nulls(response, _FREE)
-    for choice in objects_in(payload.get("choices")):
-        for message in objects_in(choice.get("message")):
-            message.pop("parsed", None)
-            for call in objects_in(message.get("tool_calls")):
-                function = call.get("function")
-                if is_object(function):
-                    function.pop("parsed_arguments", None)
-    return payload
+tidy: Final = partial(without_nulls, free=_FREE, of_sdk=frozenset({"parsed", "parsed_arguments"}))
+"""Copies a response without null fields and without what only the SDK puts there."""
 
 
 def turn_of(response: Place) -> AssistantTurn:
@@ -74,21 +66,18 @@ def usage_of(response: Place) -> Usage | None:
         usage = None if usage is None else usage.get("usage")
         if usage is None:
             return None
-    fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
-    asked, said = fields.get("prompt_tokens_details"), fields.get("completion_tokens_details")
+    fields = usage.value
     # OpenAI, Mistral and DeepSeek each have a place of their own for what the cache gave; zero is
     # an answer, so it is None that asks on.
-    cached = count_at(asked, "cached_tokens")
-    if cached is None:
-        cached = count_at(fields, "num_cached_tokens")
-    if cached is None:
-        cached = count_at(fields, "prompt_cache_hit_tokens")
+    cached = count_at(fields, "prompt_tokens_details", "cached_tokens")
+    for key in ("num_cached_tokens", "prompt_cache_hit_tokens"):
+        cached = count_at(fields, key) if cached is None else cached
     return Usage(
         input_tokens=count_at(fields, "prompt_tokens"),
         output_tokens=count_at(fields, "completion_tokens"),
         cached_tokens=cached,
-        reasoning_tokens=count_at(said, "reasoning_tokens"),
-        cache_write_tokens=count_at(asked, "cache_write_tokens"),
+        reasoning_tokens=count_at(fields, "completion_tokens_details", "reasoning_tokens"),
+        cache_write_tokens=count_at(fields, "prompt_tokens_details", "cache_write_tokens"),
     )
 
 
@@ -122,29 +111,13 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     # `index` is how many there were, so that a call of the old form is numbered after them. Some
     # hosts send both forms, of one call or of two: what is there counts.
     for index, call in enumerate(message.items_at("tool_calls"), 1):
-        yield ToolCallItem(_call(call, index - 1, response_id))
-    function = function_of(fields)
-    if function is not None:
-        place = message.need("function_call")
-        yield ToolCallItem(_metadata(place, None, index, response_id, "arguments"))
-
-
-def _call(call: Place, index: int, response_id: str | None) -> ToolMetadata:
-    call_id = call.text_at("id")
-    if call.text_at("type") == "custom":
-        return _metadata(call.need("custom"), call_id, index, response_id, "input")
-    return _metadata(call.need("function"), call_id, index, response_id, "arguments")
-
-
-def _metadata(
-    function: Place, call_id: str | None, index: int, response_id: str | None, key: str
-) -> ToolMetadata:
-    name = function.need_text("name")
-    return ToolMetadata(
-        id=call_id or own_id(response_id, index, name),
-        name=name,
-        arguments=function.written_at(key, ""),
-    )
+        kind, key = ("custom", "input") if call.text_at("type") == "custom" else _FUNCTION
+        called, call_id = call.need(kind), call.text_at("id")
+        made = read_call(called, key, call_id, response_id, index - 1, empty="")
+        yield ToolCallItem(made)
+    if "function_call" in fields and function_of(fields) is not None:
+        called = message.need("function_call")
+        yield ToolCallItem(read_call(called, "arguments", None, response_id, index, empty=""))
 
 
 def _content(content: Place) -> Iterator[AssistantItem]:

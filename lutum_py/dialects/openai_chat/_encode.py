@@ -17,54 +17,45 @@ from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence
 from ..._transcript.assistant import AssistantTurn
-from ..._transcript.message import Message
-from ..._transcript.request import TranscriptItem
+from ..._transcript.message import Attachment
 from ..._transcript.result import ToolResult
-from .._findings import Loss
-from .._openai import chat_part
-from .._wire.rendered_items import named_text, parts_of, send_as_text
-from .._wire.rendering import Rendering as _Rendering
-from .._wire.replay import foreign_losses, kept_back, own_payload, told_apart
+from .._openai import OpenAIRendering, chat_part
+from .._wire.rendered_items import named_text, send_as_text
+from .._wire.replay import told_apart
 from ._decode import function_of
-from ._facts import FACTS, NAME
+from ._facts import FACTS
 
 
-class Rendering(_Rendering):
+class Rendering(OpenAIRendering):
     """Collect the messages of everybody."""
 
     facts = FACTS
+    roles_with_files = frozenset({"user"})
 
-    def take(self, item: TranscriptItem, position: str) -> None:
-        """Render the next item."""
-        losses = self.losses
-        if isinstance(item, ToolResult):
-            # Such as {"c1": {"role": "tool", "tool_call_id": "call_7"}}, noted with the turn: the
-            # result of a call of the old form has another role, and goes by a name.
-            form = self._answers.get(item.id)
-            answer = {"role": "tool", "tool_call_id": item.id} if form is None else dict(form)
-            answer["content"] = named_text(item, item.attachments)
-            self.said.append(answer)
-            for number, attachment in enumerate(item.attachments):
-                where = f"{position}.attachments[{number}]"
-                kind = attachment.media_type
-                losses.append(Loss(where, f"a tool result takes no {kind} in {NAME}"))
-        elif isinstance(item, AssistantTurn):
-            payload = own_payload(item, NAME)
-            losses.extend(foreign_losses(position, item, NAME) if payload is None else ())
-            if payload is None:
-                message = _neutral(item)
-            else:
-                message = {**copy_json(payload["choices"][0]["message"]), "role": "assistant"}
-                if told_apart(item, self.model) and _forget_reasoning(message):
-                    losses.append(kept_back(position, item, self.model, "the reasoning"))
-                _tidy(message)
-            self.facts.send_names(_called(message))
-            for call in message.get("tool_calls", ()):
-                self.ids.send(call, "id", is_own=payload is not None)
-            self._answers = _answers(item, message)
-            self.said.append(message)
+    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+        return chat_part(attachment)
+
+    def _result(self, result: ToolResult, position: str) -> None:
+        # Such as {"c1": {"role": "tool", "tool_call_id": "call_7"}}, noted with the turn: the
+        # result of a call of the old form has another role, and goes by a name.
+        form = self._answers.get(result.id, {"role": "tool", "tool_call_id": result.id})
+        self.said.append({**form, "content": named_text(result, result.attachments)})
+        self.lose_files(result.attachments, position, "a tool result")
+
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        payload = self.payload_of(turn, position)
+        if payload is None:
+            message = _neutral(turn)
         else:
-            self.said.append(_message(item, position, losses))
+            message = {**copy_json(payload["choices"][0]["message"]), "role": "assistant"}
+            if told_apart(turn, self.model) and _forget_reasoning(message):
+                self.keep_back(turn, position, "the reasoning")
+            _tidy(message)
+        self.facts.send_names(_called(message))
+        for call in message.get("tool_calls", ()):
+            self.ids.send(call, "id", is_own=payload is not None)
+        self._answers = _answers(turn, message)
+        self.said.append(message)
 
 
 def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -73,20 +64,6 @@ def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield call["custom" if call["type"] == "custom" else "function"]
     if message.get("function_call"):
         yield message["function_call"]
-
-
-def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, Any]:
-    if not message.attachments:
-        return {"role": message.role, "content": message.text}
-    is_user = message.role == "user"  # no other message takes more than text
-    parts = parts_of(
-        message.text,
-        message.attachments,
-        lambda text: {"type": "text", "text": text},
-        lambda each: chat_part(each) if is_user else None,
-        (NAME, position, losses),
-    )
-    return {"role": message.role, "content": parts or ""}
 
 
 _REASONING: Final = ("reasoning", "reasoning_content", "reasoning_details", "thinking")

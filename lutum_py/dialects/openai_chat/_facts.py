@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .._facts import Facts
-from .._schema.openai import OPENAI
+from .._schema.strict import OPENAI
 from .._wire.reading import objects_in
 
 NAME: Final = "openai_chat"
@@ -31,8 +31,6 @@ def _is_own_body(body: Mapping[str, Any]) -> bool:
 FACTS: Final = Facts(
     name=NAME,
     key="messages",
-    tool_names=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
-    tool_names_in_words="letters, digits, `_` and `-`, at most 64 characters",
     names_at=(
         "tools[].function.name",
         "tools[].custom.name",

@@ -6,7 +6,7 @@ A message of the assistant is read as the choice of a response, and is the paylo
 
 from __future__ import annotations
 
-from .._openai import read_chat_parts
+from .._openai import read_parts
 from .._wire.history import History
 from ._rules import RESULTS
 
@@ -19,7 +19,7 @@ def read_history(history: History) -> None:
             response = {"choices": [{"message": message}]}
             history.respond(response, position)
             continue
-        said = read_chat_parts(message["content"], f"{position}.content", history)
+        said = read_parts(message["content"], f"{position}.content", history)
         if role in RESULTS:
             history.answer(said, position)
             history.rest(message, ("role", "content", "tool_call_id", "name"), position)

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
-from .._repair.conversation import Form
-from .._repair.mending import MAYBE_TEXT, Mending, text_of
+from .._repair.mending import MAYBE_TEXT, Form, Mending, text_of
 from .._repair.pairing import Pairing, Piece, distinct_ids, note_places
 from ._facts import FACTS
 
@@ -373,14 +372,7 @@ def _fit(mending: Mending, call: Part, result: Part) -> None:
         )
         result.result = {**call.form, "content": message.get("content")}
     elif message.get("name") not in (None, call.name):
-        mending.note(
-            f"{result.position}.name",
-            "result_of_other_tool",
-            f"the result names {shorten(message['name'])}, the call {shorten(call.name)}",
-            "Send the name of the tool that was called, or none",
-            "set the name of the tool that was called",
-        )
-        message["name"] = call.name
+        mending.mend_name(message, call.name, f"{result.position}.name")
 
 
 FORM: Final = Form(

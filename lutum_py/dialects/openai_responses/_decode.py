@@ -8,9 +8,9 @@ provider runs itself, or it has a form that only the provider knows: it is kept 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
-from ..._text.json import is_mapping
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -27,8 +27,7 @@ from .._wire.reading import (
     Place,
     caller_of,
     count_at,
-    objects_in,
-    own_id,
+    read_call,
     turn_from,
 )
 from .._wire.replay import without_nulls
@@ -71,14 +70,8 @@ UNTIDY: Final = (b"null", b'"parsed')
 """One of these is in the JSON of each payload that `tidy` would change."""
 
 
-def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a response without null fields and without what only the SDK puts there."""
-    payload: dict[str, Any] = without_nulls(response, _FREE)
-    for item in objects_in(payload.get("output")):
-        item.pop("parsed_arguments", None)
-        for part in objects_in(item.get("content")):
-            part.pop("parsed", None)
-    return payload
+tidy: Final = partial(without_nulls, free=_FREE, of_sdk=frozenset({"parsed", "parsed_arguments"}))
+"""Copies a response without null fields and without what only the SDK puts there."""
 
 
 def turn_of(response: Place) -> AssistantTurn:
@@ -121,14 +114,13 @@ def usage_of(response: Place) -> Usage | None:
     usage = response.get("usage")
     if usage is None:
         return None
-    fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
-    asked, said = fields.get("input_tokens_details"), fields.get("output_tokens_details")
+    fields = usage.value
     return Usage(
         input_tokens=count_at(fields, "input_tokens"),
         output_tokens=count_at(fields, "output_tokens"),
-        cached_tokens=count_at(asked, "cached_tokens"),
-        reasoning_tokens=count_at(said, "reasoning_tokens"),
-        cache_write_tokens=count_at(asked, "cache_write_tokens"),
+        cached_tokens=count_at(fields, "input_tokens_details", "cached_tokens"),
+        reasoning_tokens=count_at(fields, "output_tokens_details", "reasoning_tokens"),
+        cache_write_tokens=count_at(fields, "input_tokens_details", "cache_write_tokens"),
     )
 
 
@@ -154,12 +146,9 @@ def items_of_output(output: Iterable[Place], response_id: str | None) -> Iterato
 
 def metadata_of(item: Place, kind: str, index: int, response_id: str | None) -> ToolMetadata:
     """Read a call, which is the one of its number in the turn."""
-    name = SEARCH if kind == SEARCH_CALL else item.need_text("name")
-    return ToolMetadata(
-        id=item.text_at("call_id") or own_id(response_id, index, name),
-        name=name,
-        arguments=item.written_at(CALLS.get(kind, "arguments"), ""),
-    )
+    name = SEARCH if kind == SEARCH_CALL else None
+    key = CALLS.get(kind, "arguments")
+    return read_call(item, key, item.text_at("call_id"), response_id, index, name=name, empty="")
 
 
 def _message(item: Place) -> Iterator[AssistantItem]:

@@ -22,21 +22,19 @@ from ..._schema.schema_reader import JsonSchema, branches, types_in
 from ..._text.json import copy_json
 from ..._text.suggestion import names_for_message
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem, ToolCallItem
-from ..._transcript.message import Attachment, Message
-from ..._transcript.request import TranscriptItem
+from ..._transcript.message import Attachment
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError
 from .._findings import Loss
-from .._openai import responses_part
+from .._openai import OpenAIRendering, responses_part
 from .._wire.offered import (
     NativeSearch,
     as_sent,
     callers_of,
     compiled,
 )
-from .._wire.rendered_items import arguments_object, named_text, parts_of, send_as_text
-from .._wire.rendering import Rendering as _Rendering
-from .._wire.replay import ModelNames, foreign_losses, kept_back, own_payload, told_apart
+from .._wire.rendered_items import arguments_object, named_text, send_as_text
+from .._wire.replay import ModelNames, told_apart
 from ._decode import ANSWERS, CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call, repeated_in
 from ._facts import FACTS, NAME
 
@@ -52,11 +50,12 @@ _NULLABLE: Mapping[str, tuple[str, ...]] = {
 _WITHOUT_ID: Final = frozenset({*CALLS, SEARCH_CALL, "tool_search_output"})
 
 
-class Rendering(_Rendering):
+class Rendering(OpenAIRendering):
     """Collect the items of everybody."""
 
     facts = FACTS
     found: NativeSearch | None
+    roles_with_files = frozenset({"system", "developer", "user"})
 
     def __init__(self, model: ModelNames = None, found: NativeSearch | None = None) -> None:
         super().__init__(model, found)
@@ -70,78 +69,61 @@ class Rendering(_Rendering):
         made._ids = self._ids.copy()
         return made
 
-    def take(self, item: TranscriptItem, position: str) -> None:
-        """Render the next item."""
-        losses, found = self.losses, self.found
-        if isinstance(item, ToolResult):
-            # Set when the turn was rendered: {"c1": {"type": "custom_tool_call_output", "call_id":
-            # "x9"}}. A result alone does not know which kind of call it answers, nor the id that
-            # this one went out by.
-            form = self._answers.get(item.id)
-            if form is None:
-                form = {"type": "function_call_output", "call_id": item.id}
-            names: list[str] = []
-            if found is not None and item.id in self._searches:
-                names = found.found_by(item)
-            if found is not None and names:
-                self.loaded.update(names)
-                tools = _loaded(found, names)
-                self.said.append({**form, **_CLIENT, "type": SEARCH_OUTPUT, "tools": tools})
-            else:
-                self.said.append({**form, "output": _output(item, position, losses)})
-        elif isinstance(item, AssistantTurn):
-            payload = own_payload(item, NAME)
-            if payload is None:
-                losses.extend(foreign_losses(position, item, NAME))
-                said = list(_neutral(item))
-                if found is not None:
-                    said = list(map(_as_search, said))
-            else:
-                output = copy_json(payload["output"])
-                if told_apart(item, self.model):
-                    output, lost = _of_other(output)
-                    if lost:
-                        what = f"the {', the '.join(lost)}"
-                        losses.append(kept_back(position, item, self.model, what))
-                stored = payload.get("store") is not False
-                said = list(_replay(output, stored, position, losses, self._ids))
-            sent = [each for each in said if is_call(each)]
-            self.facts.send_names(sent)
-            for call in sent:
-                self.ids.send(call, "call_id", is_own=payload is not None)
-            self._answers = _answers(item, sent)
-            calls = zip(item.tool_calls, sent, strict=True)
-            self._searches = {call.id for call, each in calls if each["type"] == SEARCH_CALL}
-            self.said.extend(said)
+    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+        return responses_part(attachment)
+
+    def _text(self, text: str) -> dict[str, Any]:
+        return {"type": "input_text", "text": text}
+
+    def _result(self, result: ToolResult, position: str) -> None:
+        # Set when the turn was rendered: {"c1": {"type": "custom_tool_call_output", "call_id":
+        # "x9"}}. A result alone does not know which kind of call it answers, nor the id that this
+        # one went out by.
+        form = self._answers.get(result.id)
+        if form is None:
+            form = {"type": "function_call_output", "call_id": result.id}
+        found = self.found if result.id in self._searches else None
+        names = [] if found is None else found.found_by(result)
+        if found is not None and names:
+            self.loaded.update(names)
+            tools = _loaded(found, names)
+            self.said.append({**form, **_CLIENT, "type": SEARCH_OUTPUT, "tools": tools})
         else:
-            self.said.append(_message(item, position, losses))
+            self.said.append({**form, "output": self._output(result, position)})
 
+    def _output(self, result: ToolResult, position: str) -> str | list[dict[str, Any]]:
+        if not result.attachments:
+            return result.model_text
+        unshown = [each for each in result.attachments if responses_part(each) is None]
+        text = named_text(result, unshown)
+        parts = self.parts_of(text, result.attachments, position)
+        return parts if any(part["type"] != "input_text" for part in parts) else text
 
-def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, Any]:
-    if not message.attachments:
-        return {"role": message.role, "content": message.text}
-    parts = _parts(message.text, message.attachments, position, losses)
-    return {"role": message.role, "content": parts or ""}
-
-
-def _output(result: ToolResult, position: str, losses: list[Loss]) -> str | list[dict[str, Any]]:
-    if not result.attachments:
-        return result.model_text
-    unshown = [each for each in result.attachments if responses_part(each) is None]
-    text = named_text(result, unshown)
-    parts = _parts(text, result.attachments, position, losses)
-    return parts if any(part["type"] != "input_text" for part in parts) else text
-
-
-def _parts(
-    text: str, attachments: Iterable[Attachment], position: str, losses: list[Loss]
-) -> list[dict[str, Any]]:
-    told = (NAME, position, losses)
-    return parts_of(text, attachments, _text_part, responses_part, told)
-
-
-def _text_part(text: str) -> dict[str, Any]:
-    return {"type": "input_text", "text": text}
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        payload = self.payload_of(turn, position)
+        if payload is None:
+            said = list(_neutral(turn))
+            if self.found is not None:
+                said = list(map(_as_search, said))
+        else:
+            output = copy_json(payload["output"])
+            if told_apart(turn, self.model):
+                output, lost = _of_other(output)
+                if lost:
+                    self.keep_back(turn, position, f"the {', the '.join(lost)}")
+            stored = payload.get("store") is not False
+            said = list(_replay(output, stored, position, self.losses, self._ids))
+        sent = [each for each in said if is_call(each)]
+        self.facts.send_names(sent)
+        for call in sent:
+            self.ids.send(call, "call_id", is_own=payload is not None)
+        calls = list(zip(turn.tool_calls, sent, strict=True))
+        # The form of each answer, by our id of the call: with the host's id, if any.
+        self._answers = {
+            call.id: {"type": ANSWERS[each["type"]][0], **repeated_in(each)} for call, each in calls
+        }
+        self._searches = {call.id for call, each in calls if each["type"] == SEARCH_CALL}
+        self.said.extend(said)
 
 
 def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -243,14 +225,6 @@ def _as_search(item: dict[str, Any]) -> dict[str, Any]:
         return item
     call = {"type": SEARCH_CALL, "call_id": item["call_id"], "arguments": arguments}
     return {**call, **_CLIENT}
-
-
-def _answers(turn: AssistantTurn, sent: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the form of each call's answer, by our id of the call: with the host's id, if any."""
-    answers: dict[str, dict[str, Any]] = {}
-    for call, item in zip(turn.tool_calls, sent, strict=True):
-        answers[call.id] = {"type": ANSWERS[item["type"]][0], **repeated_in(item)}
-    return answers
 
 
 _DEFERRED: Final = {"defer_loading": True}

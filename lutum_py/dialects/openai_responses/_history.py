@@ -12,7 +12,7 @@ from typing import Any
 
 from ..._text.json import compact_json
 from .._findings import NOT_SHOWN
-from .._openai import read_responses_parts
+from .._openai import read_parts
 from .._wire.history import History
 from ._decode import SEARCH_OUTPUT
 from ._rules import Item
@@ -41,7 +41,7 @@ def read_history(history: History) -> None:
         output = []
         fields = item.value
         if item.is_said_to_model:
-            said = read_responses_parts(fields["content"], f"{position}.content", history)
+            said = read_parts(fields["content"], f"{position}.content", history)
             history.say(fields["role"], said, position)
             history.rest(fields, ("type", "role", "content", "status", "id"), position)
         elif item.key not in asked:
@@ -73,7 +73,7 @@ def _answer(fields: Mapping[str, Any], position: str, history: History) -> None:
         history.lose(position, "it comes back as the output of a function")
         history.answer_json(compact_json({"tools": fields.get("tools")}), position)
         return
-    said = read_responses_parts(fields["output"], f"{position}.output", history)
+    said = read_parts(fields["output"], f"{position}.output", history)
     is_done = fields.get("status") in (None, "completed")
     if not is_done:
         history.lose(

@@ -17,8 +17,7 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
-from .._repair.conversation import Form
-from .._repair.mending import MAYBE_TEXT, Mending, text_of
+from .._repair.mending import MAYBE_TEXT, Form, Mending, text_of
 from .._repair.pairing import Pairing, Piece, distinct_ids
 from .._wire.reading import DUMP, caller_of
 from ._decode import (
