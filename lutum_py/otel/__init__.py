@@ -31,30 +31,28 @@ from asyncio import CancelledError
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from traceback import format_exception
-from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar, cast
 
 from .. import __version__
 from .._call.call import AnyToolCall
+from .._call.decision_log import DecisionRecord
 from .._call.lifecycle import CallStatus
-from .._call.outcomes import AskingCall, HandledCall, RejectedCall, SuspendedCall
+from .._call.outcomes import (
+    AskingCall,
+    HandledCall,
+    RecoverableToolCallIssue,
+    RejectedCall,
+    SuspendedCall,
+)
 from .._context.context import ToolSuspended
 from .._context.inner import ToolAsks
+from .._context.suspension import Decision
+from .._round.events import CallEvent
 from .._text.escaping import words_of
-from .._text.json import shorten
+from .._text.json import cut, is_whole, shorten
 from .._transcript.result import ToolResult
 from ..errors import Cancelled, InvalidValueError, MisuseError, OutcomeUnknown, ToolError
 from ..execution import outcomes_of
-from ._attributes import (
-    NAME_LIMIT,
-    Decided,
-    arguments_of,
-    bounded,
-    call_attributes,
-    class_name,
-    decision_attributes,
-    place_of,
-    trace_of,
-)
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -64,6 +62,13 @@ __all__ = ["CallSpan", "Decided", "ToolTracer"]
 
 R = TypeVar("R")
 
+Decided: TypeAlias = DecisionRecord | RecoverableToolCallIssue | Decision | CallEvent
+"""What is told about a call that is not run, or not yet: see `ToolTracer.record_decisions`."""
+
+_NAME_LIMIT: Final = 128
+"""Characters of a name, or of an id."""
+
+_TEXT_LIMIT: Final = 1024
 _OUTCOMES: Final = {
     CallStatus.SUCCEEDED: "success",
     CallStatus.FAILED: "error",
@@ -109,7 +114,7 @@ class ToolTracer:
         content_limit: int = 8192,
         tracer_provider: TracerProvider | None = None,
     ) -> None:
-        if not isinstance(content_limit, int) or isinstance(content_limit, bool):
+        if not is_whole(content_limit):
             raise MisuseError.of_field("ToolTracer", "content_limit", "an int", content_limit)
         if content_limit < 0:
             raise InvalidValueError(
@@ -175,9 +180,9 @@ class ToolTracer:
         if not span.is_recording():
             return
         for each in decisions:
-            attributes, reason = decision_attributes(each)
+            attributes, reason = _decision_attributes(each)
             if self.content and reason is not None:
-                attributes["lutum.decision.reason"] = bounded(reason, self.content_limit)
+                attributes["lutum.decision.reason"] = _bounded(reason, self.content_limit)
             span.add_event("lutum.tool.decision", attributes)
 
 
@@ -218,18 +223,18 @@ class CallSpan:
         self._outcome = outcome
         # At once, since a plan may take it in before the span ends.
         if self.span is not None and isinstance(outcome, AskingCall):
-            trace_of(self.span, outcome)
+            _trace_of(self.span, outcome)
         return outcome
 
     def __enter__(self) -> Self:
         tracer = self._tracer.tracer
         if tracer is not None:
-            context, links = place_of(self.call, self._context, self._links)
+            context, links = _place_of(self.call, self._context, self._links)
             self.span = self._open.enter_context(
                 tracer.start_as_current_span(
-                    f"execute_tool {bounded(self.call.name, NAME_LIMIT)}",
+                    f"execute_tool {_bounded(self.call.name, _NAME_LIMIT)}",
                     context=context,
-                    attributes=call_attributes(self.call),
+                    attributes=_call_attributes(self.call),
                     links=links,
                     # OpenTelemetry would put the text of an exception into the span, content or
                     # not.
@@ -238,7 +243,9 @@ class CallSpan:
                 )
             )
             if self._tracer.content and self.span.is_recording():
-                self._content("gen_ai.tool.call.arguments", arguments_of(self.call))
+                # What the tool gets, which may be other than what the model sent.
+                shown = self.call.spec.shown_json(self.call.input)
+                self._content(self.span, "gen_ai.tool.call.arguments", shown)
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object, /) -> None:
@@ -277,7 +284,7 @@ class CallSpan:
 
     def _suspended(self, span: Span, ticket: str) -> None:
         span.set_attribute("lutum.tool.outcome", "suspended")
-        span.set_attribute("lutum.suspension.id", bounded(ticket, NAME_LIMIT))
+        span.set_attribute("lutum.suspension.id", _bounded(ticket, _NAME_LIMIT))
 
     def _result(self, span: Span, result: ToolResult) -> None:
         status = result.status
@@ -285,7 +292,7 @@ class CallSpan:
         text = result.model_text if self._tracer.content and result.is_error else ""
         self._outcome_word(span, status, error_type, text)
         if self._tracer.content and result.is_success:
-            self._content("gen_ai.tool.call.result", result.result)
+            self._content(span, "gen_ai.tool.call.result", result.result)
 
     def _raised(self, span: Span, error: BaseException) -> None:
         # A tool that was cut off may have done anything, and perhaps goes on in its thread.
@@ -295,7 +302,7 @@ class CallSpan:
             word = "indeterminate" if self.call.status is CallStatus.RUNNING else "cancelled"
         else:
             word = "cancelled" if isinstance(error, Cancelled) else "error"
-        kind = class_name(type(error))
+        kind = _class_name(type(error))
         self._outcome_word(
             span, word, error.code if isinstance(error, ToolError) else kind, words_of(error)
         )
@@ -303,8 +310,8 @@ class CallSpan:
             limit = self._tracer.content_limit
             attributes = {
                 "exception.type": kind,
-                "exception.message": bounded(words_of(error), limit),
-                "exception.stacktrace": bounded("".join(format_exception(error)), limit),
+                "exception.message": _bounded(words_of(error), limit),
+                "exception.stacktrace": _bounded("".join(format_exception(error)), limit),
             }
             span.add_event("exception", attributes)
 
@@ -314,13 +321,12 @@ class CallSpan:
             return
         from opentelemetry.trace import StatusCode
 
-        span.set_attribute("error.type", bounded(error_type, NAME_LIMIT))
-        shown = bounded(text, self._tracer.content_limit) if self._tracer.content else None
+        span.set_attribute("error.type", _bounded(error_type, _NAME_LIMIT))
+        shown = _bounded(text, self._tracer.content_limit) if self._tracer.content else None
         span.set_status(StatusCode.ERROR, shown)
 
-    def _content(self, name: str, text: str) -> None:
-        assert self.span is not None
-        self.span.set_attribute(name, bounded(text, self._tracer.content_limit))
+    def _content(self, span: Span, name: str, text: str) -> None:
+        span.set_attribute(name, _bounded(text, self._tracer.content_limit))
 
 
 def _decisions_of(decided: object) -> list[Decided]:
@@ -343,3 +349,103 @@ def _decisions_of(decided: object) -> list[Decided]:
 
 def _no_decisions(given: str) -> MisuseError:
     return MisuseError(f"record_decisions takes a list, such as plan.decisions, not {given}.")
+
+
+def _call_attributes(call: AnyToolCall) -> dict[str, str]:
+    """Return the attributes that the span of a call begins with."""
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": _bounded(call.name, _NAME_LIMIT),
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": _bounded(call.id, _NAME_LIMIT),
+    }
+    if description := call.selector.definition.description:
+        attributes["gen_ai.tool.description"] = _bounded(description, _TEXT_LIMIT)
+    if len(call.selector.path) > 1:
+        attributes["lutum.tool.path"] = _bounded(".".join(call.selector.path), _NAME_LIMIT)
+    if call.suspension_id is not None:
+        attributes["lutum.suspension.id"] = _bounded(call.suspension_id, _NAME_LIMIT)
+    return attributes
+
+
+def _decision_attributes(decided: Decided) -> tuple[dict[str, str], str | None]:
+    """Say who decided what about which call, and apart from it why."""
+    told: tuple[str | None, ...]
+    if isinstance(decided, DecisionRecord):
+        told = decided.call_id, decided.tool, decided.decision, decided.phase, decided.hook
+        reason = decided.reason
+    elif isinstance(decided, CallEvent):
+        row, reason = decided.row, decided.row.reason
+        told = row.id, row.tool, row.state, decided.kind, row.by
+    elif isinstance(decided, RecoverableToolCallIssue):
+        call, reason = decided.metadata, decided.text
+        told = call.id, call.name, decided.reason, "decode", None
+    else:
+        told = decided.call_id, None, decided.action, "resume", decided.decision_id
+        reason = decided.reason
+    named = zip(_DECISION, told, strict=True)
+    return {name: _bounded(text, _NAME_LIMIT) for name, text in named if text is not None}, reason
+
+
+_DECISION: Final = (
+    *("gen_ai.tool.call.id", "gen_ai.tool.name"),
+    *("lutum.decision", "lutum.decision.phase", "lutum.decision.by"),
+)
+"""The attributes of a decision; one that is not known is left out."""
+
+
+def _class_name(kind: type[Any]) -> str:
+    """Name a class as OpenTelemetry does: with its module, but for the built-in ones."""
+    plain = kind.__module__ == "builtins"
+    return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _bounded(text: str, limit: int) -> str:
+    """Cut a text, and make it one that exporters can encode."""
+    return cut(text, limit).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+_FIELD: Final = "traceparent"
+
+
+def _place_of(
+    call: AnyToolCall, context: Context | None, links: Sequence[Link] | None
+) -> tuple[Context | None, Sequence[Link] | None]:
+    """Return the context that the span of a call is opened in, and what it is linked to.
+
+    Args:
+        call: The call.
+        context: The context that the program named, which counts before all others.
+        links: The links that it named. Where the span gets another parent than the current span,
+            and is in another trace, a link to that is added.
+    """
+    traces = call._kept.traces
+    if context is not None or not traces:
+        return context, links
+    # A call that goes on is found by its own id, and what a call asked for by the id of that call:
+    # `traces` is {"c1": "00-4bf9...-01"}, one entry for each call that asked, whatever the depth.
+    trace = traces.get(call.id) or traces.get(call._line[0].by or "")
+    if trace is None:
+        return context, links
+    from opentelemetry.context import get_current
+    from opentelemetry.trace import Link, get_current_span
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    context = TraceContextTextMapPropagator().extract({_FIELD: trace}, get_current())
+    parent, current = (get_current_span(each).get_span_context() for each in (context, None))
+    if current.is_valid and current.trace_id != parent.trace_id:
+        links = (*(links or ()), Link(current))
+    return context, links
+
+
+def _trace_of(span: Span, asking: AskingCall) -> None:
+    """Let a plan keep under which span stands what a call asks for."""
+    from opentelemetry.trace import set_span_in_context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    carrier: dict[str, str] = {}
+    # As the text of the W3C, "00-<trace>-<span>-01", and not as an object: it is in the saved
+    # plan, and another process goes on from it.
+    TraceContextTextMapPropagator().inject(carrier, set_span_in_context(span))
+    if _FIELD in carrier:  # else no SDK is configured
+        asking._traced(carrier[_FIELD])
