@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
-from typing import Any, Literal, Self, TypeAlias, overload
+from importlib import import_module
+from typing import Any, Final, Literal, Self, TypeAlias, get_args, overload
 
 from .._text.json import copy_json
 from .._transcript.assistant import AssistantTurn
 from ..dialects._facts import facts_of
-from ..dialects._wire_form import wire_form_of
-from ..errors import DialectError
+from ..dialects._wire_form import WireForm, wire_form_of
+from ..errors import DialectError, LutumError, MissingExtraError, MisuseError
 from ._script import Script
-from ._scripted_http import http_client
 from ._transcript_valid import Dialect, dialect_of
 
 ScriptedAnswer: TypeAlias = AssistantTurn | Mapping[str, Any] | BaseException
@@ -198,11 +199,11 @@ class ScriptedClient:
             MisuseError: The SDK takes no HTTP client, as boto3: give the library's model, or your
                 code, this client itself.
         """
-        return http_client(self._dialect.NAME, self._form, self._over_http)
+        return _http_client(self._dialect.NAME, self._form, self._over_http, is_async=False)
 
     def http_async_client(self) -> Any:
         """Make the same for an async official client, such as `AsyncOpenAI`."""
-        return http_client(self._dialect.NAME, self._form, self._over_http, is_async=True)
+        return _http_client(self._dialect.NAME, self._form, self._over_http, is_async=True)
 
     def _over_http(self, body: dict[str, Any], is_stream: bool) -> Any:
         answer = self._answer(body)
@@ -249,3 +250,101 @@ class ScriptedClient:
             dialect=self._dialect.NAME,
             where=where,
         )
+
+
+_Answers: TypeAlias = Callable[[dict[str, Any], bool], Any]
+"""Takes a request body and whether it asks for a stream, and gives a response, or its events."""
+
+_EXTRAS: Final = {
+    "openai_chat": "openai",
+    "openai_responses": "openai",
+    "anthropic_messages": "anthropic",
+    "gemini_generate_content": "gemini",
+}
+"""By dialect the extra that brings an SDK which takes an HTTP client."""
+
+
+def _http_client(dialect: str, form: WireForm, answer: _Answers, *, is_async: bool) -> Any:
+    """Make a client, of the HTTP package that an SDK uses, whose requests a function answers.
+
+    Args:
+        dialect: The name of the dialect.
+        form: Its form on the wire.
+        answer: Answers a request.
+        is_async: Whether async code asks.
+
+    Raises:
+        MissingExtraError: The SDK is not installed.
+        MisuseError: The SDK takes no HTTP client.
+    """
+    if dialect not in _EXTRAS:
+        raise MisuseError(
+            f"The SDK of {dialect} takes no HTTP client. Give the scripted client itself to what "
+            "asks, in place of the official one."
+        )
+    extra = _EXTRAS[dialect]
+    try:
+        taken = _taken_by(extra)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"An HTTP client of the SDK for {dialect} needs that SDK: `python -m pip install "
+            f"'lutum-py[{extra}]'`."
+        ) from error
+    # The SDKs subclass a client of `httpx`, or of a package that has its interface and its name in
+    # its own. The base classes say which one this SDK has.
+    names = (each.__module__.partition(".")[0] for each in taken.__mro__)
+    package: Any = import_module(next(name for name in names if name.startswith("httpx")))
+
+    def respond(request: Any) -> Any:
+        path = request.url.path
+        # By its end: what is before it, as `/v1beta/models/gemini-2.5-flash` or a prefix of
+        # Azure, is the user's to choose.
+        wanted = next((end for end in form.paths if path.endswith(end)), None)
+        if wanted is None:
+            return failed(404, f"A scripted client has no {path}.")
+        body: dict[str, Any] = json.loads(request.content)
+        of_path = form.paths[wanted]
+        is_stream = bool(body.get("stream")) if of_path is None else of_path
+        try:
+            said = answer(body, is_stream)
+        except LutumError as error:
+            return failed(400, str(error))
+        if not is_stream:
+            return response(200, "application/json", json.dumps(said))
+        return response(200, "text/event-stream", _event_lines(said, form.last_line))
+
+    def failed(status: int, text: str) -> Any:
+        said = {"type": "invalid_request_error", "status": "INVALID_ARGUMENT", "message": text}
+        body = {"type": "error", "error": {"code": status, **said}}
+        return response(status, "application/json", json.dumps(body))
+
+    def response(status: int, kind: str, text: str) -> Any:
+        return package.Response(status, headers={"content-type": kind}, content=text.encode())
+
+    transport = package.MockTransport(respond)
+    return (package.AsyncClient if is_async else package.Client)(transport=transport)
+
+
+def _taken_by(extra: str) -> Any:
+    """Import the HTTP client that an SDK takes."""
+    if extra == "openai":
+        from openai import DefaultHttpxClient
+
+        return DefaultHttpxClient
+    if extra == "anthropic":
+        from anthropic import DefaultHttpxClient as OfAnthropic
+
+        return OfAnthropic
+    from google.genai.types import HttpOptions
+
+    kinds = get_args(HttpOptions.model_fields["httpx_client"].annotation)
+    return kinds[0]
+
+
+def _event_lines(events: Iterable[Mapping[str, Any]], last: str) -> str:
+    """Write events as a provider sends them, each under its name where it has one."""
+    texts = [
+        (f"event: {event['type']}\n" if "type" in event else "") + f"data: {json.dumps(event)}\n\n"
+        for event in events
+    ]
+    return "".join([*texts, f"data: {last}\n\n" if last else ""])
