@@ -26,9 +26,9 @@ from ._conversation_file import (
 )
 from ._exact_json import exact_text
 from ._inbox import decide, store_at, waiting_data, waiting_lines, wish_of
+from ._inspect import print_schemas, report_on, view_of
 from ._loading import load_named, load_toolset, showing
-from ._lock import check_lock, write_lock
-from ._lock_file import DEFAULT_FILE
+from ._lock import DEFAULT_FILE, check_lock, write_lock
 from ._mcp import inspect_server, serve_toolset
 from ._screen import (
     Failure,
@@ -45,8 +45,6 @@ from ._screen import (
 )
 from ._show import new_page, page_of, screen_of, shown_file, shown_stored
 from ._stored import read_stored
-from ._tool_report import report_on
-from ._tool_view import print_schemas, view_of
 
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,

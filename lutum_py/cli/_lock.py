@@ -1,30 +1,207 @@
 """`lutum lock`: write the tools that there are into a lock file, or say what became of them.
 
-What there is is compared with what is locked, tool by tool; for each that changed it is asked
-whether a call that fitted the locked schema would still decode.
+The file keeps the tools of some toolsets as they were when somebody last agreed to them. What there
+is is compared with it, tool by tool; for each that changed it is asked whether a call that fitted
+the locked schema would still decode.
 """
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from .._call.selector import AnySelector
 from .._compat.changes import FieldChange, changes_between
 from .._compat.verdict import Verdict, judge
-from .._text.json import compact_json, cut
+from .._schema.definition import ToolDef
+from .._text.json import canonical_json, compact_json, cut, is_array, is_object
 from .._toolset import Toolset
 from .._transcript.assistant import ToolMetadata
-from ..errors import LutumError
+from .._transcript.saved import Saved
+from ..errors import LutumError, SavedDataError
 from ._atomic_write import write_file
+from ._exact_json import read_exact
 from ._loading import ImportFailure, load_toolset
-from ._lock_file import DamagedLock, Lock, LockedTool, lock_command, lock_of, lock_text, read_lock
-from ._screen import Failure, complain, counted, render, text, write_json
+from ._screen import (
+    Failure,
+    complain,
+    counted,
+    json_text,
+    render,
+    system_reason,
+    text,
+    write_json,
+)
 
+DEFAULT_FILE: Final = Path("lutum.lock")
+_FORMAT: Final = "lutum_py.lock"
+_VERSION: Final = 1
 _EXAMPLE: Final = 200
 """Characters of an example that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockedTool:
+    """What is kept of one tool.
+
+    Attributes:
+        description: What the model is told about it.
+        digest: `ToolDef.digest`: of the name and the input schema, without descriptions.
+        input_schema: The schema of its arguments.
+        output_schema: The schema of its output, or None.
+        on: Whether it is offered unless a turn says otherwise.
+        strict: Whether arguments have to be of the very type.
+        deferred: Whether it is offered once a search of the model has loaded it.
+    """
+
+    description: str
+    digest: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any] | None
+    on: bool
+    strict: bool
+    deferred: bool = False
+
+
+Lock = dict[str, dict[str, LockedTool]]
+"""By the name of the toolset on the command line, then by the wire name of the tool."""
+
+
+def _lock_of(toolset: type[Toolset]) -> dict[str, LockedTool]:
+    """Return what is locked of each tool of a toolset."""
+    return {selector.name: _locked_tool(selector) for selector in toolset}
+
+
+def _locked_tool(selector: AnySelector) -> LockedTool:
+    definition = selector.definition
+    schema = _settled(definition.input_schema)
+    return LockedTool(
+        description=definition.description,
+        digest=_digest(selector.name, schema),
+        input_schema=schema,
+        output_schema=_settled(definition.output_schema),
+        on=not selector.is_off,
+        strict=definition.strict,
+        deferred=selector.is_deferred,
+    )
+
+
+def _digest(name: str, schema: dict[str, Any]) -> str:
+    return ToolDef(name=name, description="", input_schema=schema).digest
+
+
+def _settled(schema: Any) -> Any:
+    """Sort defaults that are sets: their order differs from one run of Python to the next."""
+    if is_array(schema):
+        return [_settled(entry) for entry in schema]
+    if not is_object(schema):
+        return schema
+    # `field: set[str] = {"b", "a"}` has its default in any order, and each lock would differ.
+    made = {key: _settled(value) for key, value in schema.items()}
+    if made.get("uniqueItems") is True and is_array(made.get("default")):
+        made["default"].sort(key=canonical_json)
+    return made
+
+
+def _lock_text(lock: Lock) -> str:
+    """Write a lock so that equal locks are equal files, and a review shows what matters.
+
+    Keys are sorted: to move a tool or a field up or down changes nothing.
+    """
+    toolsets = {
+        reference: {"tools": {name: asdict(tool) for name, tool in tools.items()}}
+        for reference, tools in lock.items()
+    }
+    # Only these are sorted: the file begins with what it is.
+    ordered = json.loads(json.dumps(toolsets, sort_keys=True))
+    return json_text({"format": _FORMAT, "version": _VERSION, "toolsets": ordered}) + "\n"
+
+
+class _LockError(SavedDataError):
+    """The file is not a lock, or was damaged."""
+
+
+class _DamagedLock(Failure):
+    """There is a file, but what it holds is not a lock; `reason` says why, without a remedy."""
+
+    def __init__(self, reason: str, path: Path) -> None:
+        super().__init__(f"{reason} Write it again: {_lock_command(path, 'module:Toolset')}.")
+        self.reason = reason
+
+
+def _lock_command(path: Path, *arguments: str) -> str:
+    """Return the command that writes a lock file, as it is typed in a shell."""
+    file = [] if path == DEFAULT_FILE else ["--file", str(path)]
+    return f"`{shlex.join(['lutum', 'lock', *file, *arguments])}`"
+
+
+def _read_lock(path: Path) -> Lock:
+    """Read a lock file, and make sure that nobody edited its schemas by hand.
+
+    Raises:
+        _DamagedLock: It holds something else, was edited, or is from a later release.
+        Failure: There is none, or it cannot be read.
+    """
+    name = f"`{path}`"
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise Failure(
+            f"There is no {name}. Write it with {_lock_command(path, 'module:Toolset')}, or name "
+            "another with `--file`."
+        ) from None
+    except OSError as error:
+        raise Failure(f"{name} cannot be read: {system_reason(error)}.") from error
+    try:
+        value, _ = read_exact(data, name)
+    except Failure as failure:
+        raise _DamagedLock(str(failure), path) from None
+    try:
+        return _read(Saved(value, "$", _LockError))
+    except _LockError as error:
+        raise _DamagedLock(f"{name} is not a lock file: {error}", path) from None
+    except ValueError as error:
+        why = f"a schema in it is not JSON ({error})"
+        raise _DamagedLock(f"{name} is not a lock file: {why}.", path) from None
+    except RecursionError:
+        raise _DamagedLock(f"{name} is nested too deeply to be a lock file.", path) from None
+
+
+def _read(saved: Saved) -> Lock:
+    if saved.data.get("format") != _FORMAT:
+        raise saved.wrong("format", f"expected {_FORMAT!r}")
+    if saved.get("version", int) != _VERSION:
+        raise saved.wrong("version", f"this release reads {_VERSION}")
+    toolsets = saved.inner("toolsets")
+    return {
+        reference: dict(_read_tools(toolsets.inner(reference).inner("tools")))
+        for reference in toolsets.data
+    }
+
+
+def _read_tools(saved: Saved) -> Iterable[tuple[str, LockedTool]]:
+    for name in saved.data:
+        entry = saved.inner(name)
+        output = entry.inner_or_none("output_schema")
+        tool = LockedTool(
+            description=entry.get("description", str),
+            digest=entry.get("digest", str),
+            input_schema=entry.inner("input_schema").data,
+            output_schema=None if output is None else output.data,
+            on=entry.get("on", bool),
+            strict=entry.get("strict", bool),
+            deferred=entry.get("deferred", bool, False),
+        )
+        # A merge that took half of each side leaves a schema that no tool ever had. Compared with
+        # it, `lutum lock --check` would report changes that nobody made.
+        if tool.digest != _digest(name, tool.input_schema):
+            raise entry.wrong("digest", "the input schema was edited, for it has another digest")
+        yield name, tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +348,7 @@ def write_lock(
     Raises:
         Failure: A toolset or the file cannot be read, or the file not be written.
     """
-    locked = _locked(file) if toolsets else read_lock(file)
+    locked = _locked(file) if toolsets else _read_lock(file)
     for reference in dropped:
         if reference not in locked:
             listed = ", ".join(locked) or "nothing"
@@ -187,7 +364,7 @@ def write_lock(
     # An unchanged lock is not written again, so that a build that goes by file times does nothing.
     is_written = bool(changes) or not locked or whole.keys() != locked.keys()
     if is_written:
-        write_file(file, lock_text(whole).encode())
+        write_file(file, _lock_text(whole).encode())
     gone = [reference for reference in locked if reference not in whole]
     if as_json:
         data = {
@@ -220,7 +397,7 @@ def check_lock(toolsets: Sequence[str], file: Path, as_json: bool) -> int:
     Raises:
         Failure: A toolset or the file cannot be read.
     """
-    locked = read_lock(file)
+    locked = _read_lock(file)
     current, changes = _compared(toolsets or list(locked), locked, file)
     if as_json:
         data = {
@@ -231,7 +408,7 @@ def check_lock(toolsets: Sequence[str], file: Path, as_json: bool) -> int:
         }
         write_json(sys.stdout, data)
     elif changes:
-        _tell_changes(file, locked, current, changes, lock_command(file, *toolsets))
+        _tell_changes(file, locked, current, changes, _lock_command(file, *toolsets))
     else:
         render(text(f"{_named(file)} is up to date: {_size(current)}"))
     return 1 if changes else 0
@@ -242,8 +419,8 @@ def _locked(file: Path) -> Lock:
     if not file.exists():
         return {}
     try:
-        return read_lock(file)
-    except DamagedLock as damage:
+        return _read_lock(file)
+    except _DamagedLock as damage:
         note = "It is written again, and holds only what is named here."
         complain(text(f"lutum: {damage.reason} {note}"))
         return {}
@@ -254,7 +431,7 @@ def _compared(references: Sequence[str], locked: Lock, file: Path) -> tuple[Lock
     current: Lock = {}
     for reference in dict.fromkeys(references):
         found = _load(reference, file, locked)
-        current[reference] = lock_of(found)
+        current[reference] = _lock_of(found)
         changes += compare_tools(reference, locked.get(reference, {}), current[reference], found)
     return current, changes
 
@@ -268,7 +445,7 @@ def _load(reference: str, file: Path, locked: Collection[str]) -> type[Toolset]:
             raise
         raise Failure(
             f"{failure} {_named(file)} locks it. If it is gone, run "
-            f"{lock_command(file, '--drop', reference)}; if it was renamed or moved, put its new "
+            f"{_lock_command(file, '--drop', reference)}; if it was renamed or moved, put its new "
             "name at the end of that command."
         ) from None
 

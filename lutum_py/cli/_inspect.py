@@ -1,10 +1,10 @@
-"""Show what `_tool_report` gathered, for people."""
+"""`lutum inspect`: what there is to know of the tools of a toolset, as data and for people."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import typer
 from rich.console import Group, RenderableType
@@ -12,22 +12,146 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from .._call.selector import AnySelector
+from .._compat.type_words import bounds_of, named_types, type_words
 from .._declare.offer import ToolAvailability
+from .._declare.toolset_meta import ToolsetMeta
+from .._schema.capabilities import risk_of
+from .._schema.definition import ToolDef
+from .._schema.schema_reader import merged_part
 from .._text.json import compact_json, cut
 from .._toolset import Toolset
+from .._transcript.result_cap import ResultCap
+from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
 from ..errors import ToolDefinitionError
 from ._conversation_file import dialect_module
-from ._screen import complain, text, write_json
+from ._screen import complain, counted, text, write_json
+
+_ESTIMATE: Final = (
+    "the characters of name, description and input schema as compact JSON, divided by 4"
+)
+"""How tokens are estimated: real counts differ from model to model."""
+
+
+def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
+    """Describe a toolset and each of its tools.
+
+    Args:
+        toolset: The toolset.
+        reference: How the command line named it.
+
+    Returns:
+        Plain JSON data; its keys are documented in the page on the command line.
+    """
+    # Paths begin at the toolset that was named: of `app:Desk.mail`, the tool `mail.send` is `send`.
+    start = len(toolset._path)
+    tools = [_reported(selector, start) for selector in toolset]
+    return {
+        "format": "lutum_py.inspect",
+        "version": 1,
+        "toolset": reference,
+        "name": toolset._origin.__qualname__,
+        "description": (toolset.__doc__ or "").strip(),
+        "tools": tools,
+        "groups": list(_reported_groups(toolset, start)),
+        "totals": {
+            "tools": len(tools),
+            "on": sum(tool["on"] for tool in tools),
+            "deferred": sum(tool["deferred"] for tool in tools),
+            "estimated_tokens": _tokens(tools),
+            "estimated_tokens_on": _tokens(tool for tool in tools if tool["on"]),
+            "estimated_tokens_deferred": _tokens(tool for tool in tools if tool["deferred"]),
+        },
+        "estimate": _ESTIMATE,
+    }
+
+
+def _tokens(tools: Iterable[dict[str, Any]]) -> int:
+    return sum(tool["estimated_tokens"] for tool in tools)
+
+
+def _reported_groups(toolset: ToolsetMeta, start: int) -> Iterable[dict[str, Any]]:
+    """Describe each nested toolset, the outer ones first."""
+    for member in toolset._members.values():
+        if not isinstance(member, AnySelector):
+            yield {
+                "path": ".".join(member._path[start:]),
+                "name": member._origin.__qualname__,
+                "description": (member.__doc__ or "").strip(),
+                "on": any(not selector.is_off for selector in member),
+                "deferred": any(selector.is_deferred for selector in member),
+            }
+            yield from _reported_groups(member, start)
+
+
+def _reported(selector: AnySelector, start: int) -> dict[str, Any]:
+    definition = selector.definition
+    schema, output = definition.input_schema, definition.output_schema
+    sent = {"name": definition.name, "description": definition.description, "input_schema": schema}
+    stand_ins = {each: facts_of(each).wire_name(selector.name) for each in DIALECTS}
+    cap = selector.options.result_cap
+    kept = isinstance(cap, ResultCap) and {
+        "max_bytes": cap.max_bytes,
+        "store": cap.store is not None,
+    }
+    return {
+        "name": selector.name,
+        "sent_as": {each: out for each, out in stand_ins.items() if out != selector.name},
+        "path": ".".join(selector.path[start:]),
+        "on": not selector.is_off,
+        "deferred": selector.is_deferred,
+        "summary": definition.description.strip().partition("\n\n")[0].replace("\n", " "),
+        "description": definition.description,
+        "fields": list(_reported_fields(definition)),
+        "takes": None if "properties" in schema else type_words(schema, schema),
+        "input_types": named_types(schema),
+        "output": None if output is None else type_words(output, output),
+        "output_types": {} if output is None else named_types(output),
+        "category": definition.category,
+        "capabilities": definition.capabilities.to_dict(),
+        "risk": risk_of(definition.capabilities).value,
+        "needs_approval": _approval(selector),
+        "rules": [rule.name for rule in selector.rules],
+        "timeout": definition.timeout,
+        "idempotent": definition.idempotent,
+        "strict": definition.strict,
+        "result_cap": kept or None,
+        "digest": definition.digest,
+        "estimated_tokens": -(-len(compact_json(sent)) // 4),  # rounded up
+        "input_schema": schema,
+        "output_schema": output,
+    }
+
+
+def _approval(selector: AnySelector) -> str:
+    if not selector.approval:
+        return "never"
+    return "always" if True in selector.approval else "by_input"
+
+
+def _reported_fields(definition: ToolDef) -> Iterable[dict[str, Any]]:
+    schema = definition.input_schema
+    required = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        said = merged_part(field, schema)
+        yield {
+            "name": name,
+            "type": type_words(field, schema),
+            "bounds": bounds_of(field, schema),
+            "required": name in required,
+            **({"default": said["default"]} if "default" in said else {}),
+            "description": said.get("description", ""),
+        }
 
 
 def view_of(report: dict[str, Any]) -> RenderableType:
     """Lay out a report: a block for each tool, nested toolsets indented."""
     totals = report["totals"]
-    counted = f"{totals['tools']} tool{'s' * (totals['tools'] != 1)}, {totals['on']} on"
+    counts = f"{counted(totals['tools'], 'tool')}, {totals['on']} on"
     deferred = ""
     if totals["deferred"]:
-        counted += f", {totals['deferred']} deferred"
+        counts += f", {totals['deferred']} deferred"
         deferred = f"{totals['estimated_tokens_deferred']} for those that are deferred, "
     return Group(
         text(f"{report['name']} ({report['toolset']})", "bold"),
@@ -35,7 +159,7 @@ def view_of(report: dict[str, Any]) -> RenderableType:
         *_members(report, ""),
         text(""),
         text(
-            f"{counted}. About {totals['estimated_tokens_on']} tokens for the tools that are on, "
+            f"{counts}. About {totals['estimated_tokens_on']} tokens for the tools that are on, "
             f"{deferred}{totals['estimated_tokens']} for all."
         ),
         text(f"Tokens are estimated: {report['estimate']}.", "dim"),
@@ -71,12 +195,7 @@ def _tool(tool: dict[str, Any]) -> RenderableType:
     rows.add_column(no_wrap=True)
     rows.add_column()
     rows.add_row(text("input", "dim"), _fields(tool))
-    for words in _types(tool["input_types"]):
-        rows.add_row(text("  with", "dim"), text(words))
-    rows.add_row(text("output", "dim"), text(tool["output"] or "not declared"))
-    for words in _types(tool["output_types"]):
-        rows.add_row(text("  with", "dim"), text(words))
-    for label, value in _extras(tool):
+    for label, value in _rows(tool):
         rows.add_row(text(label, "dim"), text(value))
     summary = [text(tool["summary"])] if tool["summary"] else []
     return Group(heading, Padding(Group(*summary, rows), (0, 0, 0, 2)))
@@ -108,16 +227,15 @@ def _fields(tool: dict[str, Any]) -> RenderableType:
     return table
 
 
-def _types(types: dict[str, str]) -> list[str]:
-    """Say what the types are that fields only name."""
-    return [f"{name} = {words}" for name, words in types.items()]
-
-
 _AREAS: dict[str | None, str] = {"*": "everything", None: "nothing"}
 
 
-def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what there is of a tool besides its types, as pairs of a label and words."""
+def _rows(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what there is of a tool beside its fields, as pairs of a label and words."""
+    # A type that is only named is told after: `with  Place = {city: text}`.
+    yield from (("  with", " = ".join(named)) for named in tool["input_types"].items())
+    yield "output", tool["output"] or "not declared"
+    yield from (("  with", " = ".join(named)) for named in tool["output_types"].items())
     if tool["sent_as"]:
         yield "sent as", f"{next(iter(tool['sent_as'].values()))}, to {', '.join(tool['sent_as'])}"
     if tool["path"].rpartition(".")[2] != tool["name"]:
