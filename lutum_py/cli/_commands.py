@@ -15,25 +15,26 @@ from rich.text import Text
 
 from .. import __version__
 from ..dialects import DIALECTS, Change, Violation
-from ..errors import HistoryError, LutumError, MissingExtraError
+from ..errors import HistoryError, MissingExtraError
 from ._atomic_write import write_file
 from ._conversation_file import (
-    conversation_of,
     encoded_for,
     read_conversation,
     read_transcript,
     reading,
 )
 from ._exact_json import exact_text
-from ._inbox import decide, store_at, waiting_data, waiting_lines, wish_of
+from ._inbox import decide, waiting_data, waiting_lines, wish_of
 from ._inspect import print_schemas, report_on, view_of
 from ._loading import load_named, load_toolset, showing
 from ._lock import DEFAULT_FILE, check_lock, write_lock
 from ._mcp import inspect_server, serve_toolset
 from ._screen import (
     Failure,
+    answer,
     complain,
     counted,
+    failing,
     render,
     silence,
     text,
@@ -44,7 +45,7 @@ from ._screen import (
     write_traceback,
 )
 from ._show import new_page, page_of, screen_of, shown_file, shown_stored
-from ._stored import read_stored
+from ._stored import read_stored, store_at
 
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,
@@ -61,17 +62,19 @@ app = typer.Typer(
 _TOOLSET = "module:Toolset, path/to/file.py:Toolset or module:Outer.Inner."
 _FILE = "A saved transcript or a request body, as JSON; - for standard input."
 _DIALECTS = ", ".join(DIALECTS)
+
+
+def _option(about: str, metavar: str, *names: str) -> Any:
+    """Describe an option that takes a value."""
+    return typer.Option(*names, metavar=metavar, help=about)
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Output = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="OUT", help="Write to this file.")
-]
+Output = Annotated[str | None, _option("Write to this file.", "OUT", "--output", "-o")]
 OfStore = Annotated[
     str | None, typer.Argument(metavar="[ID]", help="Names a conversation in a store.")
 ]
-KeyEnv = Annotated[
-    str | None,
-    typer.Option(metavar="VARIABLE", help="Where the store's key is, such as LUTUM_KEY."),
-]
+KeyEnv = Annotated[str | None, _option("Where the store's key is, such as LUTUM_KEY.", "VARIABLE")]
 WithTraceback = Annotated[
     bool, typer.Option("--traceback", help="Show the whole traceback of a failing import.")
 ]
@@ -102,6 +105,15 @@ def run(arguments: Sequence[str] | None) -> int:
 def _of_file(key_env: str | None) -> None:
     if key_env is not None:
         raise Failure("`--key-env` is for a conversation in a store: name its ID after the store.")
+
+
+def _write_out(target: str | None, data: bytes) -> str | None:
+    """Write to the file that is named, and give its name; without one to standard output."""
+    if target is None or target == "-":
+        write_bytes(data)
+        return None
+    write_file(Path(target), data)
+    return target
 
 
 def _show_version(is_asked: bool) -> None:
@@ -195,10 +207,7 @@ def inspect(
         print_schemas(found, schema, strict, everything, as_json)
         return
     report = report_on(found, toolset)
-    if as_json:
-        write_json(sys.stdout, report)
-    else:
-        render(view_of(report))
+    answer(as_json, report, view_of(report))
 
 
 @app.command(
@@ -221,25 +230,23 @@ def check(
         _of_file(key_env)
         conversation = read_conversation(file, dialect)
     else:
-        text_of = read_stored(file, id, key_env).transcript.encode()
-        conversation = conversation_of(f"`{id}`", text_of, dialect)
+        conversation, _ = read_stored(file, id, key_env, dialect)
     violations = conversation.check()
-    if as_json:
-        data = {
-            "file": file,
-            **({} if id is None else {"id": id}),
-            "is_transcript": conversation.is_saved,
-            "dialect": conversation.dialect,
-            "clean": not violations,
-            "violations": [asdict(violation) for violation in violations],
-        }
-        write_json(sys.stdout, data)
-    else:
-        count = counted(len(violations), "violation") if violations else "clean"
-        render(
-            text(f"{conversation.name} ({conversation.what}): {count}", "bold"),
-            *(line for violation in violations for line in _violation_lines(violation)),
-        )
+    data = {
+        "file": file,
+        **({} if id is None else {"id": id}),
+        "is_transcript": conversation.is_saved,
+        "dialect": conversation.dialect,
+        "clean": not violations,
+        "violations": [asdict(violation) for violation in violations],
+    }
+    count = counted(len(violations), "violation") if violations else "clean"
+    answer(
+        as_json,
+        data,
+        text(f"{conversation.name} ({conversation.what}): {count}", "bold"),
+        *(line for violation in violations for line in _violation_lines(violation)),
+    )
     raise typer.Exit(1 if violations else 0)
 
 
@@ -264,14 +271,9 @@ def repair(
         raise Failure(f"`--in-place` does not go with {what}.")
     conversation = read_conversation(file, dialect)
     data, changes, left = conversation.repair()
-    target = file if in_place else output
-    written = None
-    if target is None or target == "-":
-        write_bytes(data)
     # A file that needs no repair is not touched: not even its time changes.
-    elif changes or not in_place:
-        write_file(Path(target), data)
-        written = target
+    is_due = bool(changes) or not in_place
+    written = _write_out(file if in_place else output, data) if is_due else None
     report = {
         "file": file,
         "is_transcript": conversation.is_saved,
@@ -315,20 +317,16 @@ def show(
         _of_file(key_env)
         shown = shown_file(file, dialect)
     else:
-        shown = shown_stored(id, read_stored(file, id, key_env), dialect)
-    written: str | None = None
-    if html == "-":
-        if open_page:
-            raise Failure("`--open` does not go with standard output: name a file.")
-        write_bytes(page_of(shown).encode())
-    elif html is not None or open_page:
-        path = Path(html) if html is not None else new_page()
-        if path.exists() and file != "-" and path.samefile(file):
-            raise Failure(f"`{html}` is what is shown: name another file for the page.")
-        write_file(path, page_of(shown).encode())
-        written = str(path)
-    else:
+        shown = shown_stored(*read_stored(file, id, key_env, dialect))
+    if html is None and not open_page:
         render(*screen_of(shown))
+        raise typer.Exit(1 if shown.faults else 0)
+    if html == "-" and open_page:
+        raise Failure("`--open` does not go with standard output: name a file.")
+    target = new_page() if html is None else html
+    if "-" not in (file, target) and Path(target).exists() and Path(target).samefile(file):
+        raise Failure(f"`{html}` is what is shown: name another file for the page.")
+    written = _write_out(target, page_of(shown).encode())
     if written is not None:
         complain(text(f"Written to `{written}`."))
     if open_page and not webbrowser.open(Path(written or "").absolute().as_uri()):
@@ -366,10 +364,7 @@ def convert(
     with reading(conversation.name):
         body = encoded_for(to, transcript)
         data = exact_text(dict(body), conversation.style).encode()
-    if output is None or output == "-":
-        write_bytes(data)
-    else:
-        write_file(Path(output), data)
+    _write_out(output, data)
     losses = [
         *({"of": "reading", **asdict(each)} for each in lost),
         *({"of": "writing", **asdict(each)} for each in body.losses),
@@ -395,8 +390,7 @@ def lock(
     ] = None,
     file: Annotated[Path, typer.Option(help="The lock file.")] = DEFAULT_FILE,
     drop: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TOOLSET", help="Lock this one no longer, as the file names it."),
+        list[str] | None, _option("Lock this one no longer, as the file names it.", "TOOLSET")
     ] = None,
     is_check: Annotated[
         bool, typer.Option("--check", help="Write nothing; say what differs from the file.")
@@ -431,27 +425,16 @@ def inbox(
     which: Annotated[
         str | None, typer.Argument(metavar="[CONVERSATION/CALL]", help="Of which call.")
     ] = None,
-    digest: Annotated[
-        str | None, typer.Option(metavar="DIGITS", help="What was shown: 8 digits, or more.")
-    ] = None,
-    ticket: Annotated[
-        str | None, typer.Option(metavar="ID", help="Which question was shown: its ticket.")
-    ] = None,
+    digest: Annotated[str | None, _option("What was shown: 8 digits, or more.", "DIGITS")] = None,
+    ticket: Annotated[str | None, _option("Which question was shown: its ticket.", "ID")] = None,
     changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=JSON", help="With edit: another argument."),
+        list[str] | None, _option("With edit: another argument.", "NAME=JSON", "--set")
     ] = None,
-    result: Annotated[
-        str | None, typer.Option(metavar="JSON", help="What the question asks for.")
-    ] = None,
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why.")] = None,
-    by: Annotated[str | None, typer.Option(metavar="WHO", help="Who decides.")] = None,
-    tools: Annotated[
-        str | None, typer.Option(metavar="TOOLSET", help=f"To decide: {_TOOLSET}")
-    ] = None,
-    hooks: Annotated[
-        str | None, typer.Option(metavar="HOOKS", help="To edit: module:hooks.")
-    ] = None,
+    result: Annotated[str | None, _option("What the question asks for.", "JSON")] = None,
+    reason: Annotated[str | None, _option("Why.", "TEXT")] = None,
+    by: Annotated[str | None, _option("Who decides.", "WHO")] = None,
+    tools: Annotated[str | None, _option(f"To decide: {_TOOLSET}", "TOOLSET")] = None,
+    hooks: Annotated[str | None, _option("To edit: module:hooks.", "HOOKS")] = None,
     key_env: KeyEnv = None,
     as_json: AsJson = False,
     with_traceback: WithTraceback = False,
@@ -462,23 +445,14 @@ def inbox(
     """
     said = {"digest": digest, "ticket": ticket, "reason": reason, "by": by}
     wish = None if action is None else wish_of(action, which, changes, result, **said)
-    with showing(with_traceback), store_at(store, key_env) as opened:
+    with showing(with_traceback), failing(), store_at(store, key_env) as opened:
         if wish is None:
-            try:
-                waiting = opened.waiting()
-            except LutumError as error:
-                raise Failure(str(error)) from error
-            if as_json:
-                write_json(sys.stdout, waiting_data(waiting))
-            else:
-                render(*(waiting_lines(waiting) or [text("Nothing waits for a decision.")]))
+            waiting = opened.waiting()
+            lines = waiting_lines(waiting) or [text("Nothing waits for a decision.")]
+            answer(as_json, waiting_data(waiting), *lines)
             return
         outcome, lines = decide(opened, wish, tools, hooks)
-    if as_json:
-        data = {"call": wish.which, "action": wish.action, "outcome": outcome}
-        write_json(sys.stdout, data)
-    else:
-        render(*lines)
+    answer(as_json, {"call": wish.which, "action": wish.action, "outcome": outcome}, *lines)
 
 
 mcp = typer.Typer(
@@ -505,9 +479,7 @@ def serve(
     host: Annotated[
         str, typer.Option(help="An address of this machine alone: there is no authorisation.")
     ] = "127.0.0.1",
-    hooks: Annotated[
-        str | None, typer.Option(metavar="HOOKS", help="module:HOOKS, who decides about calls.")
-    ] = None,
+    hooks: Annotated[str | None, _option("module:HOOKS, who decides about calls.", "HOOKS")] = None,
     with_traceback: WithTraceback = False,
 ) -> None:
     """Serve the tools of a toolset that are on.
@@ -535,12 +507,8 @@ def inspect_mcp(
     trusted: Annotated[
         bool, typer.Option("--trusted", help="Believe what the server says about its risks.")
     ] = False,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Take this tool; may be repeated.")
-    ] = None,
-    seconds: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="How long it may take.")
-    ] = 30,
+    only: Annotated[list[str] | None, _option("Take this tool; may be repeated.", "NAME")] = None,
+    seconds: Annotated[float, _option("How long it may take.", "SECONDS", "--timeout")] = 30,
     as_json: AsJson = False,
 ) -> None:
     """Show what a server offers: its tools, their risks, what is refused and why, the digest.

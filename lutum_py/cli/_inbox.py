@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rich.text import Text
@@ -25,7 +21,7 @@ from .._round.display import texts_of_lines
 from .._text.escaping import LINES, visible
 from .._text.json import compact_json, is_object, read_json
 from .._text.suggestion import meant_by
-from ..errors import LutumError, StaleError
+from ..errors import StaleError
 from ..store import Store, Waiting
 from ._loading import load_named, load_toolset
 from ._screen import Failure, text
@@ -116,42 +112,6 @@ _FEWEST_DIGITS = 8
 _SHOWN_DIGITS = 12
 
 
-def store_at(where: str, key_variable: str | None) -> Store:
-    """Open a store that is there; nothing is made.
-
-    Args:
-        where: The path of a SQLite database, or the address of a PostgreSQL one.
-        key_variable: The environment variable that holds the key of the store, if it has one.
-
-    Raises:
-        Failure: There is no such file, no such variable, or the store cannot be opened.
-    """
-    if "://" not in where and not _is_store(Path(where)):
-        raise Failure(f"There is no store at `{where}`. `open_store` makes one in your program.")
-    key: bytes | None = None
-    if key_variable is not None:
-        found = os.environ.get(key_variable)
-        if not found:
-            raise Failure(f"`--key-env {key_variable}`: there is no such variable, or it is empty.")
-        key = found.encode()
-    try:
-        return Store(where, key=key, is_there=True)
-    except LutumError as error:
-        raise Failure(str(error)) from error
-
-
-def _is_store(path: Path) -> bool:
-    """Look for the table of a store, and write nothing: it may be the file of somebody else."""
-    if not path.is_file():
-        return False
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            query = "SELECT 1 FROM sqlite_master WHERE name = 'lutum_store'"
-            return database.execute(query).fetchone() is not None
-    except sqlite3.Error:  # the store itself says what is wrong
-        return True
-
-
 def waiting_data(waiting: Iterable[Waiting]) -> list[dict[str, Any]]:
     """Return what waits as plain data."""
     plain = ("id", "call_id", "tool", "proposed", "arguments", "digest")
@@ -225,6 +185,7 @@ def decide(
 
     Raises:
         Failure: The decision was refused; nothing changed.
+        LutumError: It was refused by the store, by a hook, or by the tools; nothing changed.
     """
     if tools is None:
         raise Failure("A decision needs the tools of the plan: pass `--tools module:Toolset`.")
@@ -232,15 +193,12 @@ def decide(
         raise Failure("An edit goes through your hooks: pass `--hooks module:hooks`.")
     toolset = load_toolset(tools)
     asked = None if hooks is None else load_named(hooks)
-    try:
-        waiting = _find(store.waiting(), wish)
-        decision = _decision(waiting, wish)
-        if decision.edit is None:
-            outcome = store.decide(waiting.id, decision, toolset)
-        else:
-            outcome = _amend(store, waiting.id, decision, toolset, asked)
-    except LutumError as error:
-        raise Failure(str(error)) from error
+    waiting = _find(store.waiting(), wish)
+    decision = _decision(waiting, wish)
+    if decision.edit is None:
+        outcome = store.decide(waiting.id, decision, toolset)
+    else:
+        outcome = _amend(store, waiting.id, decision, toolset, asked)
     name = _name(waiting)
     if isinstance(outcome, SuspendedCall):
         again = [each for each in store.waiting(waiting.id) if each.call_id == waiting.call_id]

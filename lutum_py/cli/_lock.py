@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
+
+from rich.text import Text
 
 from .._call.selector import AnySelector
 from .._compat.changes import FieldChange, changes_between
@@ -29,13 +30,12 @@ from ._exact_json import read_exact
 from ._loading import ImportFailure, load_toolset
 from ._screen import (
     Failure,
+    answer,
     complain,
     counted,
     json_text,
-    render,
     system_reason,
     text,
-    write_json,
 )
 
 DEFAULT_FILE: Final = Path("lutum.lock")
@@ -366,21 +366,19 @@ def write_lock(
     if is_written:
         write_file(file, _lock_text(whole).encode())
     gone = [reference for reference in locked if reference not in whole]
-    if as_json:
-        data = {
-            "file": str(file),
-            "written": is_written,
-            "toolsets": sorted(whole),
-            "kept": list(kept),
-            "dropped": gone,
-        }
-        write_json(sys.stdout, data)
-        return
+    data = {
+        "file": str(file),
+        "written": is_written,
+        "toolsets": sorted(whole),
+        "kept": list(kept),
+        "dropped": gone,
+    }
     state = "written" if is_written else "up to date already"
-    render(text(f"{_named(file)}: {state}, {_size(whole)}"))
-    for words, told in (("Left as locked", kept), ("No longer locked", gone)):
-        if told:
-            render(text(f"{words}: {', '.join(told)}"))
+    told = [text(f"{_named(file)}: {state}, {_size(whole)}")]
+    for words, names in (("Left as locked", kept), ("No longer locked", gone)):
+        if names:
+            told.append(text(f"{words}: {', '.join(names)}"))
+    answer(as_json, data, *told)
 
 
 def check_lock(toolsets: Sequence[str], file: Path, as_json: bool) -> int:
@@ -399,18 +397,17 @@ def check_lock(toolsets: Sequence[str], file: Path, as_json: bool) -> int:
     """
     locked = _read_lock(file)
     current, changes = _compared(toolsets or list(locked), locked, file)
-    if as_json:
-        data = {
-            "file": str(file),
-            "up_to_date": not changes,
-            "toolsets": list(current),
-            "changes": [change.to_dict() for change in changes],
-        }
-        write_json(sys.stdout, data)
-    elif changes:
-        _tell_changes(file, locked, current, changes, _lock_command(file, *toolsets))
-    else:
-        render(text(f"{_named(file)} is up to date: {_size(current)}"))
+    data = {
+        "file": str(file),
+        "up_to_date": not changes,
+        "toolsets": list(current),
+        "changes": [change.to_dict() for change in changes],
+    }
+    told = [text(f"{_named(file)} is up to date: {_size(current)}")]
+    if changes:
+        command = _lock_command(file, *toolsets)
+        told = list(_change_lines(file, locked, current, changes, command))
+    answer(as_json, data, *told)
     return 1 if changes else 0
 
 
@@ -459,20 +456,20 @@ def _size(lock: Lock) -> str:
     return f"{tools} of {counted(len(lock), 'toolset')}"
 
 
-def _tell_changes(
+def _change_lines(
     file: Path, locked: Lock, lock: Lock, changes: list[ToolChange], command: str
-) -> None:
+) -> Iterator[Text]:
     counts = [
         f"{count} {kind}"
         for kind in ("changed", "added", "removed")
         if (count := sum(change.kind == kind for change in changes))
     ]
-    render(text(f"{_named(file)} is out of date: {', '.join(counts)}", "bold"))
+    yield text(f"{_named(file)} is out of date: {', '.join(counts)}", "bold")
     for reference in lock:
         of_toolset = [change for change in changes if change.toolset == reference]
         if of_toolset:
             note = "" if reference in locked else " (not locked yet)"
-            render(text(""), text(f"{reference}{note}", "bold"))
+            yield from (text(""), text(f"{reference}{note}", "bold"))
         for change in of_toolset:
-            render(*(text(f"  {line}") for line in change.lines()))
-    render(text(""), text(f"If this is as it should be, run {command} and commit the file."))
+            yield from (text(f"  {line}") for line in change.lines())
+    yield from (text(""), text(f"If this is as it should be, run {command} and commit the file."))

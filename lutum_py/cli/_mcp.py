@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.text import Text
+
 from .._schema.capabilities import risk_of
 from .._text.escaping import words_of
 from .._text.json import cut
 from .._toolset import Toolset
 from ..errors import DeveloperError, LutumError, MissingExtraError, MisuseError
 from ..execution._outcome import sole
-from ._screen import Failure, complain, counted, render, system_reason, text, write_json
+from ._screen import Failure, answer, complain, counted, system_reason, text
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -112,10 +114,7 @@ def inspect_server(
         raise Failure(f"The server did not answer within {seconds:g} seconds.") from error
     except (Exception, asyncio.CancelledError) as error:  # a transport may raise anything
         raise _unreached(server, error) from error
-    if as_json:
-        write_json(sys.stdout, report)
-    else:
-        _show(report)
+    answer(as_json, report, *_lines(report))
     return 1 if report["refused"] else 0
 
 
@@ -173,7 +172,7 @@ def _as_data(client: Client, remote: RemoteTools) -> dict[str, Any]:
     }
 
 
-def _show(report: dict[str, Any]) -> None:
+def _lines(report: dict[str, Any]) -> list[Text]:
     name = " ".join(filter(None, [report["server"], report["version"]])) or "A server"
     lines = [text(f"{name} (protocol {report['protocol']})", "bold")]
     for tool in report["tools"]:
@@ -194,8 +193,5 @@ def _show(report: dict[str, Any]) -> None:
             text(f"  {refused['reason']}"),
         ]
     tools = counted(len(report["tools"]), "tool")
-    render(
-        *lines,
-        text(""),
-        text(f"{tools}, {len(report['refused'])} refused. Digest of the tools: {report['digest']}"),
-    )
+    total = f"{tools}, {len(report['refused'])} refused. Digest of the tools: {report['digest']}"
+    return [*lines, text(""), text(total)]

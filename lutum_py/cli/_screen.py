@@ -6,6 +6,8 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
 from io import StringIO
 from typing import Any, Final, TextIO
 
@@ -14,6 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from .._text.escaping import LINES, visible, visible_json
+from ..errors import LutumError
 
 _PIPED_WIDTH: Final = 100
 """Columns where no terminal says how many it has, and `COLUMNS` is not set either."""
@@ -21,6 +24,15 @@ _PIPED_WIDTH: Final = 100
 
 class Failure(Exception):
     """The command cannot do its work: the text says why, and what to do about it."""
+
+
+@contextmanager
+def failing() -> Generator[None]:
+    """Let what the library refuses end the command, in the library's own words."""
+    try:
+        yield
+    except LutumError as error:
+        raise Failure(str(error)) from error
 
 
 def system_reason(error: OSError | ValueError) -> str:
@@ -48,6 +60,14 @@ def json_text(data: Any) -> str:
 def render(*shown: RenderableType) -> None:
     """Print to standard output, with colours and the terminal's width where there is one."""
     write(sys.stdout, _rendered(sys.stdout, *shown))
+
+
+def answer(as_json: bool, data: Any, *shown: RenderableType) -> None:
+    """Print what a command found, for programs or for people."""
+    if as_json:
+        write_json(sys.stdout, data)
+    else:
+        render(*shown)
 
 
 def complain(*shown: RenderableType) -> None:

@@ -13,7 +13,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from rich.text import Text
@@ -40,7 +39,6 @@ from ._conversation_file import (
 )
 from ._exact_json import Style, exact_text
 from ._screen import Failure, counted, text
-from ._stored import StoredText
 from ._transcript_rules import examine_transcript
 
 _ITEMS: Final = ("item", "who", "what")
@@ -217,16 +215,14 @@ def shown_file(file: str, dialect: str | None) -> Shown:
         return shown
 
 
-def shown_stored(id: str, stored: StoredText, dialect: str | None) -> Shown:
+def shown_stored(conversation: Conversation, plan: Saved | None) -> Shown:
     """Say all that a store has of a conversation, whose seals were checked."""
-    name = f"`{id}`"
-    conversation = conversation_of(name, stored.transcript.encode(), dialect)
-    with reading(name):
-        shown = Shown(name, "stored conversation")
+    shown = Shown(conversation.name, "stored conversation")
+    with reading(conversation.name):
         shown.add_conversation(conversation)
-        if stored.plan is not None:
-            shown.add_plan(stored.plan)
-        return shown
+        if plan is not None:
+            shown.add_plan(plan)
+    return shown
 
 
 def _format_of(data: bytes) -> Any:
@@ -285,11 +281,11 @@ def page_of(shown: Shown) -> str:
     return page(shown.name.strip("`"), shown.what, shown.facts, shown.remarks, shown.sections)
 
 
-def new_page() -> Path:
+def new_page() -> str:
     """Make an empty file that only the user reads, to be looked at once."""
     handle, name = tempfile.mkstemp(prefix="lutum-", suffix=".html")
     os.close(handle)
-    return Path(name)
+    return name
 
 
 def screen_of(shown: Shown) -> Iterator[Text]:
