@@ -36,21 +36,24 @@ Example:
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._call.selector import AnySelector
 from .._declare.offer import Available
+from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn, ToolMetadata
-from ..errors import InvalidValueError
-from ._strategies import st
+from ..errors import InvalidValueError, MisuseError
+from ._strategies import event, st
 from ._strategies.calls import (
     AnyToolset,
     ArgumentStrategies,
     CallStrategies,
     Spoken,
+    require_count,
     require_toolset,
 )
-from ._strategies.turns import FINAL, script_strategy, turn_strategy
+from ._strategies.schema import ANY_TEXT
 
 __all__ = ["CallKind", "calls", "scripts", "turns", "valid_arguments"]
 
@@ -59,6 +62,27 @@ CallKind: TypeAlias = Literal[
 ]
 
 _NONE: ArgumentStrategies = {}
+
+FINAL = AssistantTurn(text="Done.", finish_reason="stop")
+"""How a script ends unless another end is given: the model asks for nothing more."""
+
+_IdStyle: TypeAlias = Literal["own", "empty", "repeated"]
+
+_USUAL_ID: st.SearchStrategy[_IdStyle] = st.just("own")
+# Most turns have one call, which can repeat no id: so it is drawn more often than an empty one, and
+# a hundred scripts have one that does.
+_SHARES: dict[_IdStyle, int] = {"own": 5, "repeated": 3, "empty": 1}
+_ANY_ID = st.sampled_from([style for style, share in _SHARES.items() for _ in range(share)])
+_TEXTS = st.none() | st.sampled_from(["Let me look.", ""]) | ANY_TEXT
+_REASONS = st.sampled_from(["tool_calls", "stop", "length", None])
+
+
+class _Shape(NamedTuple):
+    """A turn whose calls have no ids yet: those are numbered through the whole script."""
+
+    calls: tuple[tuple[Spoken, _IdStyle], ...]
+    text: str | None
+    finish_reason: str | None
 
 
 def valid_arguments(
@@ -142,7 +166,8 @@ def turns(
         UnknownToolError: `available` or `arguments` names no tool of the toolset.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)
-    return turn_strategy(spoken, max_calls=max_calls, odd_ids=odd_ids)
+    shapes = _shapes(spoken, max_calls, odd_ids)
+    return shapes.map(lambda shape: _report(_numbered([shape])[0]))
 
 
 def scripts(
@@ -166,9 +191,14 @@ def scripts(
         A strategy of tuples of turns.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)
-    return script_strategy(
-        spoken, max_turns=max_turns, max_calls=max_calls, odd_ids=odd_ids, final=final
-    )
+    require_count("max_turns", max_turns)
+    if not isinstance(final, AssistantTurn):
+        raise MisuseError(
+            f"`final` takes the turn that ends a script, not {shorten(final)}. Make it as in "
+            "`ScriptedModel.tool_calls(('a1', 'answer', {...}))`."
+        )
+    shapes = st.lists(_shapes(spoken, max_calls, odd_ids), min_size=1, max_size=max_turns)
+    return shapes.map(lambda chosen: (*map(_report, _numbered(chosen)), final))
 
 
 def _spoken(
@@ -188,3 +218,44 @@ def _spoken(
             )
     # Not `one_of`, which would take the kinds apart, and favour those with many ways to be made.
     return st.sampled_from([*(kinds or possible)]).flatmap(possible.__getitem__)
+
+
+def _shapes(
+    calls: st.SearchStrategy[Spoken], max_calls: int, odd_ids: bool
+) -> st.SearchStrategy[_Shape]:
+    require_count("max_calls", max_calls)
+    ids = _ANY_ID if odd_ids else _USUAL_ID
+    several = st.lists(st.tuples(calls, ids), min_size=1, max_size=max_calls)
+    return st.builds(_Shape, several.map(tuple), _TEXTS, _REASONS)
+
+
+def _numbered(shapes: Iterable[_Shape]) -> tuple[AssistantTurn, ...]:
+    turns: list[AssistantTurn] = []
+    count = 0
+    for shape in shapes:
+        metadatas: list[ToolMetadata] = []
+        for (name, arguments), style in shape.calls:
+            count += 1
+            id = f"c{count}" if style != "empty" else ""
+            if style == "repeated" and metadatas:
+                id = metadatas[-1].id
+            metadatas.append(ToolMetadata(id=id, name=name, arguments=arguments))
+        turns.append(
+            AssistantTurn(text=shape.text, tool_calls=metadatas, finish_reason=shape.finish_reason)
+        )
+    return tuple(turns)
+
+
+def _report(turn: AssistantTurn) -> AssistantTurn:
+    ids = [call.id for call in turn.tool_calls]
+    if len(set(ids)) < len(ids):
+        event("turn: two calls share an id")
+    if "" in ids:
+        event("turn: a call has an empty id")
+    if len(ids) > 1:
+        event("turn: several calls")
+    if turn.text:
+        event("turn: text beside its calls")
+    if turn.is_truncated:
+        event("turn: cut off by the limit on tokens")
+    return turn

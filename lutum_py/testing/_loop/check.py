@@ -45,10 +45,14 @@ from ..._transcript.message import Message
 from ...dialects._wire_form import Said, wire_form_of
 from ...errors import DuplicateToolCallIdError, MisuseError
 from .._strategies import Flaky, NoSuchExample, Phase, Settings, find, st
-from .._strategies.calls import AnyToolset, ArgumentStrategies, check_arguments
-from .._strategies.turns import FINAL, require_count
+from .._strategies.calls import (
+    AnyToolset,
+    ArgumentStrategies,
+    check_arguments,
+    require_count,
+)
 from .._transcript_valid import Dialect, dialect_of, transcript_problems
-from ..strategies import CallKind, scripts
+from ..strategies import FINAL, CallKind, scripts
 from .judgement import judge, said_in_items, said_in_turn
 from .referee import JudgedClient, JudgedModel, Referee, fault_of
 from .report import LoopFailure, LoopFault, report
@@ -126,11 +130,8 @@ def check_loop(
     """
     __tracebackhide__ = True
     require_usable(loop, toolset, dialect is not None, start, may_raise, settings)
-    counts = {"examples": examples, "max_turns": max_turns, "max_calls": max_calls}
-    for name, count in counts.items():
-        require_count(name, count)
+    require_count("examples", examples)
     own: ArgumentStrategies = {} if arguments is None else arguments
-    check_arguments(toolset, available, own)
     scripted = scripts(
         toolset,
         *kinds,
@@ -142,6 +143,7 @@ def check_loop(
         odd_names=odd_names,
         final=final,
     )
+    check_arguments(toolset, available, own)
     allowed: tuple[type[Exception], ...] = (DuplicateToolCallIdError, *may_raise)
     form = _over_a_session() if dialect is None else _over_messages(dialect)
     if start is not None:

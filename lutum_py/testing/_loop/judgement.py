@@ -52,10 +52,11 @@ def judge(
         is_last = number == len(given)
         if not turn.tool_calls or (gave_up and is_last):
             continue
-        doubled = _doubled_id(turn)
-        if doubled is not None:
+        ids = [call.id for call in turn.tool_calls]
+        doubled = [id for at, id in enumerate(ids) if id in ids[:at]]
+        if doubled:
             is_ended = is_last and not was_stopped
-            yield from (_swallowed(number, doubled),) if is_ended else ()
+            yield from (_swallowed(number, doubled[0]),) if is_ended else ()
             continue
         if was_stopped and is_last:
             continue
@@ -76,15 +77,6 @@ def judge(
 
 # Stands where a part was found. The list keeps its length, so that places and `cursor` stay right.
 _TAKEN = Said("")
-
-
-def _doubled_id(turn: AssistantTurn) -> str | None:
-    seen: set[str] = set()
-    for call in turn.tool_calls:
-        if call.id in seen:
-            return call.id
-        seen.add(call.id)
-    return None
 
 
 def _found(said: Sequence[Said], left: Sequence[Said], cursor: int) -> list[int] | None:

@@ -15,7 +15,7 @@ from ..._call.selector import AnySelector
 from ..._declare.offer import Available
 from ..._declare.toolset_meta import ToolsetMeta
 from ..._schema.schema_reader import localized
-from ..._text.json import compact_json, is_object, shorten
+from ..._text.json import compact_json, is_object, is_whole, shorten
 from ..._toolset import Toolset
 from ..._transcript.assistant import ToolMetadata
 from ...errors import InvalidArgumentsError, InvalidValueError, MisuseError
@@ -256,3 +256,22 @@ def check_arguments(
                 f"validators allow: `arguments={{{selector.name!r}: strategy}}`, with a "
                 "strategy of JSON objects."
             ) from None
+
+
+def require_count(name: str, given: object) -> None:
+    """Make sure that a limit lets something through.
+
+    Args:
+        name: The parameter.
+        given: What was given.
+
+    Raises:
+        MisuseError: It is not a whole number.
+        InvalidValueError: It is below 1.
+    """
+    if not is_whole(given):
+        raise MisuseError(f"`{name}` takes a whole number from 1 on, not {shorten(given)}.")
+    if given < 1:
+        raise InvalidValueError(
+            f"`{name}` is {given}, so nothing would be tried. Give a whole number from 1 on."
+        )
