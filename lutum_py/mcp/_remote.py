@@ -24,7 +24,7 @@ from .._text.suggestion import meant_by
 from .._toolset import Toolset
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
 from ._connection import Change, Connection, changes, digest_of_all, shape_of
-from ._remote_tool import RemoteTool
+from ._remote_tool import RemoteTool, Rules
 from ._risk import capabilities_of, is_idempotent
 from ._words import NAME, Limits, hides, legible, legible_schema, one_line, wire_name, without_words
 
@@ -44,30 +44,6 @@ class RefusedTool:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rules:
-    """The server that is asked, and what the user said about it."""
-
-    connection: Connection
-    name: str
-    only: tuple[str, ...] | None
-    rename: Callable[[str], str] | None
-    trusted: bool
-    verify: bool
-    capabilities: Mapping[str, ToolCapabilities]
-    timeout: float | None
-    limits: Limits
-
-    def wire_name(self, name: str) -> str:
-        """Say what a tool of the server is called here."""
-        made: object = name if self.rename is None else self.rename(name)
-        if not isinstance(made, str) or not made:
-            raise MisuseError(
-                f"rename= made {shorten(made)} of {name!r}. Let it give the wire name as a text."
-            )
-        return made
-
-
 class RemoteTools:
     """The tools of one server, as they were when it was asked; `remote_tools` makes it.
 
@@ -85,14 +61,14 @@ class RemoteTools:
     refused: tuple[RefusedTool, ...]
     digest: str
 
-    def __init__(self, rules: _Rules, tools: list[Tool]) -> None:
+    def __init__(self, rules: Rules, tools: list[Tool]) -> None:
         specs: list[ToolSpec[Any, Any]] = []
         listed: dict[str, Tool] = {}
         refused: list[tuple[str, str]] = []
         wires: list[tuple[Tool, str]] = []
         for tool in tools:
             if NAME.fullmatch(tool.name):
-                wires.append((tool, rules.wire_name(tool.name)))
+                wires.append((tool, _wire_name_of(rules, tool.name)))
             else:
                 why = "its name is not made of 1 to 128 of A-Z, a-z, 0-9, `.`, `_` and `-`"
                 refused.append((tool.name, why))
@@ -194,7 +170,7 @@ async def remote_tools(
     connection = Connection(client)
     if isinstance(only, str):
         raise MisuseError(f"only={only!r}: give the names of tools in a list, as in [{only!r}].")
-    rules = _Rules(
+    rules = Rules(
         connection=connection,
         name=name,
         only=None if only is None else tuple(only),
@@ -218,6 +194,16 @@ async def remote_tools(
     return RemoteTools(rules, tools)
 
 
+def _wire_name_of(rules: Rules, name: str) -> str:
+    """Say what a tool of the server is called here."""
+    made: object = name if rules.rename is None else rules.rename(name)
+    if not isinstance(made, str) or not made:
+        raise MisuseError(
+            f"rename= made {shorten(made)} of {name!r}. Let it give the wire name as a text."
+        )
+    return made
+
+
 def _fingerprint(tools: list[Tool]) -> str | None:
     """Tell one listing from another, whole; None for one that holds what is not JSON data."""
     try:
@@ -226,7 +212,7 @@ def _fingerprint(tools: list[Tool]) -> str | None:
         return None
 
 
-async def _listed(rules: _Rules, *, fresh: bool) -> list[Tool]:
+async def _listed(rules: Rules, *, fresh: bool) -> list[Tool]:
     """Take what is wanted of a listing, and stop where it is too much."""
     wanted = None if rules.only is None else frozenset(rules.only)
     tools: list[Tool] = []
@@ -243,7 +229,7 @@ async def _listed(rules: _Rules, *, fresh: bool) -> list[Tool]:
     return tools
 
 
-def _spec(rules: _Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]:
+def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]:
     """Make a tool of what a server lists: what is wrong with one keeps no other out.
 
     Args:
@@ -282,16 +268,7 @@ def _spec(rules: _Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any
     output: SchemaChecker | None = None
     if definition.output_schema is not None:
         output = schema_checker(f"the output of tool {wire!r}", definition.output_schema)
-    remote = RemoteTool(
-        connection=rules.connection,
-        name=tool.name,
-        shape=shape_of(tool),
-        output=output,
-        limits=limits,
-        verify=rules.verify,
-        trusted=rules.trusted,
-        only_reads=definition.only_reads,
-    )
+    remote = RemoteTool(rules, tool.name, shape_of(tool), output, definition.only_reads)
     return spec_from_definition(definition, remote.run)
 
 

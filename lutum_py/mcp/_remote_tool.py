@@ -7,7 +7,7 @@ two it is decides whether a result is an error or says that nobody knows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import isfinite
@@ -29,6 +29,7 @@ from pydantic import TypeAdapter
 
 from .._call.reply import Reply
 from .._context.context import ToolContext
+from .._schema.capabilities import ToolCapabilities
 from .._schema.schema_check import SchemaChecker
 from ..errors import ProviderError
 from ._connection import Connection, shape_of
@@ -41,28 +42,37 @@ _ANSWERED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapte
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The server that is asked, and what the user said about it."""
+
+    connection: Connection
+    name: str
+    only: tuple[str, ...] | None
+    rename: Callable[[str], str] | None
+    trusted: bool
+    verify: bool
+    capabilities: Mapping[str, ToolCapabilities]
+    timeout: float | None
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RemoteTool:
     """Do a tool of a server: `run` is the function of the tool here.
 
     Attributes:
-        connection: Where the server is asked.
+        rules: The server that is asked, and what the user said about it.
         name: What the server calls it.
         shape: The digest of what the server said about it.
         output: Checks structured outputs; None where the server declares none.
-        limits: How much may come back.
-        verify: Whether it is looked up again before each call.
-        trusted: Whether the server is believed where it calls its result trusted.
         only_reads: Whether a call that was cut off leaves nothing in doubt.
     """
 
-    connection: Connection
+    rules: Rules
     name: str
     shape: str
     output: SchemaChecker | None
-    limits: Limits
-    verify: bool
-    trusted: bool
     only_reads: bool
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> Reply[Any]:
@@ -84,7 +94,7 @@ class RemoteTool:
         is_sent = False
         try:
             async with _stopped_by(context) as scope:
-                if self.verify:
+                if self.rules.verify:
                     change = await self._change()
                     if change is not None:
                         return failed("tool_changed", change)
@@ -106,15 +116,15 @@ class RemoteTool:
             return self._stopped(token.reason, is_sent)
         if isinstance(answered, InputRequiredResult):
             try:
-                ticket = ticket_for(answered, self.limits)
+                ticket = ticket_for(answered, self.rules.limits)
             except UnfitQuestion as error:
                 return failed(error.code, f"{error} The tool waits for an answer in vain.")
             context.suspend(ticket)
-        return reply_of(answered, self.output, self.limits, trusted=self.trusted)
+        return reply_of(answered, self.output, self.rules.limits, trusted=self.rules.trusted)
 
     async def _change(self) -> str | None:
         """Say what has changed since the model was told about the tool."""
-        now = await self.connection.find(self.name)
+        now = await self.rules.connection.find(self.name)
         what = "is not there any more"
         if now is not None:
             with suppress(ValueError, RecursionError):
@@ -136,12 +146,12 @@ class RemoteTool:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             context.report_progress(
                 "running",
-                None if message is None else legible(message, self.limits.description),
+                None if message is None else legible(message, self.rules.limits.description),
                 *_in_range(progress, total),
             )
 
         # Not `session.call_tool`: that drops a result which does not fit the tool's own schema.
-        return await self.connection.session.send_request(
+        return await self.rules.connection.session.send_request(
             CallToolRequest(
                 params=CallToolRequestParams(
                     name=self.name,
