@@ -57,11 +57,11 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._text.escaping import LINES, visible
 from .._text.immutable import dataclass
+from .._text.on_demand import on_demand
 
 if TYPE_CHECKING:
     from ._faults import CommitFault as CommitFault
@@ -728,10 +728,6 @@ if not TYPE_CHECKING:  # else every misspelt name would have a type
     __all__ += [kind.__name__ for kind in (FieldIssue, *ToolError.__subclasses__())]
     __all__ += list(_FAULTS)
 
-    def __getattr__(name: str) -> Any:
-        # Seven more classes of plain values, which Python builds one by one: with the first commit
-        # that fails, and not with the first tool that is declared.
-        if name not in _FAULTS:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}._faults"), name)
-        return value
+    # Seven more classes of plain values, which Python builds one by one: with the first commit that
+    # fails, and not with the first tool that is declared.
+    __getattr__, __dir__ = on_demand(globals(), {"errors._faults": _FAULTS})
