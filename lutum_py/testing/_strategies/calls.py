@@ -65,14 +65,14 @@ class CallStrategies:
     ) -> None:
         self._toolset = toolset
         self._odd_names = odd_names
-        self._arguments: dict[str, st.SearchStrategy[Any]] = {}
         self._offered = toolset._offer.resolve(available)
-        self._own: dict[str, st.SearchStrategy[Any]] = {}
+        # By wire name: those of the user, and the others once they are asked for.
+        self._arguments: dict[str, st.SearchStrategy[Any]] = {}
         # A selector of a nested toolset may stand for several tools: each gets the strategy.
         for named, strategy in _pairs(arguments):
             for selector in toolset.select(named):
                 _require_strategy(selector.name, strategy)
-                self._own[selector.name] = strategy
+                self._arguments[selector.name] = _fitting(selector, strategy)
 
     @property
     def offered(self) -> tuple[AnySelector, ...]:
@@ -94,17 +94,11 @@ class CallStrategies:
 
     def arguments(self, selector: AnySelector) -> st.SearchStrategy[Any]:
         """Arguments that fit a tool, as data."""
-        known = self._arguments.get(selector.name)
-        if known is None:
-            known = self._arguments[selector.name] = self._make_arguments(selector)
-        return known
-
-    def _make_arguments(self, selector: AnySelector) -> st.SearchStrategy[Any]:
-        own = self._own.get(selector.name)
-        if own is None:
+        if selector.name not in self._arguments:
             schema = localized(selector.definition.input_schema)
-            own = SchemaValues(schema).values(schema)
-        return own.filter(lambda data: is_object(data) and fits(selector, compact_json(data)))
+            made = SchemaValues(schema).values(schema)
+            self._arguments[selector.name] = _fitting(selector, made)
+        return self._arguments[selector.name]
 
     def _unknown_tool(self) -> st.SearchStrategy[Spoken]:
         names = st.sampled_from(_ODD_NAMES) | ANY_TEXT if self._odd_names else _PLAIN_NAMES
@@ -132,6 +126,10 @@ class CallStrategies:
         }
         # Not `one_of`, which would take unions apart, and favour the tools that have them.
         return st.sampled_from(list(chosen)).flatmap(chosen.__getitem__)
+
+
+def _fitting(selector: AnySelector, arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return arguments.filter(lambda data: is_object(data) and fits(selector, compact_json(data)))
 
 
 def _cut_off(call: Spoken) -> st.SearchStrategy[Spoken]:
