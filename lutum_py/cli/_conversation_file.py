@@ -26,7 +26,7 @@ from ..dialects._findings import NOT_SHOWN, Change, EncodedRequest, Loss, Violat
 from ..errors import DialectError, HistoryError, InvalidValueError, SavedDataError
 from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure, system_reason
-from ._transcript_rules import check_transcript, is_transcript, repair_transcript
+from ._transcript_rules import examine_transcript, is_transcript, repair_transcript
 
 
 def dialect_module(dialect: str) -> Any:
@@ -119,7 +119,7 @@ class Conversation:
     def _violations(self, value: Any) -> list[Violation]:
         if self.is_saved:
             # As a transcript first: what does not load cannot be encoded for a dialect.
-            found = check_transcript(value)
+            _, found = examine_transcript(value)
             if found or self.dialect is None:
                 return found
             transcript = Transcript.load_json(exact_text(value, self.style))

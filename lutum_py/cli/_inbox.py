@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final
 
 from rich.text import Text
 
@@ -26,8 +26,7 @@ from ..store import Store, Waiting
 from ._loading import load_named, load_toolset
 from ._screen import Failure, text
 
-Action: TypeAlias = Literal["approve", "edit", "cancel"]
-ACTIONS: tuple[Action, ...] = ("approve", "edit", "cancel")
+ACTIONS: Final = ("approve", "edit", "cancel")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +34,7 @@ class Wish:
     """What somebody says to a call that waits.
 
     Attributes:
-        action: What is to become of it.
+        action: What is to become of it: one of `ACTIONS`.
         which: The conversation and the call, with a slash between them.
         digest: At least the first 8 digits of the digest that was shown.
         ticket: The id of the ticket that was shown, or how it begins.
@@ -45,7 +44,7 @@ class Wish:
         by: Who says so.
     """
 
-    action: Action
+    action: str
     which: str
     digest: str | None
     ticket: str | None
@@ -67,9 +66,8 @@ def wish_of(
     Raises:
         Failure: The options do not go together, or one is not of its form.
     """
-    known: dict[str, Action] = {each: each for each in ACTIONS}
-    if action not in known:
-        raise Failure(f"`{action}` is none of {', '.join(ACTIONS)}.{meant_by(action, known)}")
+    if action not in ACTIONS:
+        raise Failure(f"`{action}` is none of {', '.join(ACTIONS)}.{meant_by(action, ACTIONS)}")
     if which is None:
         raise Failure(f"Say which call to {action}: CONVERSATION/CALL, as it is shown.")
     if bool(changes) != (action == "edit"):
@@ -77,7 +75,7 @@ def wish_of(
     if result is not None and action == "cancel":
         raise Failure("`--result` does not go with `cancel`: a call that is not run has none.")
     return Wish(
-        action=known[action],
+        action=action,
         which=which,
         changes=_changes(changes or ()),
         result=None if result is None else _json_of(result, "--result"),
@@ -86,17 +84,15 @@ def wish_of(
 
 
 def _changes(given: Sequence[str]) -> dict[str, Any]:
-    read = dict(map(_change, given))
-    if len(read) < len(given):
-        raise Failure("`--set` names an argument twice. Give each its value once.")
+    read: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not name or not equals:
+            raise Failure("A `--set` names no argument. Write `--set NAME=JSON`.")
+        if name in read:
+            raise Failure("`--set` names an argument twice. Give each its value once.")
+        read[name] = _json_of(value, f"--set {name}=")
     return read
-
-
-def _change(given: str) -> tuple[str, Any]:
-    name, equals, value = given.partition("=")
-    if not name or not equals:
-        raise Failure("A `--set` names no argument. Write `--set NAME=JSON`.")
-    return name, _json_of(value, f"--set {name}=")
 
 
 def _json_of(given: str, option: str) -> Any:
@@ -256,7 +252,7 @@ def _check_digest(waiting: Waiting, wish: Wish) -> None:
         )
     if len(given) < _FEWEST_DIGITS:
         raise Failure(f"`--digest {wish.digest}` has fewer than {_FEWEST_DIGITS} digits.")
-    if not _is_of(waiting, given):
+    if not _digits(waiting).startswith(given):
         raise Failure(
             f"{_name(waiting)} is not what you were shown any more: its digest begins with "
             f"{_digits(waiting)[:_SHOWN_DIGITS]}, not with {given}. Look at it again with "
@@ -286,7 +282,7 @@ def _find(waiting: Sequence[Waiting], wish: Wish) -> Waiting:
     matches = found
     if len(found) > 1:
         given = _given_digits(wish)
-        found = [each for each in found if given and _is_of(each, given)]
+        found = [each for each in found if given and _digits(each).startswith(given)]
         if len(found) != 1:
             raise Failure(
                 f"`{which}` may be {_either(matches)}. Say which one with `--digest`; if that does "
@@ -309,10 +305,6 @@ def _either(matches: Iterable[Waiting]) -> str:
 
 def _given_digits(wish: Wish) -> str | None:
     return None if wish.digest is None else wish.digest.removeprefix("sha256:").lower()
-
-
-def _is_of(waiting: Waiting, digits: str) -> bool:
-    return _digits(waiting).startswith(digits)
 
 
 def _name(waiting: Waiting) -> str:

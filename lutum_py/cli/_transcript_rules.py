@@ -25,21 +25,6 @@ def is_transcript(value: Any) -> bool:
     return is_object(value) and value.get("format") == TRANSCRIPT.name
 
 
-def check_transcript(value: Any) -> list[Violation]:
-    """Find what is wrong with a saved transcript.
-
-    Args:
-        value: The JSON that `transcript.dump_json()` gave.
-
-    Returns:
-        Every violation, in the order of the items.
-
-    Raises:
-        TranscriptError: It has another version, or has no items.
-    """
-    return examine_transcript(value)[1]
-
-
 def examine_transcript(value: Any) -> tuple[list[TranscriptItem | None], list[Violation]]:
     """Read what can be read of a saved transcript, and find what is wrong with it.
 
