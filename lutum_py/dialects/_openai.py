@@ -14,10 +14,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from .._text.json import is_mapping
-from .._transcript.assistant import AssistantTurn
-from .._transcript.message import Attachment, MediaType, data_url
-from .._transcript.request import TranscriptItem
-from .._transcript.result import ToolResult
+from .._transcript.message import Attachment, MediaType, Message, data_url
 from ._dialect import Draft
 from ._wire.history import History, Part
 from ._wire.rendered_items import data_of
@@ -71,27 +68,16 @@ class OpenAIRendering(Rendering):
     roles_with_files: ClassVar[frozenset[str]]
     """Who may send files."""
 
-    def take(self, item: TranscriptItem, position: str) -> None:
-        """Render the next item."""
-        if isinstance(item, ToolResult):
-            self._result(item, position)
-        elif isinstance(item, AssistantTurn):
-            self._turn(item, position)
-        else:
-            content: Any = item.text
-            if item.attachments:
-                takes_files = item.role in self.roles_with_files
-                files = item.attachments
-                content = self.parts_of(content, files, position, takes_files=takes_files) or ""
-            self.said.append({"role": item.role, "content": content})
+    def _message(self, message: Message, position: str) -> None:
+        content: Any = message.text
+        if message.attachments:
+            part_of = self._attached if message.role in self.roles_with_files else None
+            content = self.parts_of(content, message.attachments, position, part_of) or ""
+        self.said.append({"role": message.role, "content": content})
 
     @abstractmethod
-    def _turn(self, turn: AssistantTurn, position: str) -> None:
-        """Write down a turn of the model."""
-
-    @abstractmethod
-    def _result(self, result: ToolResult, position: str) -> None:
-        """Write down a result."""
+    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+        """Make the part of a file; None where it has none."""
 
 
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})

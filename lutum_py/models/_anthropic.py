@@ -63,8 +63,7 @@ class Anthropic(CreateModel):
         strict: bool = False,
         native_search: bool = False,
     ) -> None:
-        super().__init__(client, model, strict=strict)
-        self.native_search = native_search
+        super().__init__(client, model, strict=strict, native_search=native_search)
         self.max_tokens = max_tokens
 
     def _create(self, client: MessagesClient) -> Any:

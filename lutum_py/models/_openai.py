@@ -118,8 +118,7 @@ class OpenAIResponses(CreateModel):
         strict: bool = False,
         native_search: bool = False,
     ) -> None:
-        super().__init__(client, model, strict=strict)
-        self.native_search = native_search
+        super().__init__(client, model, strict=strict, native_search=native_search)
 
     def _create(self, client: ResponsesClient) -> Any:
         return client.responses.create

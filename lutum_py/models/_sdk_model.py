@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from json import JSONDecodeError
-from typing import Any, ClassVar, Final, NoReturn, Self
+from typing import Any, ClassVar, Final, NoReturn
 
 from pydantic import ValidationError
 
@@ -33,7 +33,6 @@ from .._transcript.stream_events import CallCompleted, StreamEvent, TurnFinished
 from ..dialects._dialect import Dialect
 from ..dialects._findings import Loss
 from ..dialects._stream import StreamReader
-from ..dialects._wire.replay import ModelNames
 from ..errors import DialectError, MisuseError
 
 _LOG: Final = logging.getLogger("lutum.models")
@@ -83,45 +82,17 @@ Decoder = Callable[[Any], Any]
 # the payload of the turn, from which it is replayed.
 @dataclass(frozen=True, slots=True)
 class PreparedBody:
-    """A request body, what it could not carry, and the decoders of arguments.
+    """A request body, and the decoders of arguments.
 
     Attributes:
         body: The request body, without the model's name.
         extra: The fields of it that the user gave, by name.
-        losses: What it could not carry.
         decoders: By name and stand-in, what turns arguments back into the author's form.
     """
 
     body: dict[str, Any]
     extra: Mapping[str, Any]
-    losses: tuple[Loss, ...]
     decoders: Mapping[str, Decoder]
-
-    @classmethod
-    def of(
-        cls,
-        dialect: Dialect[Any],
-        request: TurnRequest,
-        strict: bool,
-        model: ModelNames,
-        native_search: bool,
-    ) -> Self:
-        """Make the body of a request, as `dialect.encode_request` does.
-
-        Raises:
-            ToolDefinitionError: A tool has no form in the dialect, or none in its strict mode.
-        """
-        encoded = dialect.encode_request(
-            request, strict=strict, model=model, native_search=native_search
-        )
-        decoders = {
-            name: dialect.compile(each, strict=True).decoder
-            for each in (request.tools if strict else ())
-            # The call comes back under the name that went out, which the dialect may or may not
-            # have turned back by then.
-            for name in (stand_in(each.name), each.name)
-        }
-        return cls(dict(encoded), request.extra, encoded.losses, decoders)
 
     def turn(self, turn: AssistantTurn) -> AssistantTurn:
         """Return a turn with its calls in the author's form."""
@@ -161,7 +132,9 @@ class SdkModel(ABC):
     _clients: ClassVar[tuple[str, str]]
     """How the SDK calls its sync client and its async one."""
 
-    def __init__(self, client: Any, model: str, *, strict: bool) -> None:
+    def __init__(
+        self, client: Any, model: str, *, strict: bool, native_search: bool = False
+    ) -> None:
         if not isinstance(model, str) or not model:
             raise MisuseError(
                 f"{type(self).__name__} needs the name of the provider's model as its second "
@@ -172,7 +145,7 @@ class SdkModel(ABC):
         self.strict = strict
         # A provider may answer by another name than it was asked by, as `gpt-x-sol` to `gpt-x`.
         self._names: tuple[str, ...] = (model,)
-        self.native_search = False
+        self.native_search = native_search
         self._losses: dict[Loss, None] = {}
         try:
             self._sync, self._async = self._methods(client)
@@ -272,11 +245,24 @@ class SdkModel(ABC):
         yield from self._end(prepared, reader)
 
     def _prepare(self, request: TurnRequest) -> PreparedBody:
-        prepared = PreparedBody.of(
-            self._dialect, request, self.strict, self._names, self.native_search
+        """Make the body of a request, and report what it could not carry.
+
+        Raises:
+            ToolDefinitionError: A tool has no form in the dialect, or none in its strict mode.
+        """
+        dialect, strict = self._dialect, self.strict
+        encoded = dialect.encode_request(
+            request, strict=strict, model=self._names, native_search=self.native_search
         )
-        report(prepared.losses, self._losses)
-        return prepared
+        decoders = {
+            name: dialect.compile(each, strict=True).decoder
+            for each in (request.tools if strict else ())
+            # The call comes back under the name that went out, which the dialect may or may not
+            # have turned back by then.
+            for name in (stand_in(each.name), each.name)
+        }
+        report(encoded.losses, self._losses)
+        return PreparedBody(dict(encoded), request.extra, decoders)
 
     def _decode(self, prepared: PreparedBody, response: Any) -> AssistantTurn:
         return self._taken(prepared, self._dialect.decode(self._dump(response)))

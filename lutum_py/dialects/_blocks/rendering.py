@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
-from ..._transcript.message import Message
+from ..._transcript.message import Attachment, Message
 from ..._transcript.request import TurnRequest
 from ..._transcript.result import ToolResult
 from .._findings import Loss
@@ -44,11 +44,11 @@ class BlockRendering(FrontRendering):
             answers = {self.form.answers: self.ids.of(result.id)}
         self._results.append(self._result_block(result, answers, position))
 
-    def _user(self, message: Message, position: str) -> None:
+    def _message(self, message: Message, position: str) -> None:
         if self.stand_alone and self._results:
             text = "the results for a program go out alone: this follows after the next turn"
             self.losses.append(Loss(position, text))
-        self._of_user += self.parts_of(message.text, message.attachments, position)
+        self._of_user += self.parts_of(message.text, message.attachments, position, self._attached)
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
         if results or of_user:
@@ -124,9 +124,11 @@ class BlockRendering(FrontRendering):
     def _content_of_result(self, result: ToolResult, position: str) -> list[dict[str, Any]]:
         """Make the blocks of a result: its text names the files that have no block."""
         if not result.attachments:
-            return self.parts_of(result.model_text, (), position)
+            return self.parts_of(result.model_text, (), position, None)
         unshown = (each for each in result.attachments if self._attached(each) is None)
-        return self.parts_of(named_text(result, unshown), result.attachments, position)
+        return self.parts_of(
+            named_text(result, unshown), result.attachments, position, self._attached
+        )
 
     def _is_reasoning_void(self, turn: AssistantTurn) -> bool:  # noqa: ARG002 - by those who have it
         """Tell whether the model that made a turn would refuse its reasoning now."""
@@ -145,6 +147,10 @@ class BlockRendering(FrontRendering):
         """Copy a block of a response as the API takes it back."""
 
     @abstractmethod
+    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+        """Make the block of a file; None where the wire has none."""
+
+    @abstractmethod
     def _result_block(
         self, result: ToolResult, answers: dict[str, Any], position: str
     ) -> dict[str, Any]:
@@ -160,19 +166,27 @@ def mark_beginnings(
     body: dict[str, Any],
     tools: list[dict[str, Any]],
     rendering: BlockRendering,
-    mark: Callable[[list[dict[str, Any]], int], None],
+    kind: str,
+    put: Callable[[list[dict[str, Any]], int, dict[str, Any]], None],
 ) -> None:
     """Put the markers of the prompt cache into a body: after tools, instructions and messages.
 
     Args:
-        request: The request, which asks for a cache.
+        request: The request, which may ask for a cache.
         body: Its body, with `system` as a list of blocks, if there is any.
         tools: The tools in it, of which the first are always on offer.
         rendering: What was said in it.
-        mark: Marks a list of blocks before a place in it.
+        kind: The type of a marker.
+        put: Puts a marker into a list of blocks, before a place in it.
     """
     cache, always = request.cache, len(always_offered(request))
-    assert cache is not None
+    if cache is None:
+        return
+    ttl = {} if cache.ttl is None else {"ttl": cache.ttl}
+
+    def mark(blocks: list[dict[str, Any]], end: int) -> None:
+        put(blocks, end, {"type": kind, **ttl})
+
     if cache.tools and always:
         mark(tools, always)
     if cache.system and rendering.system_end:

@@ -16,10 +16,10 @@ from typing import Any, Final
 from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
 from .._repair.mending import Form, Mending
-from .._repair.pairing import Pairing, Piece, Spoken, distinct_ids, note_places, number_turns
+from .._repair.pairing import Pairing, Piece, Spoken, distinct_ids, note_places, read_spoken
 from .form import NOTHING, BlockForm, Read
 
-_ROLES: Final = frozenset({"user", "assistant", "system"})
+_ROLES: Final[Mapping[str | None, str]] = {role: role for role in ("user", "assistant", "system")}
 
 
 class Block(Piece):
@@ -32,32 +32,17 @@ class Block(Piece):
 
 def read_messages(messages: list[Any], form: BlockForm, mending: Mending) -> list[Spoken[Block]]:
     """Read the messages of a request, without what says nothing, and number their turns."""
-    spoken: list[Spoken[Block]] = []
-    number = 0
-    for index, message in enumerate(messages):
-        role = message.get("role") if is_mapping(message) else None
-        if not is_mapping(message) or not isinstance(role, str) or role not in _ROLES:
-            remedy = "Give it the role `user` or `assistant`"
-            mending.drop_unknown(f"messages[{index}]", "message", message, remedy)
-            continue
-        blocks = _blocks(index, message, number, form, mending)
-        number += len(blocks)
-        if blocks:
-            spoken.append(Spoken(index, message, role, blocks))
-        else:
-            mending.note(
-                f"messages[{index}].content",
-                "empty_message",
-                "the message says nothing",
-                "Leave it out",
-                "removed the message",
-            )
-    number_turns(spoken)
-    return spoken
+    pieces_of = partial(_blocks, form, mending)
+    return read_spoken(messages, "message", Block.said_at, _ROLES, pieces_of, mending)
 
 
 def _blocks(
-    index: int, message: Mapping[str, Any], number: int, form: BlockForm, mending: Mending
+    form: BlockForm,
+    mending: Mending,
+    index: int,
+    message: Mapping[str, Any],
+    role: str,
+    number: int,
 ) -> list[Block]:
     content = message.get("content")
     if isinstance(content, str) and (form.takes_text or not content.strip()):
@@ -75,7 +60,6 @@ def _blocks(
         )
         content = listed if is_kept else ()
     blocks: list[Block] = []
-    role = message["role"]
     for place, value in enumerate(content or ()):
         read = form.read(value) if is_mapping(value) else None
         if read is None:
@@ -200,8 +184,7 @@ def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
     answers = pairing.answers(calls, remedy, partial(_unanswered, form, mending), mending)
     touched: set[int] = set()
     for group, answered in answers.items():
-        is_misplaced = note_places(group, answered, mending)
-        if is_misplaced or any(result.made for _, result in answered):
+        if note_places(group, answered, mending):
             touched.add(group)
         keys, fit = (form.call_id, form.answers), form.facts.fitting_id
         distinct_ids(answered, keys, fit, mending, is_needed=form.needs_ids)

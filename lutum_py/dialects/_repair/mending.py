@@ -8,7 +8,7 @@ them, up to the first breach. For that nothing is changed before its breach is n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Final
@@ -75,20 +75,20 @@ class Mending:
         self._violations.append(Violation(position, rule, problem, remedy))
         self._changes.append(Change(position, rule, what, is_mended))
 
-    def drop_unknown(self, position: str, word: str, item: Any, remedy: str) -> None:
+    def drop_unknown(self, position: str, word: str, item: Any, roles: Iterable[str]) -> None:
         """Note a message whose role is unknown.
 
         Args:
             position: Where it stands.
             word: What the provider calls a message.
             item: What is there.
-            remedy: What to send, where it is an object.
+            roles: The known ones.
         """
         self.note(
             position,
             "unknown_role",
             f"expected a {word} with a known role, got {shorten(item)}",
-            remedy if is_mapping(item) else DUMP,
+            f"Give it one of {', '.join(sorted({*roles}))}" if is_mapping(item) else DUMP,
             f"removed the {word}",
         )
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
-from ..._text.json import shorten
-from .mending import Mending
+from ..._text.json import is_mapping, shorten
+from .mending import MAYBE_TEXT, Mending
 
 P = TypeVar("P", bound="Piece")
 
@@ -94,6 +94,45 @@ class Spoken(Generic[P]):
     role: str
     pieces: list[P]
     group: int = 0
+
+
+def read_spoken(
+    messages: Iterable[Any],
+    word: str,
+    said_at: str,
+    roles: Mapping[str | None, str],
+    pieces_of: Callable[[int, Mapping[str, Any], str, int], list[P]],
+    mending: Mending,
+) -> list[Spoken[P]]:
+    """Read the messages of a request, without what says nothing, and number their turns.
+
+    Args:
+        messages: The messages.
+        word: What the provider calls one.
+        said_at: Where one has what it says, by its number.
+        roles: By what stands there, the role of who speaks.
+        pieces_of: Reads what is said in a message, given the numbers of that and of its first
+            piece, and its role.
+        mending: Takes a note of each breach.
+    """
+    spoken: list[Spoken[P]] = []
+    number = 0
+    for index, message in enumerate(messages):
+        given = message.get("role") if is_mapping(message) else ""
+        role = roles.get(given) if isinstance(given, MAYBE_TEXT) else None
+        if not is_mapping(message) or role is None:
+            mending.drop_unknown(f"{mending.facts.key}[{index}]", word, message, roles.values())
+            continue
+        pieces = pieces_of(index, message, role, number)
+        number += len(pieces)
+        if pieces:
+            spoken.append(Spoken(index, message, role, pieces))
+        else:
+            remedy, what = "Leave it out", f"removed the {word}"
+            problem = f"the {word} says nothing"
+            mending.note(said_at % index, f"empty_{word}", problem, remedy, what)
+    number_turns(spoken)
+    return spoken
 
 
 def number_turns(spoken: Iterable[Spoken[Any]]) -> None:
@@ -259,17 +298,18 @@ def note_places(
         word: What the provider calls a result.
 
     Returns:
-        Whether there was any.
+        Whether the results have to be written again: one of them is misplaced, or was made.
     """
     # `near` has the results that stand in the right turn, in the order of their calls: [3, 1, 2] by
     # place. What should be there is the same sorted, [1, 2, 3].
-    noted = False
+    is_touched = False
     near: list[Piece] = []
     for call, result in answered:
         if result.group == group + 1:
             near.append(result)
-        elif not result.made:
-            noted = True
+            continue
+        is_touched = True
+        if not result.made:
             mending.note(
                 result.position,
                 "misplaced_result",
@@ -281,10 +321,10 @@ def note_places(
     # differs is noted, and the others are not, though all are written again.
     for result, right in zip(near, sorted(near, key=lambda piece: piece.number), strict=True):
         if result is not right:
-            noted = True
+            is_touched = True
             mending.out_of_order(result.position, word)
         elif result.is_behind:
-            noted = True
+            is_touched = True
             mending.note(
                 result.position,
                 "result_after_content",
@@ -292,7 +332,7 @@ def note_places(
                 f"Send the {word}s first, then text and files",
                 f"moved the {word} to the head of the turn",
             )
-    return noted
+    return is_touched
 
 
 def distinct_ids(

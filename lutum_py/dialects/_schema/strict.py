@@ -36,6 +36,10 @@ from .nodes import (
 from .restore import fits, takes_null
 from .writer import Writer
 
+FORMATS: Final = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Strictness:
@@ -58,17 +62,13 @@ class Strictness:
     optional_is_nullable: bool
     recursion: bool
     keywords: frozenset[str]
-    formats: frozenset[str]
-    min_items: frozenset[int] | None
     kept: frozenset[str]
-    max_optional: int | None
-    max_unions: int | None
+    formats: frozenset[str] = FORMATS
+    min_items: frozenset[int] | None = None
+    max_optional: int | None = None
+    max_unions: int | None = None
     check: Callable[[str, JsonSchema], None] | None = None
 
-
-FORMATS: Final = frozenset(
-    {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
-)
 
 ANTHROPIC: Final = Strictness(
     provider="Anthropic",
@@ -412,10 +412,6 @@ OPENAI: Final = Strictness(
             "maxItems",
         }
     ),
-    formats=FORMATS,
-    min_items=None,
     kept=frozenset({"title", "description"}),
-    max_optional=None,
-    max_unions=None,
     check=check_openai_limits,
 )

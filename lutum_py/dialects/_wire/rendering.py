@@ -11,7 +11,7 @@ everything that is between two turns of the model is collected, results first.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -280,7 +280,6 @@ class Rendering(ABC):
         made.loaded = self.loaded.copy()
         return made
 
-    @abstractmethod
     def take(self, item: TranscriptItem, position: str) -> None:
         """Render the next item.
 
@@ -290,6 +289,24 @@ class Rendering(ABC):
             item: The item.
             position: Where it stands, for the losses.
         """
+        if isinstance(item, AssistantTurn):
+            self._turn(item, position)
+        elif isinstance(item, ToolResult):
+            self._result(item, position)
+        else:
+            self._message(item, position)
+
+    @abstractmethod
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        """Render a turn of the model."""
+
+    @abstractmethod
+    def _result(self, result: ToolResult, position: str) -> None:
+        """Render a result."""
+
+    @abstractmethod
+    def _message(self, message: Message, position: str) -> None:
+        """Render what somebody else says."""
 
     def take_ephemeral(self, message: Message, position: str) -> None:
         """Render a message that no later request has."""
@@ -322,8 +339,7 @@ class Rendering(ABC):
         text: str,
         attachments: Iterable[Attachment],
         position: str,
-        *,
-        takes_files: bool = True,
+        part_of: Callable[[Attachment], dict[str, Any] | None] | None,
     ) -> list[dict[str, Any]]:
         """Make the parts of a text and its attachments, each after its caption.
 
@@ -331,13 +347,13 @@ class Rendering(ABC):
             text: The text.
             attachments: The files; what has no part is a loss.
             position: Where this stands.
-            takes_files: Whether there is a place for files here at all.
+            part_of: Makes the part of one file, if it has one; None where no file has a place.
         """
         parts = [self._text(text)] if self._is_said(text) else []
         # A caption goes out as a text of its own before its file, since no part has a field for it;
         # what reads a history back takes a text right before a second file for a caption again.
         for index, attachment in enumerate(attachments):
-            part = self._attached(attachment) if takes_files else None
+            part = None if part_of is None else part_of(attachment)
             if part is None:
                 kind = f"{attachment.media_type} ({attachment.mime_type})"
                 where = f"{position}.attachments[{index}]"
@@ -355,10 +371,6 @@ class Rendering(ABC):
     def _text(self, text: str) -> dict[str, Any]:
         """Make the part of a text."""
         return {"type": "text", "text": text}
-
-    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:  # noqa: ARG002
-        """Make the part of a file; None where the wire has none."""
-        return None
 
 
 class FrontRendering(Rendering):
@@ -413,11 +425,7 @@ class FrontRendering(Rendering):
         self._begun = True
         if isinstance(item, AssistantTurn):
             self.finish()
-            self._turn(item, position)
-        elif isinstance(item, ToolResult):
-            self._result(item, position)
-        else:
-            self._user(item, position)
+        super().take(item, position)
 
     def finish(self) -> None:
         """Write down what was collected since the last turn."""
@@ -486,15 +494,3 @@ class FrontRendering(Rendering):
     @abstractmethod
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
         """Write down the results after a turn, and what the user says after them."""
-
-    @abstractmethod
-    def _turn(self, turn: AssistantTurn, position: str) -> None:
-        """Write down a turn of the model."""
-
-    @abstractmethod
-    def _result(self, result: ToolResult, position: str) -> None:
-        """Collect a result."""
-
-    @abstractmethod
-    def _user(self, message: Message, position: str) -> None:
-        """Collect a message of the user."""

@@ -69,7 +69,11 @@ def without_nulls(
         copy: dict[str, Any] = dict(value)  # most of a payload are texts and numbers
         for key, item in value.items():
             if item.__class__ not in LEAVES:
-                copy[key] = with_nulls(item) if key in free else without_nulls(item, free, of_sdk)
+                copy[key] = (
+                    without_nulls(item, _EVERYTHING)
+                    if key in free
+                    else without_nulls(item, free, of_sdk)
+                )
             elif item is None and free is not _EVERYTHING:
                 del copy[key]
         if not of_sdk.isdisjoint(copy):

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
-from ..._transcript.request import Cache, ToolChoice, TurnRequest
+from ..._transcript.request import ToolChoice
 from .._blocks.rendering import mark_beginnings
 from .._blocks.rules import rules_of
 from .._dialect import PUBLIC, Dialect, Draft
@@ -71,7 +71,8 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         "max_tokens": DEFAULT_MAX_TOKENS if limit is None else limit,
     }
     # One text stays a string, as people write it; a list is needed only for more, or for a marker.
-    if len(rendering.system) == 1:
+    is_marked = request.cache is not None and request.cache.system and rendering.system_end
+    if len(rendering.system) == 1 and not is_marked:
         body["system"] = rendering.system[0]
     elif rendering.system:
         body["system"] = [{"type": "text", "text": text} for text in rendering.system]
@@ -90,23 +91,12 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     body |= draft.asked(temperature="temperature") | draft.answer()
     # After all else that makes blocks, because markers are put on the last of them, and before the
     # user's extras, which may replace whole fields and are nobody's to mark.
-    if request.cache is not None:
-        _mark(body, request, request.cache, rendering)
+    mark_beginnings(request, body, body.get("tools", []), rendering, "ephemeral", _put)
     return body
 
 
-def _mark(body: dict[str, Any], request: TurnRequest, cache: Cache, rendering: Rendering) -> None:
-    """Put the markers of the prompt cache into a body."""
-    marker: dict[str, Any] = {"type": "ephemeral"}
-    if cache.ttl is not None:
-        marker["ttl"] = cache.ttl
-    if cache.system and rendering.system_end:
-        body["system"] = [{"type": "text", "text": text} for text in rendering.system]
-
-    def put(blocks: list[dict[str, Any]], end: int) -> None:
-        blocks[end - 1]["cache_control"] = dict(marker)
-
-    mark_beginnings(request, body, body.get("tools", []), rendering, put)
+def _put(blocks: list[dict[str, Any]], end: int, marker: dict[str, Any]) -> None:
+    blocks[end - 1]["cache_control"] = marker
 
 
 DIALECT: Final = Dialect(

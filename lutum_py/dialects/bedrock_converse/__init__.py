@@ -77,18 +77,15 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     if config:
         body["inferenceConfig"] = config
     body |= draft.answer()
-    if request.cache is not None:
-        ttl = {} if request.cache.ttl is None else {"ttl": request.cache.ttl}
-        point = {"type": "default", **ttl}
-
-        # A cache point is a block of its own after what is to be kept. (Amazon Bedrock user guide:
-        # "Prompt caching".) Messages are marked from the last to the first, so no place is moved by
-        # what is put in.
-        def put(blocks: list[dict[str, Any]], end: int) -> None:
-            blocks.insert(end, {"cachePoint": dict(point)})
-
-        mark_beginnings(request, body, body.get("toolConfig", {}).get("tools", []), rendering, put)
+    tools = body.get("toolConfig", {}).get("tools", [])
+    mark_beginnings(request, body, tools, rendering, "default", _put)
     return body
+
+
+# A cache point is a block of its own after what is to be kept. (Amazon Bedrock user guide: "Prompt
+# caching".) Messages are marked from the last to the first, so no place is moved by what is put in.
+def _put(blocks: list[dict[str, Any]], end: int, point: dict[str, Any]) -> None:
+    blocks.insert(end, {"cachePoint": point})
 
 
 def _called(said: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -25,8 +25,8 @@ class Rendering(BlockRendering):
     facts = FACTS
     form = BLOCKS
 
-    def _user(self, message: Message, position: str) -> None:
-        blocks = self.parts_of(message.text, message.attachments, position)
+    def _message(self, message: Message, position: str) -> None:
+        blocks = self.parts_of(message.text, message.attachments, position, self._attached)
         documents = [each["document"]["name"] for each in blocks if "document" in each]
         if documents and not any("text" in each for each in blocks):
             blocks.insert(0, {"text": ", ".join(documents)})

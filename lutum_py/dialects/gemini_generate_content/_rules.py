@@ -18,7 +18,7 @@ from typing import Any, Final
 from ..._text.json import copy_json, is_mapping, is_object, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
 from .._repair.mending import MAYBE_TEXT, Form, Mending
-from .._repair.pairing import Pairing, Piece, Spoken, note_places, number_turns
+from .._repair.pairing import Pairing, Piece, Spoken, note_places, read_spoken
 from ._facts import FACTS
 
 # Content without a role is the user's; `function` is an older word for who sends responses.
@@ -81,33 +81,15 @@ def _inner(value: Mapping[str, Any], key: str, other: str) -> dict[str, Any] | N
 
 def read_contents(contents: list[Any], mending: Mending) -> list[Spoken[Part]]:
     """Read the contents of a request, without what says nothing, and number their turns."""
-    spoken: list[Spoken[Part]] = []
-    number = 0
-    for index, content in enumerate(contents):
-        given = content.get("role") if is_mapping(content) else ""
-        role = _ROLES.get(given) if isinstance(given, MAYBE_TEXT) else None
-        if not is_mapping(content) or role is None:
-            remedy = "Give it the role `user` or `model`"
-            mending.drop_unknown(f"contents[{index}]", "content", content, remedy)
-            continue
-        parts = _parts(index, content.get("parts"), role, number, mending)
-        number += len(parts)
-        if parts:
-            spoken.append(Spoken(index, content, role, parts))
-        else:
-            mending.note(
-                f"contents[{index}].parts",
-                "empty_content",
-                "the content has no parts",
-                "Leave it out",
-                "removed the content",
-            )
-    number_turns(spoken)
-    return spoken
+    pieces_of = partial(_parts, mending)
+    return read_spoken(contents, "content", Part.said_at, _ROLES, pieces_of, mending)
 
 
-def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> list[Part]:
+def _parts(
+    mending: Mending, index: int, content: Mapping[str, Any], role: str, number: int
+) -> list[Part]:
     read: list[Part] = []
+    parts = content.get("parts")
     # The API takes one part where a list belongs.
     listed = parts if is_sequence(parts) else [parts] if is_mapping(parts) else ()
     for place, value in enumerate(listed):
@@ -211,8 +193,7 @@ def _mend(contents: list[Any], mending: Mending) -> None:
     answers = pairing.answers(calls, _AS_MANY, made, mending, fit=fit, word="response")
     touched: set[int] = set()
     for group, answered in answers.items():
-        is_misplaced = note_places(group, answered, mending, "response")
-        if is_misplaced or any(result.made for _, result in answered):
+        if note_places(group, answered, mending, "response"):
             touched.add(group)
             for call, result in answered:
                 result.answer(call)

@@ -37,8 +37,7 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
     """
     role = message.get("role") if is_mapping(message) else None
     if not isinstance(role, str) or role not in _ROLES:
-        remedy = f"Give it one of {', '.join(sorted(_ROLES))}"
-        mending.drop_unknown(f"messages[{index}]", "message", message, remedy)
+        mending.drop_unknown(f"messages[{index}]", "message", message, _ROLES)
         return None
     # Whatever is changed below is changed in `owned`: a copy, or on the first look the caller's own
     # message, of which `note` then lets nothing be changed.

@@ -96,7 +96,7 @@ class Rendering(OpenAIRendering):
             return result.model_text
         unshown = [each for each in result.attachments if responses_part(each) is None]
         text = named_text(result, unshown)
-        parts = self.parts_of(text, result.attachments, position)
+        parts = self.parts_of(text, result.attachments, position, responses_part)
         return parts if any(part["type"] != "input_text" for part in parts) else text
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:

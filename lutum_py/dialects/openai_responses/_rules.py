@@ -106,8 +106,7 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
     if kind == "message":
         role = fields.get("role")
         if not isinstance(role, str) or role not in _ROLES:
-            remedy = f"Give it one of {', '.join(sorted(_ROLES))}"
-            mending.drop_unknown(f"input[{index}]", "message", given, remedy)
+            mending.drop_unknown(f"input[{index}]", "message", given, _ROLES)
             return None
         if not _is_said(fields.get("content")):
             remedy = "Send what is said, or leave the message out"
@@ -221,22 +220,21 @@ def _once(items: list[Item], mending: Mending) -> list[Item]:
     kept: list[Item] = []
     for item in items:
         item_id = item.value.get("id")
-        if not isinstance(item_id, str) or item.kind == "item_reference" or item_id not in seen:
-            if isinstance(item_id, str) and item.kind != "item_reference":
-                seen.add(item_id)
-            kept.append(item)
-            continue
-        is_needed = item.call is not None or item.result is not None
-        mending.note(
-            f"{item.position}.id",
-            "duplicate_item_id",
-            f"an earlier item has the id {item_id!r} too",
-            "Send each item of a response once",
-            "removed the id" if is_needed else "removed the item",
-        )
-        if is_needed:
-            del item.value["id"]
-            kept.append(item)
+        if isinstance(item_id, str) and item.kind != "item_reference":
+            if item_id in seen:
+                is_needed = item.call is not None or item.result is not None
+                mending.note(
+                    f"{item.position}.id",
+                    "duplicate_item_id",
+                    f"an earlier item has the id {item_id!r} too",
+                    "Send each item of a response once",
+                    "removed the id" if is_needed else "removed the item",
+                )
+                if not is_needed:
+                    continue
+                del item.value["id"]
+            seen.add(item_id)
+        kept.append(item)
     return kept
 
 
