@@ -232,9 +232,12 @@ class Usage:
         reasoning_tokens: int | None = None,
         cache_write_tokens: int | None = None,
     ) -> None:
+        _set_input(self, input_tokens)
+        _set_output(self, output_tokens)
+        _set_cached(self, cached_tokens)
+        _set_reasoning(self, reasoning_tokens)
+        _set_cache_write(self, cache_write_tokens)
         given = (input_tokens, output_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
-        for set_count, count in zip(_SET_COUNTS, given, strict=True):
-            set_count(self, count)
         if not _COUNTS.issuperset(map(type, given)):
             for name, value in zip(USAGE, given, strict=True):
                 if not (value is None or is_whole(value)):
@@ -260,7 +263,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 USAGE: Final = Usage.__slots__
 """What a usage counts."""
 
-_SET_COUNTS = setters_of(Usage)
+_set_input, _set_output, _set_cached, _set_reasoning, _set_cache_write = setters_of(Usage)
 _COUNTS = frozenset({int, NoneType})
 _ITEMS = frozenset({ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem})
 _CALLS = frozenset({ToolMetadata})

@@ -9,6 +9,7 @@ conversations.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 from .._schema.stand_in import own_name
@@ -35,6 +36,8 @@ from .message import Message, dump_message, load_message
 from .request import TranscriptItem
 from .result import ToolResult, dump_result, load_result
 from .saved import TRANSCRIPT, Saved, dump_saved, open_saved
+
+_counts_of = attrgetter(*USAGE)
 
 
 def dump_transcript(items: Iterable[TranscriptItem]) -> str:
@@ -115,7 +118,7 @@ def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
         "type": "assistant",
         "items": [_dump_part(part) for part in turn.items],
         "finish_reason": turn.finish_reason,
-        "usage": None if usage is None else {name: getattr(usage, name) for name in USAGE},
+        "usage": None if usage is None else dict(zip(USAGE, _counts_of(usage), strict=True)),
         "model": turn.model,
         "request_id": turn.request_id,
         "dialect": turn.dialect,
