@@ -15,7 +15,7 @@ from .._schema.stand_in import own_name
 from .._text.json import shorten
 from .._transcript.request import TranscriptItem, names_loaded_by
 from .._transcript.result import ToolResult
-from .._transcript.transcript import Transcript
+from .._transcript.transcript import Transcript, kept_of
 from ..errors import MisuseError
 from .offer import Available, Offer, OfferedTools, ToolAvailability
 
@@ -65,7 +65,7 @@ def offered_in(offer: Offer, transcript: Transcript, available: Available = None
 
 
 def _read(offer: Offer, transcript: Transcript) -> _Loaded:
-    kept = transcript.kept.loaded
+    kept = kept_of(transcript).loaded
     known: _Loaded | None = kept.take(offer)
     if known is None:
         known = _Loaded(0, (), offer.with_loaded(offer.default, ()))

@@ -159,14 +159,6 @@ class Transcript(Sequence[TranscriptItem]):
         self._kept: Kept | None = None
         self._last: CommittedRound | None = None
 
-    @property
-    def kept(self) -> Kept:
-        """What was worked out from the items; it goes with this very transcript."""
-        kept = self._kept
-        if kept is None:
-            kept = self._kept = Kept()
-        return kept
-
     def push(self, message: Message) -> None:
         """Append what someone other than the model says."""
         if not isinstance(message, Message):
@@ -300,6 +292,14 @@ def _restored(items: list[TranscriptItem], cls: type[Transcript] = Transcript) -
     made = cls()
     made._items = list(items)
     return made
+
+
+def kept_of(transcript: Transcript) -> Kept:
+    """Return what was worked out from the items; it goes with this very transcript."""
+    kept = transcript._kept
+    if kept is None:
+        kept = transcript._kept = Kept()
+    return kept
 
 
 class HasTranscript(Protocol):

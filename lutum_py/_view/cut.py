@@ -15,7 +15,7 @@ from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, with_message
 from .._transcript.result_cap import cut_again, head_of, tail_of
 from .._transcript.saved import Saved
-from .._transcript.transcript import NO_FRONT, Front, Transcript
+from .._transcript.transcript import NO_FRONT, Front, Transcript, kept_of
 from ..errors import ViewError
 from .ledger import bytes_of
 
@@ -134,7 +134,7 @@ def front_of(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
     """
     if not cuts:
         return NO_FRONT
-    fronts = transcript.kept.fronts
+    fronts = kept_of(transcript).fronts
     front: Front | None = fronts.take(cuts)
     if front is None:
         _check_own(transcript, cuts)

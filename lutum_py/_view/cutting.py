@@ -14,7 +14,7 @@ from .._text.json import is_sequence, is_whole, shorten
 from .._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem, callers_of
 from .._transcript.place import digest_of_item
 from .._transcript.request import TranscriptItem
-from .._transcript.transcript import Transcript, TranscriptView
+from .._transcript.transcript import Transcript, TranscriptView, kept_of
 from ..errors import InvalidValueError, MisuseError, ViewError
 from .cut import Cut, CutKind, carried, edited, front_of, is_inside
 from .ledger import USUAL_RATE, Count, Ledger, Size, ledger_of, too_light
@@ -293,7 +293,7 @@ class Cutting:
         )
         made = (*rest, cut)
         # What goes out is the same, whatever the cut says about itself.
-        fronts = self.transcript.kept.fronts
+        fronts = kept_of(self.transcript).fronts
         fronts.take(tried)
         fronts.put(made, then.front)
         return made

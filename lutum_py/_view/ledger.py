@@ -16,7 +16,7 @@ from .._text.json import compact_json, shorten
 from .._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem, ToolCallItem
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem
-from .._transcript.transcript import Front, Latest, Transcript
+from .._transcript.transcript import Front, Latest, Transcript, kept_of
 from ..errors import MisuseError
 
 Count: TypeAlias = Callable[[str], int]
@@ -197,7 +197,7 @@ def too_light(tokens: int, size: Size) -> bool:
 
 def ledger_of(transcript: Transcript, count: Count | None = None) -> Ledger:
     """Return the ledger of a transcript, with all of its items noted; the last count is kept."""
-    kept = transcript.kept
+    kept = kept_of(transcript)
     ledger: Ledger | None = kept.ledger if count is None else kept.counted
     if ledger is None or ledger.count != count:
         ledger = Ledger(count)

@@ -19,7 +19,7 @@ from ..._transcript.assistant import AssistantTurn, ToolMetadata
 from ..._transcript.message import Attachment, Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
-from ..._transcript.transcript import TranscriptView
+from ..._transcript.transcript import TranscriptView, kept_of
 from ...errors import InvalidValueError
 from .._facts import Facts
 from .._findings import Loss
@@ -226,7 +226,7 @@ class Rendering(ABC):
 
     def _of_view(self, items: TranscriptView, start: int) -> Self:
         """Go on with what is kept of the transcript, and keep it for the next request."""
-        kept = items.transcript.kept.renderings
+        kept = kept_of(items.transcript).renderings
         # All that decides how an item is rendered. One that differs begins again, which is right
         # and slow.
         key = (type(self), items.front, self.model, self.found, start, self.whole)
