@@ -34,6 +34,7 @@ Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
 """A call that is not to be run, or not yet."""
 
 _ITS_OWN: Final[Any] = object()
+_OF_DECIDING: Final = ("asked", "changed")
 _WANTED: Final = "RunNormally(input), Complete(output) or Reject(reason)"
 
 
@@ -135,9 +136,12 @@ class Asking:
                 # call. What was said is put before the new input, which no hook has seen, or
                 # dropped.
                 told = call if call._branch is None else call._told
-                # Where somebody did something with it meanwhile, what was said here came too late.
-                said = with_said[len(steps) :] if told._steps[-1].stage.may_begin else ()
-                for step in said:
+                # Where somebody did something with it meanwhile, what was said here came too late,
+                # also where another branch of it was answered, and may begin.
+                new = told._steps[len(steps) :]
+                if told is not call or any(step.kind not in _OF_DECIDING for step in new):
+                    continue
+                for step in with_said[len(steps) :]:
                     line = told._steps
                     since = range(len(steps), len(line))
                     place = next((at for at in since if _is_assigned(line[at])), None)
@@ -162,10 +166,10 @@ def _inserted(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
     end = len(steps)
     while steps[end - 1].phase == "before" and (steps[end - 1].at or 0) >= (step.at or 0):
         end -= 1
-    before = steps[end - 1].at
-    if before is not None and step.at is not None and step.at < before:
-        step = step._replace(at=before)
-    return (*steps[:end], step, *steps[end:])
+    before = steps[end - 1]
+    if before.at is not None and step.at is not None and step.at < before.at:
+        step = step._replace(at=before.at)
+    return (*steps[:end], step._replace(stage=before.stage), *steps[end:])
 
 
 def ask_function(

@@ -769,6 +769,29 @@ def test_a_call_that_waited_and_was_given_up_waits_in_no_plan() -> None:
     close(newer)
 
 
+@over("verdict", [None, Block("no")])
+def test_a_gate_that_is_asked_while_another_plan_is_answered_adds_to_what_is_done(
+    verdict: Block | None,
+) -> None:
+    """Each step stands where the one before it led; what only let pass came too late."""
+    first = desk().plan()
+    asked = first.apply_hooks_sync(waiting())
+
+    def gate(metadata: Any, input: Any) -> Block | None:
+        for each in asked.suspended:
+            asked.resume(each.approve(by="ann"))
+        return verdict
+
+    plan = first.apply_hooks_sync(hooks(gate=gate))
+    call = one(plan)
+    kinds = [step.kind for step in call.steps]
+    assert kinds[:4] == ["proposed", "asked", "suspended", "answered"]
+    assert kinds[4:] == ([] if verdict is None else ["asked", "ended"])
+    assert call.status is (CallStatus.RESUMING if verdict is None else CallStatus.CANCELLED)
+    assert one(asked).status is CallStatus.RESUMING
+    close(plan)
+
+
 @over("answer", [RunNormally, lambda input: RunNormally(fill.Input(items=["x"]))])
 def test_what_a_hook_says_of_a_call_that_it_began_comes_too_late(answer: Any) -> None:
     """A hook that begins the call has done the deed: what it decides then is void."""
