@@ -97,9 +97,12 @@ def _look_for_holds(database: Database) -> None:
         rows.all("SELECT 1 FROM lutum_hold LIMIT 0")
 
 
-def _version(database: Database) -> list[tuple[Any, ...]]:
+def _version(database: Database, *, again: bool = True) -> list[tuple[Any, ...]]:
     with database.read() as rows:
-        return rows.all("SELECT one, version FROM lutum_store")
+        found = rows.all("SELECT one, version FROM lutum_store")
+    # While somebody makes the tables, a query of PostgreSQL may find the table, and be too old to
+    # see its row; the next one sees both.
+    return found or (_version(database, again=False) if again else [])
 
 
 def _digest(text: str | None) -> str:
