@@ -241,7 +241,7 @@ def leaves_open(session: Session, model: Any) -> None:
 
 WRONG: dict[Loop, tuple[str, str]] = {
     drops_rejected: ("lost_call", "Of turn 1 nothing of it is in the conversation"),
-    ignores_issues: ("lost_call", "Of turn 1 nothing of it is in the conversation"),
+    ignores_issues: ("lost_call", "nothing of it is in the conversation"),
     tells_in_words: ("lost_call", "Commit every round"),
     swallows_duplicates: ("swallowed_duplicate", "let DuplicateToolCallIdError out"),
     never_ends: ("endless", "asked 10 times more after the model had given its final answer"),
