@@ -78,10 +78,10 @@ class Invocation:
             visible, positional = own._visible, own.positional
             fields = own._fields
         hidden, context, is_async = read_others(function, [*visible, *names[: len(positional)]])
-        if own is not None and own.context is not None:
-            hidden.pop(own.context, None)
-            context = own.context
         if own is not None:
+            if own.context is not None:
+                hidden.pop(own.context, None)
+                context = own.context
             hidden |= {name: own.hidden[name] for name in positional if name in own.hidden}
         signature = Signature(
             parameters=tuple(Parameter(name, Any, None, None) for name in visible),
