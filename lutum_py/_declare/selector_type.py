@@ -35,7 +35,7 @@ class _ToolsetSelector(Selector[Any, Any]):
     __slots__ = ()
 
     of_toolset: ClassVar[Any]
-    of_functions: ClassVar[Any] = None
+    of_functions: ClassVar[type[Any] | None] = None
     """The subclass for function tools, made with the first of them."""
 
     @classmethod
@@ -45,8 +45,7 @@ class _ToolsetSelector(Selector[Any, Any]):
         if cls.of_functions is None:
             kept = {name: getattr(cls, name) for name in ("__module__", "__qualname__")}
             cls.of_functions = type(cls.__name__, (cls, FnSelector), {"__slots__": (), **kept})
-        made: type[Any] = cls.of_functions
-        return made
+        return cls.of_functions
 
     @classmethod
     def all(cls) -> tuple[Selector[Any, Any], ...]:
