@@ -66,7 +66,9 @@ class _Maker:
     def make(self, old: list[Part], new: list[Part], depth: int, most: int = _MOST) -> list[Any]:
         """Make different values of the old parts; the first ones are the simplest."""
         found: dict[str, Any] = {}
-        for value in self._candidates(old, self._hints(new), depth):
+        # The new parts, and those of their branches.
+        hints = [*new, *(each for branch in _branches(new) for each in parts_of(branch, self._new))]
+        for value in self._candidates(old, hints, depth):
             self._left -= 1
             if self._left < 0:
                 break
@@ -76,10 +78,6 @@ class _Maker:
                 if len(found) >= most:
                     break
         return list(found.values())
-
-    def _hints(self, new: list[Part]) -> list[Part]:
-        """Return the new parts and those of their branches."""
-        return [*new, *(each for branch in _branches(new) for each in parts_of(branch, self._new))]
 
     def _candidates(self, old: list[Part], new: list[Part], depth: int) -> Iterator[Any]:
         if NEVER in old:
