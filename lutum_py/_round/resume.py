@@ -107,8 +107,10 @@ def _find(
         decision: The decision.
         asked: The call as it waited before anything else was looked at.
     """
-    waiting = calls._waiting(decision.call_id)
-    if waiting is None:
+    filed = calls._file().get(decision.call_id)
+    waiting = None if filed is None else filed.entry
+    # One that waits may have been given up by `call.reject`, which no plan is told about.
+    if not isinstance(waiting, SuspendedCall) or waiting.call._stage.name != "suspended":
         call = calls._call(decision.call_id)
         was_decided = call is not None and any(said_of(call._line, "answered"))
         why = ", for it was decided on already" if was_decided else ""

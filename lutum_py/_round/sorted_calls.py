@@ -436,14 +436,6 @@ class SortedCalls:
         yield from filter(None, asked)
         yield from self._state._inner.values()
 
-    def _waiting(self, call_id: str) -> SuspendedCall | None:
-        """Find a call that waits for a decision."""
-        filed = self._file().get(call_id)
-        if filed is None or filed.state != "suspended":
-            return None
-        waiting: SuspendedCall = filed.entry
-        return waiting if waiting.call._stage is _SUSPENDED else None
-
     def begun(self) -> dict[str, str]:
         """Return the tools of the calls that were begun or answered, by call id."""
         return {call.id: call.name for call in self._every if was_touched(call._line)}
