@@ -825,7 +825,7 @@ RAW = {
     "dialects/": "sends them",
     "flow/_index.py": "finds again what an earlier call was given, and shows none of it",
     "mcp/_served_call.py": "takes them from a client",
-    "models/_prepared.py": "restores what a schema lost",
+    "models/_sdk_model.py": "restores what a schema lost",
     "otel/__init__.py": "the name of an attribute",
     "store/_calls.py": "gives them to the funnel",
     "testing/": "plays the model",
