@@ -124,8 +124,30 @@ class ScriptedClient:
         """One step of the way to the method, as in `client.chat.completions.create(...)`."""
         return self
 
-    completions = responses = messages = models = aio = chat
-    """The other steps, as in `client.messages.create(...)` and `client.aio.models.…`."""
+    @property
+    def completions(self) -> Self:
+        """The next step of that way."""
+        return self
+
+    @property
+    def responses(self) -> Self:
+        """The step in `client.responses.create(...)`."""
+        return self
+
+    @property
+    def messages(self) -> Self:
+        """The step in `client.messages.create(...)`."""
+        return self
+
+    @property
+    def models(self) -> Self:
+        """The step in `client.models.generate_content(...)`."""
+        return self
+
+    @property
+    def aio(self) -> Self:
+        """The step in `await client.aio.models.generate_content(...)`."""
+        return self
 
     @overload
     def create(self, *, stream: Literal[True], **body: Any) -> ScriptedStream: ...
