@@ -419,7 +419,8 @@ class CallLine:
         if not counts:
             return
         parent = branch.parent
-        if branch.era != branch.family.era or not parent._steps[-1].stage.may_begin:
+        stage = parent._steps[-1].stage
+        if branch.era != branch.family.era or not (stage.may_begin and stage.may_ask):
             # A deed came while hooks were asked, so what was decided here is void.
             self._branch = branch._replace(era=_VOID)
             return

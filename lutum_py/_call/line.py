@@ -409,6 +409,7 @@ CallRowState: TypeAlias = Literal[
 ]
 
 _RUNNING: Final = STAGES["running"]
+_OF_RUNS: Final = ("begun", "left", "again")
 _OF_STAGE: Mapping[Stage, CallRowState] = {
     STAGES["in_doubt"]: "in_doubt",
     STAGES["asking"]: "asking",
@@ -435,7 +436,9 @@ def state_in(line: tuple[Step, ...]) -> CallRowState:
         return "suspended" if last.kind == "suspended" else "finished"
     if last.phase == "reading":
         return "unusable"
-    return "in_doubt" if any(said_of(line, "left")) else "pending"
+    # Another try that was made since is known from its beginning: it is in no doubt.
+    last_run = next((step.kind for step in reversed(line) if step.kind in _OF_RUNS), None)
+    return "in_doubt" if last_run == "left" else "pending"
 
 
 def result_in(steps: tuple[Step, ...]) -> ToolResult | None:

@@ -32,7 +32,7 @@ def rows_of(
     now: int,
     turns: Turns,
 ) -> list[SavedCall]:
-    """Return the row of each open call of a plan; one that says the same as before stays as it was.
+    """Return the row of each open call of a plan; of one that says the same the claim stays.
 
     Args:
         plan: The plan.
@@ -48,16 +48,16 @@ def rows_of(
     found: list[SavedCall] = []
     for call in _open_calls(plan):
         place, state = places[call.id], _state_of(call)
-        body = _body(plan, places, call, waiting.get(call.id), turns)
         row = before.get(place)
-        # The old row stays, and with it the token: whoever has claimed this call goes on, while
-        # somebody saves the plan because of another one.
+        body = _body(plan, places, call, waiting.get(call.id), turns, row)
+        # The token of the old row stays: whoever has claimed this call goes on, while somebody
+        # saves the plan because of another one. What was done by then is in the plan.
         if row is None or row.state != state or _says(row.said.data) != _says(json.loads(body)):
             token = 0 if row is None else row.token + 1  # whoever has it by now, has another call
             begun = token + 1 if state == "begun" else 0
             until = None if state in _HELD else now
             row = SavedCall(id, place, number, state, begun or token, begun, None, until, body)
-        found.append(row)
+        found.append(row._replace(body=body))
     return found
 
 
@@ -88,8 +88,8 @@ _HELD: Final = ("waiting", "asking", "asked")
 
 def _says(said: dict[str, Any]) -> dict[str, Any]:
     """Return what a row says about its call beside what was done since."""
-    # Three grow with what is done, though the call is the same; and what it is within is known
-    # in whole where the conversation is at hand.
+    # Three grow with what is done, though the call is the same; and what it is within was known in
+    # whole where the conversation was at hand.
     grows = ("after", "steps", "line", "within")
     return {name: value for name, value in said.items() if name not in grows}
 
@@ -103,6 +103,7 @@ def _body(
     call: AnyToolCall,
     waiting: SuspendedCall | None,
     turns: Turns,
+    before: SavedCall | None,
 ) -> str:
     body: dict[str, Any] = {"id": call.id, "tool": call.name, "digest": call.digest}
     body |= turns.said_of(call)
@@ -111,8 +112,9 @@ def _body(
     if any(said_of(call._line, "asks")):
         body["asks"] = True
     if waiting is not None:
-        if within := plan.within(call.id):
-            body["within"] = [asdict(each) for each in within]
+        known = None if before is None else before.said.data.get("within")
+        if within := known or [asdict(each) for each in plan.within(call.id)]:
+            body["within"] = within
         body["proposed"] = call.spec.shown_text(call.metadata.arguments)
         body["arguments"] = waiting.arguments
         body["ticket"] = waiting.ticket.to_dict()

@@ -543,6 +543,39 @@ def test_what_was_asked_elsewhere_or_in_another_try_is_taken_in() -> None:
     loaded.discard()
 
 
+def test_another_try_of_what_was_in_doubt_is_in_no_doubt() -> None:
+    """Once it came back and was answered, its row says what the list does."""
+    kept = opened(asks([("nix", {})]))
+    kept.pending[0].begin()
+    plan = Desk.load_plan(kept.dump_json())
+    plan.record(asyncio.run(execute(plan.in_doubt[0].again())))
+    plan.pending[0].fail("enough")
+    for each in (plan, plan.apply_hooks_sync(let_pass)):
+        assert ([call.id for call in each.pending], each.in_doubt) == (["c1"], ())
+        assert each.calls[0].state == "pending"
+    plan.discard()
+
+
+@pytest.mark.parametrize("verdict", [None, Suspend(SuspendTicket(message="May it?"))])
+def test_what_a_gate_says_of_a_call_that_asks_meanwhile_is_void(verdict: Suspend | None) -> None:
+    """It has begun, and comes back: no gate is asked about it any more, and the plan loads."""
+    first = opened(asks([("nix", {})]))
+    hooks = Desk.HookSet()
+
+    @hooks.gate(Desk.steps)
+    async def slow(_metadata: ToolMetadata, _input: Any) -> Suspend | None:
+        first.record(await execute(first.pending[0]))
+        return verdict
+
+    plan = asyncio.run(first.apply_hooks(hooks))
+    for each in (plan, first):
+        assert (states(each)["c1"], each.pending[0].status) == ("pending", CallStatus.RESUMING)
+        assert [step.kind for step in each.calls[0].steps] == ["proposed", "begun", "asks"]
+    loaded = Desk.load_plan(plan.dump_json())
+    assert states(loaded)["c1"] == "pending"
+    loaded.discard()
+
+
 def test_only_a_pending_call_of_the_plan_asks() -> None:
     """An outcome of another plan is refused, and changes nothing."""
     plan, other = opened(asks([("nix", {})])), opened(asks([("nix", {})]), ids=("c7",))

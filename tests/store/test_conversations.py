@@ -364,3 +364,25 @@ def test_a_store_is_kept_between_openings(where: str) -> None:
     with pytest.raises(MisuseError):
         store.ids()
     store.close()
+
+
+def test_hooks_are_asked_about_what_was_loaded_however_often(store: Store) -> None:
+    """What they say is of the plan, and its calls can be claimed, run and loaded after it."""
+    hooks = Desk.HookSet()
+    hooks.on(Desk.look)(lambda _metadata, input: RunNormally(input))
+    version = store.save("one", plan_of(LOOK, ("c3", "look", {"place": "Rome"})), note="")
+    claim = claimed(store)
+    begun(store, claim)
+    for asked in range(1, 4):
+        loaded = store.load("one", Desk)
+        assert loaded.plan is not None
+        kinds = [[step.kind for step in row.steps] for row in loaded.plan.calls]
+        assert kinds[1].count("asked") == asked - 1
+        version = store.save("one", loaded.plan.apply_hooks_sync(hooks), version=loaded.version)
+    assert store.load("one").version == version
+    store.finish(claim, claim.call.complete("sun"))
+    store.finish(claim := claimed(store), begun(store, claim).call_sync())
+    last = store.load("one", Desk).plan
+    assert last is not None
+    assert [row.state for row in last.calls] == ["finished", "finished"]
+    last.discard()

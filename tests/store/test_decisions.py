@@ -318,3 +318,18 @@ def test_what_waits_in_a_plan_is_told_as_what_waits_in_a_store(store: Store) -> 
     store.save("one", plan)
     (waiting,) = store.waiting()
     assert shown == {name: getattr(waiting, name) for name in names}
+
+
+def test_an_edit_that_hooks_take_back_is_asked_about_again_and_loads(store: Store) -> None:
+    """What waits is what waited before, and its row knows what was done between."""
+    changes = Desk.HookSet()
+    changes.on(Desk.pay)(lambda _m, input: RunNormally(input.model_copy(update={"cents": 500})))
+    store.save("one", plan_of(PAY), note="")
+    (waiting,) = store.waiting()
+    store.decide("one", waiting.edit({"cents": 1}, by="mia"), Desk, hooks=changes)
+    (again,) = store.waiting()
+    assert (again.digest, again.arguments) == (waiting.digest, waiting.arguments)
+    loaded = store.load("one", Desk).plan
+    assert loaded is not None
+    assert loaded.suspended[0].call.steps == again.steps
+    loaded.discard()
