@@ -508,7 +508,7 @@ class CallLine:
         # decision of a person need not be asked for twice, and the old run is not in the new line.
         made = self._alike()
         end = end_of(made._steps)
-        steps = [step for step in made._steps if step.kind not in _DONE]
+        steps = [s for s in made._steps if s.kind not in _DONE and s.phase != "after"]
         last = steps[-1]
         if last.stage is _SUSPENDED:
             raise self._waits()

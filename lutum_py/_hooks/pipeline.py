@@ -370,8 +370,20 @@ def after(
 
 
 def was_asked_after(call: AnyToolCall, key: str) -> bool:
-    """Whether an after-hook was asked about the result of a call."""
-    return any(step.phase == "after" and step.detail[0] == key for step in call._line)
+    """Whether an after-hook was asked about the result of a call: of its last try."""
+    result: object = None
+    for step in reversed(call._line):
+        if step.kind in ("ended", "recorded"):  # a saved line has it in the latter
+            result = result or step.detail
+        # What a hook put in place of a result may be recorded as one of another try.
+        if step.kind == "again" and not any(
+            each.phase == "after" and each.detail[1] is not None and each.detail[1] == result
+            for each in call._line
+        ):
+            return False
+        if step.phase == "after" and step.detail[0] == key:
+            return True
+    return False
 
 
 def describe(hooks: HookPlaces[Any]) -> Steps[list[tuple[Selector[Any, Any], str]]]:

@@ -30,6 +30,7 @@ from lutum_py.errors import (
     CommitError,
     HookError,
     LifecycleError,
+    MisuseError,
     ResumeError,
     ToolInputError,
 )
@@ -767,6 +768,23 @@ def test_a_call_that_waited_and_was_given_up_waits_in_no_plan() -> None:
         assert [row.state for row in plan.calls] == ["pending"]
         assert (len(plan.pending), plan.suspended) == (1, ())
     close(newer)
+
+
+def test_after_hooks_see_the_result_of_another_try() -> None:
+    """What they saw of the try before is no look at this one: it is owed, and shown."""
+    seen: list[str] = []
+    made = hooks(after=lambda call, result: seen.append(result.model_text))
+    plan = desk().apply_hooks_sync(made)
+    call = one(plan)
+    plan.apply_after_hooks_sync(made, [call.fail("first try")])
+    again = call.again()
+    assert [step.phase for step in again.steps].count("after") == 0
+    plan.record(again.call_sync())
+    with pytest.raises(MisuseError, match="was not asked about the result"):
+        plan.resolve()
+    plan.apply_after_hooks_sync(made)
+    (result,) = plan.resolve().results
+    assert seen == ["first try", result.model_text]
 
 
 @over("verdict", [None, Block("no")])
