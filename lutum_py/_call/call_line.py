@@ -41,6 +41,7 @@ from .line import (
     newer_than,
     proposed_at,
     said_of,
+    state_in,
     wait_of,
 )
 
@@ -292,6 +293,13 @@ class CallLine:
             is_deed = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
             if is_deed and not is_mine and told._branch is not None:
                 told._start_era()
+            if (
+                branch is not None
+                and branch.is_draft
+                and kind == "begun"
+                and self._kept is not NOT_KEPT
+            ):
+                self._kept.note_try(self)
 
     def move_to(self, status: CallStatus) -> None:
         """Move the call to another status, where nobody else says what happened.
@@ -491,19 +499,7 @@ class CallLine:
             LifecycleError: The call waits for a decision, which a new one would go around; or a
                 newer plan goes on with it.
         """
-        if self._stage is _SUSPENDED:
-            raise self._waits()
         self._check_newest()
-        return self._again()
-
-    def _waits(self) -> LifecycleError:
-        return LifecycleError(
-            f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be made "
-            "again. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
-        )
-
-    def _again(self) -> Self:
-        """Make the call again: with what decided about it, and without what was done."""
         # Of `proposed asked begun ended` a new try keeps `proposed asked`, and adds `again`. So the
         # decision of a person need not be asked for twice, and the old run is not in the new line.
         made = self._alike()
@@ -511,13 +507,38 @@ class CallLine:
         steps = [s for s in made._steps if s.kind not in _DONE and s.phase != "after"]
         last = steps[-1]
         if last.stage is _SUSPENDED:
-            raise self._waits()
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be "
+                "made again. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
+            )
         by, phase = (None, None) if end is None or end.phase is None else (end.by, end.phase)
         stage = last.stage.leads.get("again", last.stage)
         made._steps = (*steps, Step("again", stage, newer_than(last), by, phase))
         if phase is not None:
             made._branch = Branch(Family(made), 0)
+        if self._kept is not NOT_KEPT:
+            self._kept.note_try(made)
         return made
+
+    def _take_try(self, other: CallLine) -> bool:
+        """Let the line tell of another try, or of a run with another input, if it may follow."""
+        # Here `proposed begun`, there `proposed again begun ended`: the line goes on with all from
+        # `again` on. A run with another input has no such step, and is the first of this call.
+        with ONCE:
+            told, line = self._told, other._steps
+            place = next((n for n, step in enumerate(line) if step.kind == "again"), None)
+            is_fit = told._stage.may_begin if place is None else "again" in told._stage.leads
+            if not is_fit or state_in(told._steps) not in ("pending", "in_doubt"):
+                return False
+            steps = line
+            if place is not None:
+                steps = (line[0], *told._steps[1:])
+                for step in line[place:]:
+                    at = None if step.at is None else newer_than(steps[-1], step.at)
+                    steps = (*steps, step._replace(at=at))
+            told._become(other)
+            told._steps = steps
+        return True
 
     # Whether it may begin.
 

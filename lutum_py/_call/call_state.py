@@ -88,11 +88,14 @@ class CallState(CallLine):
 
     def _shown_step(self, step: Step, arguments: Any = None) -> CallStep:
         if step.kind in ("proposed", "changed"):
-            if step.detail is None:  # never changed since, so that the input is still what it says
+            detail = step.detail
+            if step.kind == "proposed" and detail is None:
+                detail = self._told._steps[0].detail  # written down when the input was changed
+            if detail is None:  # never changed since, so that the input is still what it says
                 arguments = self.spec.shown(self._written())
             else:
                 with suppress(ValueError):
-                    arguments = self.spec.shown(self.spec.arguments.from_text(step.detail))
+                    arguments = self.spec.shown(self.spec.arguments.from_text(detail))
         return super()._shown_step(step, arguments)
 
     def _alike(self) -> Self:
@@ -346,6 +349,8 @@ class CallState(CallLine):
         return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._branch is not None:
+            self._check_newest("begun")  # it could be begun where nobody knows of the newer plan
         state = (self._line, self.mended, self._told._text, self._kept)
         return (_rebuild, (self.selector, self.metadata, self._input, state))
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .._transcript.place import Place
     from .._transcript.result import ToolResult
     from .._transcript.transcript import Transcript
+    from .call_line import CallLine
 
 StepPhase: TypeAlias = Literal[
     "hook", "gate", "function", "before", "after", "decision", "reading", "answer"
@@ -220,6 +221,7 @@ _NEW: Final = STAGES["new"]
 
 
 _NO_TRACES: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_TRIES: Final[dict[str, list[CallLine]]] = {}
 
 
 # A round, its plans and its calls all point to one of these, so a round is closed for all of them
@@ -236,10 +238,21 @@ class Kept:
         traces: By the id of a call that asked for others, the span that these stand under.
         inner: The calls that its calls asked for, by id, in the order in which they were asked.
         turn: The turn that they belong to, if there is one.
+        tries: By the id of a call the other tries that `again()` and `with_input()` made of it,
+            until its line tells of them.
         is_open: Whether hooks may still change a call that was decided on.
     """
 
-    __slots__ = ("closed_by", "inner", "key_begins", "place", "traces", "transcript", "turn")
+    __slots__ = (
+        "closed_by",
+        "inner",
+        "key_begins",
+        "place",
+        "traces",
+        "transcript",
+        "tries",
+        "turn",
+    )
 
     is_open = False
 
@@ -260,6 +273,7 @@ class Kept:
         self.traces: Mapping[str, str] = traces
         self.inner: Mapping[str, Any] = inner
         self.turn: AssistantTurn | None = turn
+        self.tries = _NO_TRIES
 
     def closed(self, closed_by: str | None, key_begins: str) -> Kept:
         """Return the same for calls that are closed in another way, or open."""
@@ -270,6 +284,12 @@ class Kept:
         """Note the span of the calls that a call asked for; the first one stays."""
         if trace is not None:
             self.traces = {call_id: trace, **self.traces}
+
+    def note_try(self, call: CallLine) -> None:
+        """Note another try of a call, of which nobody has told the plan so far."""
+        if self.tries is _NO_TRIES:
+            self.tries = {}
+        self.tries.setdefault(call.id, []).append(call)
 
     def is_of(self, transcript: Transcript) -> bool:
         """Whether the round may be of this conversation, by its transcript or else by its place."""
@@ -464,6 +484,11 @@ def is_unread(line: tuple[Step, ...]) -> bool:
 def was_begun(line: tuple[Step, ...]) -> bool:
     """Whether the tool of a call was started, in this try or before it asked something itself."""
     return any(step.kind == "begun" or step.said == BY_TOOL for step in line)
+
+
+def was_begun_again(line: tuple[Step, ...]) -> bool:
+    """Whether another try of a call was started."""
+    return any(True for _ in said_of(line, "again")) and was_begun(line)
 
 
 def was_touched(line: tuple[Step, ...]) -> bool:

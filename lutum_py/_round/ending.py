@@ -102,6 +102,8 @@ def end_round(
             results = tuple(ended)
         else:
             results = match_results(calls, given, unended, unfinished)
+    if state._kept.tries:
+        calls.take_tries(given)
     if calls._owes_after or RegisteredHook.any_after:
         check_after_hooks(calls, given)
     toolset, inner = calls.toolset, state._kept.inner

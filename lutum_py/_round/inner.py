@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from time import time
 from typing import Any, Final, NamedTuple, TypeVar
 
 from .._call.call import AnyToolCall, Hooks, read_in
 from .._call.call_line import Branch, CallLine, Family
 from .._call.deciding import Asking
 from .._call.lifecycle import STAGES
-from .._call.line import Step, new_step, result_in, said_of, state_in
+from .._call.line import Step, new_step, newer_than, result_in, said_of, state_in
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
@@ -317,7 +316,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[C
     state, toolset = calls._state, calls.toolset
     taken = {each.id for each in calls._all()}
     number = sum(1 for each in state._inner.values() if each._asked_by == by.id)
-    first: Any = ("proposed", _ASKED, time(), by.id, None, None, None, None, None)
+    first: Any = ("proposed", _ASKED, newer_than(by._line[-1]), by.id, None, None, None, None, None)
     line: tuple[Step, ...] = (new_step(first),)
     for sent in asking.turn.tool_calls:
         number += 1

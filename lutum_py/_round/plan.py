@@ -343,7 +343,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             CommitError: No open call is answered by it, or one that is answered already, or it
                 belongs to another tool or other arguments; nothing changed.
-            LifecycleError: A call that is not pending here waits, or asks for others.
+            LifecycleError: A call that is not pending here waits, or asks for others; or one waits
+                without a ticket.
             MisuseError: An after-hook has not seen the result of a call within another.
             RoundClosedError: The round has ended.
         """
@@ -453,6 +454,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             PlanError: A call went on in both, or the plans are of different rounds; the text names
                 each such call and both steps, and nothing changed.
+            MisuseError: It is a plan of the same round, or a store keeps the other one.
+            LifecycleError: A newer plan goes on with a call that goes on in the other.
             RoundClosedError: One of the rounds has ended.
         """
         from .record import merge
@@ -546,6 +549,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     def _given_up(self, reason: str, answers: list[ResultLike | NotEnded]) -> CommittedRound:
         """Return the turn with an honest result for each call that has none."""
+        if self._state._kept.tries:
+            self.take_tries((), lambda each: was_begun(each._line))
         waiting = (*(each.call for each in self.suspended), *self.asking)
         given_up = (*self.pending, *self.in_doubt, *waiting)
         own = {call.metadata for call in given_up}
@@ -590,6 +595,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             RoundClosedError: The round has ended.
             MisuseError: A store keeps the plan: write `store.save(id, plan, version=version)`.
+            LifecycleError: A newer plan of the round goes on with a call.
             PlanError: A call has ended or waits here, and the plan was not told: see `record`. Or
                 a ticket or payload is not JSON data.
         """

@@ -33,7 +33,17 @@ from pydantic import ValidationError
 from .._call.call import AnyToolCall
 from .._call.call_line import CallLine
 from .._call.deciding import Asking
-from .._call.line import ASKED_BY, HOOK_PHASES, Kept, Step, is_unread, moment, state_in, wait_of
+from .._call.line import (
+    ASKED_BY,
+    HOOK_PHASES,
+    Kept,
+    Step,
+    is_unread,
+    moment,
+    state_in,
+    wait_of,
+    was_begun_again,
+)
 from .._call.outcomes import issue_in
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
@@ -76,12 +86,15 @@ def dump_plan(
         is_keyed: Whether the caller seals the text with a key.
 
     Raises:
+        LifecycleError: A newer plan goes on with a call.
         PlanError: An input, ticket, payload or decision is not JSON data, a call has ended or
             waits of which the plan was not told, or a tool left bytes and there is no key.
     """
     check_key(key, binding)
     now, state = time(), calls._state
     kept = state._kept
+    if kept.tries:
+        calls.take_tries((), lambda each: was_begun_again(each._line))
     data: dict[str, Any] = {
         "format": PLAN.name,
         "version": PLAN.version,
@@ -91,6 +104,9 @@ def dump_plan(
     }
     try:
         data["calls"] = [_dump_entry(calls, call, now) for call in calls._all()]
+        lists = calls._sorted
+        for call in (*lists.pending, *lists.in_doubt):
+            call._check_newest()  # else what hooks decided in the newer plan would be gone around
         if sum(not call._stage.is_end for call in calls._all()) > 1:
             # For whoever looks at the text without the tools, which alone say what a call touches.
             from .order import Order

@@ -16,7 +16,7 @@ from __future__ import annotations
 from .._call.call import AnyToolCall
 from .._call.call_line import CallLine
 from .._call.lifecycle import CallStatus
-from .._call.line import END_OF, Step, moment, state_in
+from .._call.line import END_OF, Step, moment, state_in, wait_of
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
@@ -46,6 +46,8 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
             return
         outcome = asked  # it asked for too much
     ((result,), _) = as_results([outcome])
+    if calls._state._kept.tries:
+        calls.take_tries([result])
     with ONCE:
         call = calls._any(result.id)
         if calls._state._inner:
@@ -105,6 +107,12 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
             )
         if call._stage is not given._stage:
             call._check_newest()
+        if (wait := wait_of(given._line)) is None or wait.detail is None:
+            raise LifecycleError(
+                f"Call {call.id!r} was moved to 'suspended' by hand, so its record has no ticket, "
+                "and a decision could not be bound to it. Write `call.suspend(ticket)`, and give "
+                "the plan what that returns."
+            )
         calls._move(call.id)
         if given._told is not call._told:
             _wait_as(call, given)
@@ -116,7 +124,8 @@ _OPEN = ("pending", "in_doubt")
 
 def _wait_as(call: AnyToolCall, given: AnyToolCall) -> None:
     """Let a call wait as the same one does that was run elsewhere."""
-    step = next(step for step in reversed(given._line) if step.kind == "suspended")
+    step = wait_of(given._line)
+    assert step is not None
     if call._stage.may_begin:
         call._append("begun")
     call._append("suspended", by=step.by, said=step.said, digest=call.digest, detail=step.detail)
@@ -136,6 +145,8 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         )
     calls._state._check_open()
     other._state._check_open()
+    if other._state._stored is not None:
+        raise other._state._in_store("the plan that takes it in")
     with ONCE:
         if other._state.turn != calls._state.turn or other.toolset is not calls.toolset:
             raise PlanError(

@@ -15,7 +15,7 @@ and no other. A round may have thousands.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
@@ -28,6 +28,7 @@ from .._call.lifecycle import STAGES
 from .._call.line import (
     CallRowState,
     Kept,
+    end_of,
     result_in,
     settled_by,
     state_in,
@@ -172,13 +173,17 @@ class RoundState:
         """Close the round, and with it each of its calls that was not begun."""
         if self._kept.closed_by is not None:
             self._check_open()
-        if self._stored is not None and how == "dumped":
-            raise MisuseError(
-                f"This plan is kept in a store, as conversation {self._stored.id!r}: beside a text "
-                "of it, a call could be run twice. Write `store.save(id, plan, version=version)`, "
-                "which lets the store go on with it."
-            )
+        if how == "dumped" and self._stored is not None:
+            raise self._in_store("the text")
         self._kept.closed_by = how
+
+    def _in_store(self, where: str) -> MisuseError:
+        """Make the error for a plan that would go on elsewhere, while a store keeps it."""
+        return MisuseError(
+            f"This plan is kept in a store, as conversation {self._stored and self._stored.id!r}, "
+            f"so a call could be run from there and from {where}. Write `store.save(id, plan, "
+            "version=version)`, which lets the store go on with it."
+        )
 
     def _leave(self, begun: dict[str, str]) -> None:
         """End a `with`: what is still open is forgotten, and not in silence if a call was begun.
@@ -435,6 +440,28 @@ class SortedCalls:
         asked = (self._any(each.id) for each in self._state.turn.tool_calls)
         yield from filter(None, asked)
         yield from self._state._inner.values()
+
+    def take_tries(
+        self, results: Iterable[ToolResult], which: Callable[[CallLine], bool] | None = None
+    ) -> None:
+        """Let the lines of calls tell of other tries, which `again()` and `with_input()` made.
+
+        Args:
+            results: A try counts that ended with one of these.
+            which: Says of any other whether it counts.
+        """
+        # What happens to a try is told to nobody as long as its result is not passed: a hook may
+        # have made it for a dry run, and dropped it.
+        tries, given = self._state._kept.tries, {each.id: each for each in results}
+        with ONCE:
+            for id in tries.keys() & given.keys() if which is None else [*tries]:
+                for each in [*tries[id]]:
+                    end, call = end_of(each._line), self._any(id)
+                    is_given = end is not None and id in given and end.detail is given[id]
+                    if is_given or (which is not None and which(each)):
+                        tries[id].remove(each)
+                        if call is not None and call._take_try(each):
+                            self._move(id)
 
     def begun(self) -> dict[str, str]:
         """Return the tools of the calls that were begun or answered, by call id."""

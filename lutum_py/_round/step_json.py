@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, get_args
 from .._call.deciding import Asking
 from .._call.decision_log import DecisionKind
 from .._call.lifecycle import STAGES, StepKind
-from .._call.line import BY_TOOL, END_OF, AsksStep, Step, leads_to, moment, wait_of
+from .._call.line import BY_TOOL, END_OF, AsksStep, Step, leads_to, moment, newer_than, wait_of
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .._text.json import compact_json, parse_json, shorten
@@ -189,6 +189,8 @@ def _load_step(
     at = None if text is None else time_of(text)
     if at is None and text is not None:
         raise saved.wrong("at", f"{shorten(text)} is not a time in ISO 8601")
+    if at is not None and line:
+        at = newer_than(line[-1], at)  # another machine's clock may be behind
     detail: Any = None
     if saved.data.get(row.holds) is not None:
         detail = _HELD[row.holds][1](saved, metadata)

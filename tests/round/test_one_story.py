@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import pickle
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -305,6 +306,8 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "wait": lambda plan, call: plan.suspend(_waits_elsewhere()),
     "after": lambda plan, call: plan.apply_after_hooks_sync(hooks(), [forged(call.metadata)]),
     "with_input": lambda plan, call: call.with_input(fill.Input(items=["x"])).begin(),
+    "pickle": lambda plan, call: pickle.dumps(call),
+    "dump": lambda plan, call: plan.dump_json(),
     "commit": lambda plan, call: plan.commit(Session(), [forged(call.metadata)]),
     "resolve": lambda plan, call: plan.resolve([forged(call.metadata)]),
 }
@@ -882,6 +885,7 @@ def test_a_result_of_another_try_is_the_end_of_the_call() -> None:
     assert line(row.steps)[1:] == [
         "ended //error",
         "again",
+        "begun",
         "ended //success",
         "recorded //success",
     ]

@@ -17,6 +17,7 @@ from lutum_py import (
     Complete,
     ResumeMode,
     Session,
+    SuspendedCall,
     SuspendTicket,
     ToolContext,
     ToolMetadata,
@@ -491,6 +492,18 @@ def test_plans_sort_their_calls_however_results_come(data: st.DataObject) -> Non
             (each, recorded.get(each)) for each in calls
         ]
     close(plan)
+
+
+def test_a_wait_without_a_ticket_is_not_recorded() -> None:
+    """A call that was moved to wait by hand has nothing that a decision could answer."""
+    plan = opened(*adds(1)).plan()
+    call = plan.pending[0]
+    call.move_to(CallStatus.RUNNING)
+    call.move_to(CallStatus.SUSPENDED)
+    with pytest.raises(LifecycleError, match=r"Write `call\.suspend\(ticket\)`"):
+        plan.record(SuspendedCall(call, SuspendTicket(), call.digest))
+    assert plan.calls[0].state == "pending"
+    plan.discard()
 
 
 def test_threads_record_and_look_at_once() -> None:

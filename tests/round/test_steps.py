@@ -564,6 +564,17 @@ def test_a_row_keeps_the_steps_of_its_moment() -> None:
     close(plan)
 
 
+def test_a_row_keeps_the_arguments_of_its_moment() -> None:
+    """What is assigned or edited later does not change what a step of before says."""
+    plan = desk().plan()
+    (row,), steps = plan.calls, plan.steps
+    one(plan).input = fill.Input(items=["later"])
+    assert [each.arguments for each in (*row.steps, *steps)] == [{"items": ["a"]}] * 2
+    (_, changed) = plan.steps
+    assert changed.arguments == {"items": ["later"]}
+    close(plan)
+
+
 def test_events_tell_the_steps_so_far() -> None:
     """The row of an event has the steps up to what it tells of."""
     told: list[Any] = []

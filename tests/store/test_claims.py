@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -368,3 +370,21 @@ def test_a_lease_is_a_number_of_seconds(store: Store, lease: Any) -> None:
     """A lease that ends at once, never, or is no number is refused."""
     with pytest.raises(InvalidValueError):
         store.claim(Desk, lease=lease)
+
+
+def test_a_worker_whose_clock_is_behind_does_not_turn_a_line_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was done on another machine counts as done at the last step's time at the earliest."""
+    store.save("one", plan_of(LOOK))
+    claim = claimed(store)
+    for module in list(sys.modules.values()):
+        if module.__name__.startswith("lutum_py") and vars(module).get("time") is time.time:
+            monkeypatch.setattr(module, "time", lambda: 1_000_000.0)
+    result = begun(store, claim).call_sync()
+    store.finish(claim, result)
+    plan = store.load("one", Desk).plan
+    assert plan is not None
+    assert [step.kind for step in plan.steps] == ["proposed", "begun", "ended", "recorded"]
+    assert len({step.at for step in plan.steps}) == 1
+    plan.discard()

@@ -1,0 +1,150 @@
+"""The laws of other tries: what `again()` and `with_input()` ran is told where its result is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lutum_py import Session, SuspendTicket
+from lutum_py.errors import MisuseError, PlanError
+from tests.cases import over
+from tests.round.one_story import Clock, Desk, clock, desk, fill, hooks, line, one
+from tests.round_tools import close
+
+__all__ = ["clock"]
+
+TRIES: dict[str, Callable[[Any], Any]] = {
+    "again": lambda call: call.again(),
+    "again of again": lambda call: call.again().again(),
+    "another input": lambda call: call.with_input(fill.Input(items=["x", "y"])),
+}
+
+
+def test_a_line_tells_of_another_try_as_it_was_run(clock: Clock) -> None:
+    """A result that is recorded brings the steps of its try, and the duration is that of it."""
+    plan = desk().plan()
+    call = one(plan)
+    call.begin()
+    clock.now += 7
+    again = call.again()
+    again.begin()
+    clock.now += 2
+    result = again.complete(1)
+    assert line(plan.steps) == ["proposed", "begun"]
+    plan.record(result)
+    (row,) = plan.calls
+    done = ["begun", "ended //success", "recorded //success"]
+    assert line(row.steps) == ["proposed", "begun", "again", *done]
+    assert row.duration == 2
+    close(plan)
+
+
+def test_a_run_with_another_input_is_told_with_it() -> None:
+    """Row and transcript say what was run, and not what the model had asked for."""
+    plan = desk().plan()
+    result = TRIES["another input"](one(plan)).call_sync()
+    plan.record(result)
+    (row,) = plan.calls
+    assert line(row.steps)[1:3] == ["changed", "begun"]
+    assert row.arguments == {"items": ["x", "y"]}
+    (told,) = plan.resolve().results
+    assert told.ran_with == {"items": ["x", "y"]}
+
+
+def test_a_run_with_another_input_is_told_where_its_result_is_committed() -> None:
+    """The transcript says what was run with, also where the plan was not told before."""
+    plan = desk().plan()
+    result = TRIES["another input"](one(plan)).call_sync()
+    (told,) = plan.resolve([result]).results
+    assert told.ran_with == {"items": ["x", "y"]}
+
+
+def test_after_hooks_are_owed_another_try_of_the_same_status() -> None:
+    """Each try has a result of its own, so what was seen of the first is no look at the second."""
+    seen: list[str] = []
+    made = hooks(after=lambda call, result: seen.append(result.model_text))
+    plan = desk().apply_hooks_sync(made)
+    call = one(plan)
+    plan.apply_after_hooks_sync(made, [call.fail("first")])
+    result = call.again().fail("second")
+    with pytest.raises(MisuseError, match="was not asked about the result"):
+        plan.resolve([result])
+    plan.record(result)
+    with pytest.raises(MisuseError, match="was not asked about the result"):
+        plan.resolve()
+    plan.apply_after_hooks_sync(made)
+    plan.resolve()
+    assert seen == ["first", "second"]
+
+
+@over("name", TRIES)
+def test_what_another_try_began_is_not_said_to_be_not_executed(name: str) -> None:
+    """A round that is given up says of such a call that nobody knows what it did."""
+    plan = desk().plan()
+    TRIES[name](one(plan)).begin()
+    (result,) = plan.abort(Session(), "stop").results
+    assert result.status == "indeterminate"
+
+
+@over("name", TRIES)
+def test_a_try_that_was_not_begun_leaves_no_trace(name: str) -> None:
+    """To make another try is to do nothing yet."""
+    plan = desk().plan()
+    TRIES[name](one(plan))
+    (result,) = plan.abort(Session(), "stop").results
+    assert result.status == "cancelled"
+
+
+def test_another_try_that_runs_is_in_doubt_in_a_saved_plan() -> None:
+    """What runs on unseen by the text is not begun a second time from it."""
+    plan = desk().plan()
+    one(plan).again().begin()
+    loaded = Desk.load_plan(plan.dump_json())
+    (row,) = loaded.calls
+    assert (row.state, line(row.steps)) == ("in_doubt", ["proposed", "again", "begun", "left"])
+    close(loaded)
+
+
+def test_another_try_that_ended_is_recorded_before_the_plan_is_saved() -> None:
+    """A result that the text would not know of is not lost in silence."""
+    plan = desk().plan()
+    result = one(plan).again().call_sync()
+    with pytest.raises(PlanError, match=r"`plan\.record\(outcome\)`"):
+        plan.dump_json()
+    plan.record(result)
+    close(Desk.load_plan(plan.dump_json()))
+
+
+def test_a_dry_run_that_nobody_tells_of_does_not_count() -> None:
+    """What ran with another input, and was dropped, leaves the call to be run."""
+    plan = desk().plan()
+    TRIES["another input"](one(plan)).call_sync()
+    loaded = Desk.load_plan(plan.dump_json())
+    (row,) = loaded.calls
+    assert (row.state, line(row.steps)) == ("pending", ["proposed"])
+    close(loaded)
+
+
+def test_a_try_tells_nothing_of_a_call_that_went_on_itself() -> None:
+    """A call that waits, or has its result, is not changed by what one of its tries does."""
+    plan = desk().plan()
+    call = one(plan)
+    tries = [make(call) for make in TRIES.values()]
+    plan.record(call.suspend(SuspendTicket()))
+    for each in tries:
+        each.begin()
+    before = line(plan.steps)
+    loaded = Desk.load_plan(plan.dump_json())
+    assert line(loaded.steps) == before
+    close(loaded)
+
+
+def test_a_call_of_no_round_keeps_no_tries() -> None:
+    """A call of no round may be tried again as often as one likes: nobody keeps these."""
+    plan = desk().plan()
+    call = Desk.parse_tool_call(one(plan).metadata)
+    call.again().call_sync()
+    assert not call._kept.tries
+    close(plan)
