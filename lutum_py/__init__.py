@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from ._declare.tool_input import ToolInput as ToolInput
     from ._declare.tool_input import tool_input as tool_input
     from ._hooks.hook_set import HookSet as HookSet
+    from ._round.finished import Finished as Finished
+    from ._round.finished import NoAnswer as NoAnswer
     from ._round.plan import ToolRoundPlan as ToolRoundPlan
-    from ._round.read_turn import Finished as Finished
-    from ._round.read_turn import NeedsTools as NeedsTools
-    from ._round.read_turn import NoAnswer as NoAnswer
+    from ._round.round import NeedsTools as NeedsTools
     from ._round.round import ToolRound as ToolRound
     from ._schema.definition import ToolDef as ToolDef
     from ._schema.signature import Skip as Skip
@@ -101,8 +101,8 @@ _HOME: Final = {
     "_declare.tool_input": ("ToolInput", "tool_input"),
     "_hooks.hook_set": ("HookSet",),
     "_round.plan": ("ToolRoundPlan",),
-    "_round.read_turn": ("Finished", "NeedsTools", "NoAnswer"),
-    "_round.round": ("ToolRound",),
+    "_round.finished": ("Finished", "NoAnswer"),
+    "_round.round": ("NeedsTools", "ToolRound"),
     "_schema.definition": ("ToolDef",),
     "_schema.signature": ("Skip",),
     "_session.session": ("Session",),

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from ._declare.offer import Available
     from ._declare.tool_fn import ToolFn
     from ._hooks.hook_set import HookSet as _HookSet
+    from ._round.finished import Finished, NoAnswer
     from ._round.plan import ToolRoundPlan
-    from ._round.read_turn import Finished, NeedsTools, NoAnswer
+    from ._round.round import NeedsTools
     from ._session.session import Restored, Session
     from ._transcript.assistant import AssistantTurn, ToolMetadata
     from ._transcript.request import TranscriptItem
@@ -215,7 +216,7 @@ class Toolset(metaclass=ToolsetMeta):
         asked = None
         if answer is not None:
             from ._declare.answer import answer_of
-            from ._round.read_turn import check_answer
+            from ._round.round import check_answer
 
             asked = answer_of(answer)
             check_answer(cls, asked)
@@ -412,6 +413,6 @@ def _handlers() -> Any:
 @cache
 def _reader() -> Any:
     """Load what reads turns with the first turn: a tool is declared without it."""
-    from ._round.read_turn import read_turn
+    from ._round.round import read_turn
 
     return read_turn

@@ -18,12 +18,12 @@ from ._call.call import FnCall as FnCall
 from ._call.call import HookOutcome as HookOutcome
 from ._call.call import Hooks as Hooks
 from ._call.call import ToolHooks as ToolHooks
-from ._call.decision_log import DecisionKind as DecisionKind
-from ._call.decision_log import DecisionPhase as DecisionPhase
-from ._call.decision_log import DecisionRecord as DecisionRecord
-from ._call.decision_log import EditRecord as EditRecord
 from ._call.decisions import ArgsDecision as ArgsDecision
 from ._call.decisions import ArgsRuleAnswer as ArgsRuleAnswer
+from ._call.decisions import DecisionKind as DecisionKind
+from ._call.decisions import DecisionPhase as DecisionPhase
+from ._call.decisions import DecisionRecord as DecisionRecord
+from ._call.decisions import EditRecord as EditRecord
 from ._call.decisions import GateDecision as GateDecision
 from ._call.decisions import InputRuleAnswer as InputRuleAnswer
 from ._call.lifecycle import StepKind as StepKind
@@ -75,8 +75,8 @@ from ._hooks.registered_hook import CallGate as CallGate
 from ._round.ending import ResultLike as ResultLike
 from ._round.events import CallEventKind as CallEventKind
 from ._round.events import OnEvent as OnEvent
-from ._round.read_turn import MissingReason as MissingReason
-from ._round.read_turn import TextResult as TextResult
+from ._round.finished import MissingReason as MissingReason
+from ._round.finished import TextResult as TextResult
 from ._round.rows import CallRow as CallRow
 from ._round.rows import Within as Within
 from ._schema.invocation import Invocation as Invocation

@@ -815,7 +815,7 @@ RAW = {
     "_round/display.py": "gives them to the funnel, and shows a file to whoever has it",
     "_round/ending.py": "compares them",
     "_round/plan_json.py": "compares them",
-    "_round/read_turn.py": "asks whether there are any",
+    "_round/round.py": "asks whether there are any",
     "_round/rows.py": "gives them to the funnel",
     "_round/saved_before.py": "reads old plans",
     "_session/turn_stream.py": "reads an answer while it comes",

@@ -20,7 +20,8 @@ from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
 from .call_line import CallLine
 from .call_state import CallState
-from .deciding import Asking, ask_whole
+from .deciding import ask_whole
+from .decisions import Asking
 from .lifecycle import CallStatus
 from .line import Step
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, suspend

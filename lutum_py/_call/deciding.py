@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from .._schema.signature import function_name
 from .._text.escaping import words_of
 from .._text.json import shorten
-from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
 from ..errors import HookError
 from .asked import question_about
-from .call_line import Branch, Family
 from .call_state import CallState
-from .decisions import Complete, Reject, RunNormally
-from .line import ASKED_BY, RULED_BY, Step, StepPhase, new_step, newer_than
+from .decisions import Asking, Complete, DecisionKind, Reject, RunNormally
+from .line import ASKED_BY, RULED_BY, StepPhase
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, suspend
 from .steps import Steps
 
@@ -27,149 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .call import AnyToolCall, HookOutcome
-    from .decision_log import DecisionKind
     from .spec import ToolSpec
 
 Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
 """A call that is not to be run, or not yet."""
 
-_ITS_OWN: Final[Any] = object()
-_OF_DECIDING: Final = ("asked", "changed")
 _WANTED: Final = "RunNormally(input), Complete(output) or Reject(reason)"
-
-
-class Asking:
-    """One run of hooks over calls: what they said is written on the lines when all were asked.
-
-    Other plans may hold a call that passes, too, so what hooks said about it waits here until no
-    hook can raise any more. A call that does not pass gets a branch, which no plan holds before
-    then. Each step that is written names this object, so that a plan can tell its own hooks' steps
-    from those of another plan.
-
-    Attributes:
-        notes: What was said about calls that pass so far, in order: of each the line of the call
-            that it was said about, and the same line with what was said after it.
-        branches: The branches that were made.
-    """
-
-    __slots__ = ("branches", "notes")
-
-    def __init__(self) -> None:
-        self.notes: list[tuple[AnyToolCall, tuple[Step, ...], tuple[Step, ...]]] = []
-        self.branches: list[AnyToolCall] = []
-
-    def __reduce__(self) -> tuple[Any, ...]:  # known by identity, and empty between runs
-        return (Asking, ())
-
-    def note(
-        self,
-        call: AnyToolCall,
-        hook: str,
-        phase: StepPhase,
-        said: DecisionKind | None,
-        reason: str | None = None,
-        *,
-        input: Any = _ITS_OWN,
-    ) -> None:
-        """Keep what one hook said about a call, and log it where that is wanted.
-
-        Args:
-            call: The call.
-            hook: The name of the hook.
-            phase: In which part of deciding.
-            said: What it decided; None where it let the call pass.
-            reason: Why.
-            input: The input that the call goes on with, where the hook gave another.
-        """
-        # Calls are asked about one after the other, so a branch that was made for this call is the
-        # last one; its line is nobody else's, and is written to at once.
-        if self.branches and self.branches[-1] is call:
-            call._append("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
-        # While hooks were awaited somebody may have ended the call: then this comes too late.
-        elif (steps := call._steps)[-1].stage.may_ask:
-            line = steps
-            if self.notes and self.notes[-1][0] is call and self.notes[-1][1] is steps:
-                line = self.notes.pop()[2]
-            at = newer_than(line[-1])
-            step = ("asked", steps[-1].stage, at, hook, phase, said, reason, None, self)
-            self.notes.append((call, steps, (*line, new_step(step))))
-        if said is not None:
-            from .decision_log import log  # with `logging`, which is slow to import
-
-            log(call, said, reason, call._input if input is _ITS_OWN else input)
-
-    def draft(self, call: AnyToolCall) -> AnyToolCall:
-        """Make a copy that no plan holds; what hooks say about it goes on its own line at once."""
-        made = call._alike()
-        made._branch = Branch(Family(made), 0, is_mine=True)
-        self.branches.append(made)
-        return made
-
-    def branch(self, call: AnyToolCall) -> AnyToolCall:
-        """Give the call a line of its own, that goes on with what was said about it so far."""
-        if self.branches and self.branches[-1] is call:
-            return call
-        made = call._grow()
-        said: list[Step] = []
-        while self.notes and self.notes[-1][0] is call:
-            _, steps, line = self.notes.pop()
-            said = [*line[len(steps) :], *said]
-        # What was said before the branch was made is not on the line of the call yet, and belongs
-        # to the branch alone: in another plan it may not have been said.
-        for step in said:
-            made._steps = _inserted(made._steps, step)
-        self.branches.append(made)
-        return made
-
-    def write(self, *, counts: bool = True) -> None:
-        """Write what was said on the lines of the calls that pass, and close the branches.
-
-        Args:
-            counts: Whether a plan holds the branches from here on.
-        """
-        with ONCE:
-            for call, steps, with_said in self.notes:
-                if call._raw is steps and call._branch is None:  # as nearly always
-                    call._raw = with_said
-                    continue
-                # While hooks were awaited the program may have assigned an input, or begun the
-                # call. What was said is put before the new input, which no hook has seen, or
-                # dropped.
-                told = call if call._branch is None else call._told
-                # Where somebody did something with it meanwhile, what was said here came too late,
-                # also where another branch of it was answered, and may begin.
-                new = told._steps[len(steps) :]
-                if told is not call or any(step.kind not in _OF_DECIDING for step in new):
-                    continue
-                for step in with_said[len(steps) :]:
-                    line = told._steps
-                    since = range(len(steps), len(line))
-                    place = next((at for at in since if _is_assigned(line[at])), None)
-                    if place is not None:  # nobody was asked about what it is since
-                        earlier = step._replace(at=line[place].at)
-                        told._steps = (*line[:place], earlier, *line[place:])
-                    else:
-                        told._steps = _inserted(line, step)
-            self.notes.clear()
-            for made in self.branches:
-                made._close(counts=counts)
-            self.branches.clear()
-
-
-def _is_assigned(step: Step) -> bool:
-    """Whether a program's own code changed the input by this."""
-    return step.kind == "changed" and step.phase is None
-
-
-def _inserted(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
-    """Insert what a hook said before the steps of before-hooks, which are written at once."""
-    end = len(steps)
-    while steps[end - 1].phase == "before" and (steps[end - 1].at or 0) >= (step.at or 0):
-        end -= 1
-    before = steps[end - 1]
-    if before.at is not None and step.at is not None and step.at < before.at:
-        step = step._replace(at=before.at)
-    return (*steps[:end], step._replace(stage=before.stage), *steps[end:])
 
 
 def ask_function(

@@ -1,22 +1,46 @@
-"""What hooks and gates decide about a call."""
+"""What hooks and gates decide about a call: their answers, and how these are kept.
+
+An answer is written on the line of the call by `Asking`, and read from there as records. Those are
+to be looked at, so what is secret in arguments is masked in them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, overload
+import logging
+from collections.abc import Awaitable, Collection, Iterator, Mapping
+from dataclasses import field
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
+from .._schema.secrets import MASK
+from .._text.escaping import visible, visible_json
 from .._text.immutable import Immutable, dataclass
-from .._text.json import shorten
+from .._text.json import canonical_json, compact_json, shorten
+from .._text.on_demand import ONCE
 from ..errors import MisuseError
+from .call_line import Branch, Family
+from .line import HOOK_PHASES, Step, StepPhase, new_step, newer_than
 from .reply import Reply
 
 if TYPE_CHECKING:
-    from .._context.suspension import SuspendTicket
+    from .._context.suspension import Decision, SuspendTicket
+    from .call_state import CallState
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 In_co = TypeVar("In_co", covariant=True)
 Out_co = TypeVar("Out_co", covariant=True)
+Call = TypeVar("Call", bound="CallState")
 
 
 class RunNormally(Immutable, Generic[In_co]):
@@ -128,3 +152,310 @@ class Suspend:
 
 GateDecision: TypeAlias = Block | Suspend | Complete[Out]
 """What a gate returns, apart from a `ToolResult` and None."""
+
+DecisionPhase: TypeAlias = Literal["hook", "gate", "function"]
+DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
+
+
+# Written on the lines.
+
+
+_ITS_OWN: Final[Any] = object()
+_OF_DECIDING: Final = ("asked", "changed")
+
+
+class Asking:
+    """One run of hooks over calls: what they said is written on the lines when all were asked.
+
+    Other plans may hold a call that passes, too, so what hooks said about it waits here until no
+    hook can raise any more. A call that does not pass gets a branch, which no plan holds before
+    then. Each step that is written names this object, so that a plan can tell its own hooks' steps
+    from those of another plan.
+
+    Attributes:
+        notes: What was said about calls that pass so far, in order: of each the line of the call
+            that it was said about, and the same line with what was said after it.
+        branches: The branches that were made.
+    """
+
+    __slots__ = ("branches", "notes")
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[Any, tuple[Step, ...], tuple[Step, ...]]] = []
+        self.branches: list[Any] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:  # known by identity, and empty between runs
+        return (Asking, ())
+
+    def note(
+        self,
+        call: CallState,
+        hook: str,
+        phase: StepPhase,
+        said: DecisionKind | None,
+        reason: str | None = None,
+        *,
+        input: Any = _ITS_OWN,
+    ) -> None:
+        """Keep what one hook said about a call, and log it where that is wanted.
+
+        Args:
+            call: The call.
+            hook: The name of the hook.
+            phase: In which part of deciding.
+            said: What it decided; None where it let the call pass.
+            reason: Why.
+            input: The input that the call goes on with, where the hook gave another.
+        """
+        # Calls are asked about one after the other, so a branch that was made for this call is the
+        # last one; its line is nobody else's, and is written to at once.
+        if self.branches and self.branches[-1] is call:
+            call._append("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
+        # While hooks were awaited somebody may have ended the call: then this comes too late.
+        elif (steps := call._steps)[-1].stage.may_ask:
+            line = steps
+            if self.notes and self.notes[-1][0] is call and self.notes[-1][1] is steps:
+                line = self.notes.pop()[2]
+            at = newer_than(line[-1])
+            step = ("asked", steps[-1].stage, at, hook, phase, said, reason, None, self)
+            self.notes.append((call, steps, (*line, new_step(step))))
+        if said is not None:
+            log(call, said, reason, call._input if input is _ITS_OWN else input)
+
+    def draft(self, call: Call) -> Call:
+        """Make a copy that no plan holds; what hooks say about it goes on its own line at once."""
+        made = call._alike()
+        made._branch = Branch(Family(made), 0, is_mine=True)
+        self.branches.append(made)
+        return made
+
+    def branch(self, call: Call) -> Call:
+        """Give the call a line of its own, that goes on with what was said about it so far."""
+        if self.branches and self.branches[-1] is call:
+            return call
+        made = call._grow()
+        said: list[Step] = []
+        while self.notes and self.notes[-1][0] is call:
+            _, steps, line = self.notes.pop()
+            said = [*line[len(steps) :], *said]
+        # What was said before the branch was made is not on the line of the call yet, and belongs
+        # to the branch alone: in another plan it may not have been said.
+        for step in said:
+            made._steps = _inserted(made._steps, step)
+        self.branches.append(made)
+        return made
+
+    def write(self, *, counts: bool = True) -> None:
+        """Write what was said on the lines of the calls that pass, and close the branches.
+
+        Args:
+            counts: Whether a plan holds the branches from here on.
+        """
+        with ONCE:
+            for call, steps, with_said in self.notes:
+                if call._raw is steps and call._branch is None:  # as nearly always
+                    call._raw = with_said
+                    continue
+                # While hooks were awaited the program may have assigned an input, or begun the
+                # call. What was said is put before the new input, which no hook has seen, or
+                # dropped.
+                told = call if call._branch is None else call._told
+                # Where somebody did something with it meanwhile, what was said here came too late,
+                # also where another branch of it was answered, and may begin.
+                new = told._steps[len(steps) :]
+                if told is not call or any(step.kind not in _OF_DECIDING for step in new):
+                    continue
+                for step in with_said[len(steps) :]:
+                    line = told._steps
+                    since = range(len(steps), len(line))
+                    place = next((at for at in since if _is_assigned(line[at])), None)
+                    if place is not None:  # nobody was asked about what it is since
+                        earlier = step._replace(at=line[place].at)
+                        told._steps = (*line[:place], earlier, *line[place:])
+                    else:
+                        told._steps = _inserted(line, step)
+            self.notes.clear()
+            for made in self.branches:
+                made._close(counts=counts)
+            self.branches.clear()
+
+
+def _is_assigned(step: Step) -> bool:
+    """Whether a program's own code changed the input by this."""
+    return step.kind == "changed" and step.phase is None
+
+
+def _inserted(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
+    """Insert what a hook said before the steps of before-hooks, which are written at once."""
+    end = len(steps)
+    while steps[end - 1].phase == "before" and (steps[end - 1].at or 0) >= (step.at or 0):
+        end -= 1
+    before = steps[end - 1]
+    if before.at is not None and step.at is not None and step.at < before.at:
+        step = step._replace(at=before.at)
+    return (*steps[:end], step._replace(stage=before.stage), *steps[end:])
+
+
+# Read from the lines.
+
+
+class DecisionRecord(NamedTuple):
+    """Say who decided what about a call.
+
+    Attributes:
+        call_id: The id of the call.
+        tool: The wire name of the tool.
+        hook: The name of the hook or gate.
+        phase: `hook`, `gate`, or `function` for a plain function used as hooks.
+        decision: What it decided.
+        reason: Why, for `reject` and `block`; the ticket's action for `suspend`.
+    """
+
+    call_id: str
+    tool: str
+    hook: str
+    phase: DecisionPhase
+    decision: DecisionKind
+    reason: str | None = None
+
+
+def decisions_in(call: CallState, own: Collection[object]) -> list[tuple[float, DecisionRecord]]:
+    """Return what hooks and gates decided about a call, each with its time.
+
+    Args:
+        call: The call; a hook that let it pass decided nothing.
+        own: The times of asking that count.
+    """
+    return [
+        (
+            step.at or 0.0,
+            DecisionRecord._make((call.id, call.name, step.by, step.phase, step.said, step.reason)),
+        )
+        for step in call._line
+        if step.said is not None and step.phase in HOOK_PHASES and step.detail in own
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class EditRecord:
+    """Say what a person changed in the arguments of a call, as plain data with secrets masked.
+
+    Attributes:
+        call_id: The id of the call.
+        shown: The arguments that were shown first to whoever decided.
+        edited: What the latest edit made of them, defaults included.
+        final: The same after hooks: what is run, or waits again.
+        decision_id: The id of that decision.
+        by: Who decided, in your own words.
+        at: When, in ISO 8601.
+        changed: The names in which `final` differs from `shown`, secret ones included.
+    """
+
+    call_id: str
+    shown: Mapping[str, Any] = field(hash=False)
+    edited: Mapping[str, Any] = field(hash=False)
+    final: Mapping[str, Any] = field(hash=False)
+    decision_id: str
+    by: str | None
+    at: str
+    changed: tuple[str, ...]
+
+
+def changed_names(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the arguments that differ, in the order in which they stand."""
+    names = dict.fromkeys((*before, *after))
+    return tuple(name for name in names if not _is_same(name, before, after))
+
+
+def _is_same(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    if name not in before or name not in after:
+        return False
+    return canonical_json(before[name]) == canonical_json(after[name])
+
+
+def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
+    """Read from the line of a call what people changed in its arguments, and when: as one edit.
+
+    An edit is `answered` with `said` edit; what is changed from there to the next thing that
+    happens to the call is its outcome: first by the person, then by hooks.
+    """
+    # Of `proposed {"cents": 500} suspended answered (edit) changed (decision) {"cents": 400} asked
+    # changed (hook) {"cents": 300} begun`: 500 was shown, 400 is the edit, 300 is final.
+    texts: list[bytes | None] = []  # the arguments before each step
+    text: bytes | None = None
+    line = call._line
+    for step in line:
+        texts.append(text)
+        if step.kind in ("proposed", "changed"):
+            text = step.detail
+    found: EditRecord | None = None
+    at = 0.0
+    for place, answered in enumerate(line):
+        if answered.kind != "answered" or answered.said != "edit":
+            continue
+        before = edited = final = texts[place]
+        for step in line[place + 1 :]:
+            if step.kind == "changed":
+                final = step.detail
+                if step.phase == "decision":
+                    edited = final
+            elif step.kind != "asked":
+                break
+        found = _noted(call, found, answered.detail, (before, edited, final))
+        at = answered.at or 0.0
+    if found is not None:
+        yield at, found
+
+
+def _noted(
+    call: CallState,
+    earlier: EditRecord | None,
+    decision: Decision,
+    texts: tuple[bytes | None, bytes | None, bytes | None],
+) -> EditRecord:
+    """Say what one edit changed, and make an earlier one of the same call part of it."""
+    arguments = call.spec.arguments
+    values = [call._input if text is None else arguments.from_text(text) for text in texts]
+    shown, edited, final = (call.spec.shown(value) for value in values)
+    names = changed_names(arguments.to_data(values[0]), arguments.to_data(values[2]))
+    # A person may edit a call that came back to wait. For whoever reads the record it is one edit,
+    # from what was shown first to what runs.
+    if earlier is not None:
+        shown = earlier.shown
+        both = dict.fromkeys((*earlier.changed, *names))
+        names = tuple(name for name in both if not _is_back(name, shown, final))
+    return EditRecord(
+        call.id, shown, edited, final, decision.decision_id, decision.by, decision.at, names
+    )
+
+
+def _is_back(name: str, shown: Mapping[str, Any], final: Mapping[str, Any]) -> bool:
+    """Whether an argument is as it was shown first; behind a mask nobody can see that."""
+    return _is_same(name, shown, final) and MASK not in compact_json(shown[name])
+
+
+# Logged.
+
+
+LOGGER = logging.getLogger("lutum.tool_hook")
+
+
+def log(call: CallState, decision: str, reason: str | None, input: Any) -> None:
+    """Log a decision at INFO, where that is wanted.
+
+    The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
+    `effective_input_json` where the call goes on, else `reason`.
+    """
+    if not LOGGER.isEnabledFor(logging.INFO):
+        return
+    name = visible(call.name)
+    extra: dict[str, Any] = {
+        "tool_name": name,
+        "tool_call_id": visible(call.id),
+        "decision": decision,
+    }
+    if decision == "run_normally":
+        extra["effective_input_json"] = visible_json(call.spec.shown_json(input))
+    else:
+        extra["reason"] = None if reason is None else visible(reason)
+    LOGGER.info("%s: %s (call %r)", decision, name, call.id, extra=extra)

@@ -23,8 +23,8 @@ from .._schema.signature import (
 from .._text.json import is_mapping, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
-from .deciding import Asking, ask, ask_function, taken, with_arguments
-from .decisions import Complete, Reject, RunNormally
+from .deciding import ask, ask_function, taken, with_arguments
+from .decisions import Asking, Complete, Reject, RunNormally
 from .spec import FnSpec, ToolSpec
 from .steps import Steps
 

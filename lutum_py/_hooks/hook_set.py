@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
-from .._call.deciding import Asking
+from .._call.decisions import Asking
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.steps import Steps, drive, drive_sync
 from .._declare.hook_names import Phase, generated_names, slot_of

@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.call_state import MADE_LATER
 from .._call.deciding import (
-    Asking,
     Verdict,
     ask,
     ask_approval,
@@ -35,8 +34,7 @@ from .._call.deciding import (
     settle,
     taken,
 )
-from .._call.decision_log import LOGGER, log
-from .._call.decisions import Block, Complete, RunNormally, Suspend
+from .._call.decisions import LOGGER, Asking, Block, Complete, RunNormally, Suspend, log
 from .._call.line import Step, new_step, newer_than
 from .._call.selector import AnySelector, Selector
 from .._call.steps import Steps

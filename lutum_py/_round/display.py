@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from .._call.call import AnyToolCall
 from .._call.call_line import CallLine
-from .._call.decision_log import changed_names
+from .._call.decisions import changed_names
 from .._call.line import Step, end_of, wait_of
 from .._call.outcomes import SOURCES, issue_in
 from .._context.suspension import SuspendTicket

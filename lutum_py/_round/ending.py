@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall, Hooks, read_in
 from .._call.call_line import CallLine
-from .._call.decision_log import EditRecord, edits_of
+from .._call.decisions import EditRecord, edits_of
 from .._call.line import end_of, result_in, state_in, was_begun
 from .._call.outcomes import (
     AskingCall,

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from .._call.call import AnyToolCall, Hooks, read_in
 from .._call.call_line import Branch, CallLine, Family
-from .._call.deciding import Asking
+from .._call.decisions import Asking
 from .._call.lifecycle import STAGES
 from .._call.line import Step, new_step, newer_than, result_in, said_of, state_in
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue, answer_of, unread_call

@@ -12,7 +12,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.deciding import Asking, ask_declared
+from .._call.deciding import ask_declared
+from .._call.decisions import Asking
 from .._call.lifecycle import CallStatus
 from .._call.line import CallStep, said_of, was_begun
 from .._call.outcomes import (
@@ -675,7 +676,7 @@ def take_in(calls: SortedCalls, asking: Asking) -> None:
         calls._calls = tuple([made.get(call.id, call) for call in calls._calls])
         calls._by_id = calls._filed = calls._lists = None
         for branch in asking.branches:
-            branch._branch.family.moved = calls._state._moved  # type: ignore[union-attr]
+            branch._branch.family.moved = calls._state._moved
     asking.write()
     calls._askings = (*calls._askings, asking)
     calls._is_decided = True

@@ -32,7 +32,7 @@ from pydantic import ValidationError
 
 from .._call.call import AnyToolCall
 from .._call.call_line import CallLine
-from .._call.deciding import Asking
+from .._call.decisions import Asking
 from .._call.line import (
     ASKED_BY,
     HOOK_PHASES,

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.deciding import Asking
+from .._call.decisions import Asking
 from .._call.line import OfEdit, said_of, wait_of
 from .._call.outcomes import SuspendedCall
 from .._call.steps import Steps

@@ -1,23 +1,41 @@
-"""`ToolRound`: a model's turn that asks for tools, before anything is decided about it."""
+"""`ToolRound`: a model's turn that asks for tools, and how it is read.
+
+A turn without calls is an answer, see `finished`. The text for a call of a tool that is unknown or
+not on offer is in `_declare.offer`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, Never, Self
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from time import time
+from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, Self, final
 
 from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.line import Kept, Step
+from .._call.line import Kept, Step, proposed_at
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._call.steps import drive_sync
-from .._text.escaping import visible
+from .._declare.answer import Answer
+from .._declare.offer import OfferedTools, not_on_offer
+from .._schema.schema_reader import names_in
+from .._schema.stand_in import own_name, stand_in
+from .._text.escaping import quoted, visible
 from .._text.immutable import Immutable
-from .._transcript.assistant import AssistantTurn, Usage
+from .._text.json import shorten
+from .._transcript.assistant import AssistantTurn, ToolMetadata, Usage, with_calls
 from .._transcript.result import ToolResult
-from .._transcript.transcript import CommittedRound
-from ..errors import ToolRoundArityError
+from .._transcript.transcript import CommittedRound, joined
+from ..errors import (
+    DuplicateToolCallIdError,
+    InvalidArgumentsError,
+    MisuseError,
+    ToolConstraintError,
+    ToolRoundArityError,
+)
 from .ending import ResultLike
+from .finished import Finished, NoAnswer, TextResult, answer_calls, cut_off_in, missing_answer
 from .plan import OpenCalls, ToolRoundPlan, closed, unasked
 from .sorted_calls import RoundState, SortedCalls
 
@@ -233,3 +251,149 @@ def open_round(
     made.__class__ = ToolRound  # immutable from here on, see `frozen`
     opened: ToolRound[T, Any] = made
     return opened
+
+
+# Read from a turn.
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class NeedsTools(Generic[T_co, AN_co]):
+    """The model asks for tools: run the round, and ask the model again."""
+
+    round: ToolRound[T_co, AN_co]
+
+    def __init__(self, round: ToolRound[T_co, AN_co]) -> None:  # noqa: A002 - as the field is named
+        _set_round(self, round)  # as `ToolMetadata` does
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"NeedsTools has no `{name}`: the model asks for tools, and has not answered yet. "
+                "Run the calls of `.round`, commit it, and ask again; tell the two apart with "
+                "`match` or `isinstance(outcome, NeedsTools)`."
+            )
+
+
+_set_round: Any = vars(NeedsTools)["round"].__set__
+
+
+def read_turn(
+    toolset: Any,
+    turn: AssistantTurn,
+    offered: OfferedTools,
+    redact: bool,
+    answer: Answer[Any] | None = None,
+) -> Any:
+    """Decode the calls of a turn, in one pass; see `Toolset.read_turn`.
+
+    Whether the turn needs tools goes by its calls alone: hosts end such turns with any finish
+    reason, and a call that is left unanswered makes a transcript that no provider takes.
+
+    Raises:
+        DuplicateToolCallIdError: Two calls share an id.
+        MisuseError: It is not a turn.
+    """
+    if not isinstance(turn, AssistantTurn):
+        raise MisuseError(
+            f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
+            "response first, as in `openai_chat.decode(response.to_dict(mode='json'))`."
+        )
+    metadatas = turn.tool_calls
+    if not metadatas:
+        if answer is None:
+            return Finished(TextResult(turn))
+        value, missing = missing_answer(turn, answer, redact)
+        if missing is None:
+            return Finished(TextResult(turn, value))
+        return NoAnswer(TextResult(turn), *missing)
+    if len(metadatas) > 1:
+        _check_ids(metadatas)
+    by_name = offered.by_name
+    calls: list[AnyToolCall] = []
+    issues: list[RecoverableToolCallIssue] = []
+    cut_off = cut_off_in(turn) if turn.is_truncated else None
+    found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
+    if found is not None and found.result is not None and len(metadatas) == 1:
+        return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
+    line, kept = proposed_at(time()), Kept()
+    for metadata in metadatas:
+        if found is not None and metadata.id in found.ids:
+            issues += [found.issues[metadata.id]] if found.result is None else []
+            continue
+        selector = by_name.get(metadata.name)
+        if selector is None:
+            named = by_own_names(turn, names_known(toolset._by_name, answer))
+            if named is not turn:  # read again, which few turns are
+                return read_turn(toolset, named, offered, redact, answer)
+            names = names_known(offered.by_name, answer)
+            issues.append(not_on_offer(toolset, metadata, offered, names, turn.dialect))
+            continue
+        # A turn that was cut off may end with `{"city": "Os`, or with nothing at all. The latter is
+        # fine for a tool without parameters, and for any other the model would be told about
+        # missing fields in place of the limit, and try the same again.
+        is_blank = metadata.arguments.strip() in _NOTHING
+        if metadata is cut_off and (not is_blank or names_in(selector.definition.input_schema)):
+            issues.append(_cut_off(metadata))
+            continue
+        try:
+            calls.append(selector._decode(metadata, redact=redact, line=line, kept=kept))
+        except InvalidArgumentsError as error:
+            issues.append(
+                RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
+            )
+    given = None if found is None else found.given
+    return NeedsTools(open_round(toolset, turn, tuple(calls), tuple(issues), kept, line, given))
+
+
+def names_known(by_name: Mapping[str, object], answer: Answer[Any] | None) -> Collection[str]:
+    """Return the names by which a turn may call: of tools, and of the answer's."""
+    if answer is None or answer.by == "format":
+        return by_name
+    return (*by_name, answer.definition.name)
+
+
+def by_own_names(turn: AssistantTurn, known: Collection[str]) -> AssistantTurn:
+    """Return a turn with each tool called by its own name, where its stand-in came."""
+    return with_calls(turn, lambda call: replace(call, name=own_name(call.name, known)))
+
+
+_NOTHING: Final = ("", "{}")
+
+
+def _cut_off(metadata: ToolMetadata) -> RecoverableToolCallIssue:
+    came = "came" if metadata.arguments.strip() in _NOTHING else "came to their end"
+    text = (
+        f"The call of tool {quoted(metadata.name)} was cut off by the limit on tokens before its "
+        f"arguments {came}, so it was not run. Call it again."
+    )
+    return RecoverableToolCallIssue(metadata, "invalid_arguments", text)
+
+
+def _check_ids(metadatas: tuple[ToolMetadata, ...]) -> None:
+    seen: set[str] = set()
+    for metadata in metadatas:
+        if metadata.id in seen:
+            raise DuplicateToolCallIdError(
+                f"Two calls of one turn have the id {metadata.id!r}, so no result could be told "
+                "from the other. Nothing was added to the transcript; ask the model again.",
+                call_id=metadata.id,
+            )
+        seen.add(metadata.id)
+
+
+def check_answer(toolset: Any, answer: Answer[Any]) -> None:
+    """Make sure that the tool of the answer has a name of its own.
+
+    Raises:
+        ToolConstraintError: A tool is called so.
+    """
+    name = answer.definition.name
+    for each in (own_name(name, toolset._by_name), stand_in(name)):
+        if answer.by == "tool" and each in toolset:
+            raise ToolConstraintError(
+                f"{toolset.__qualname__} has a tool `{each}`, and the answer is called `{name}`: "
+                "the model could not tell them apart. Name the answer otherwise, as in "
+                "`Answer(Invoice, name='invoice')`."
+            )

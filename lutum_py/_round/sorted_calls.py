@@ -22,8 +22,7 @@ from typing import Any, NamedTuple, get_args
 
 from .._call.call import AnyToolCall, read_in
 from .._call.call_line import CallLine
-from .._call.deciding import Asking
-from .._call.decision_log import DecisionRecord, EditRecord, decisions_in, edits_of
+from .._call.decisions import Asking, DecisionRecord, EditRecord, decisions_in, edits_of
 from .._call.lifecycle import STAGES
 from .._call.line import (
     CallRowState,

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, get_args
 
-from .._call.deciding import Asking
-from .._call.decision_log import DecisionKind
+from .._call.decisions import Asking, DecisionKind
 from .._call.lifecycle import STAGES, StepKind
 from .._call.line import BY_TOOL, END_OF, AsksStep, Step, leads_to, moment, newer_than, wait_of
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue

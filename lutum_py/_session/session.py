@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from .._declare.answer import Answer, answer_of
-from .._round.read_turn import Finished, read_finished
+from .._round.finished import Finished, read_finished
 from .._transcript.message import Attachment, Message, Role, attachments_of
 from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError

@@ -22,7 +22,8 @@ from .._declare.offer import (
     ToolRequirement,
 )
 from .._declare.toolset_meta import ToolsetMeta
-from .._round.read_turn import Finished, NeedsTools, NoAnswer, check_answer
+from .._round.finished import Finished, NoAnswer
+from .._round.round import NeedsTools, check_answer
 from .._schema.definition import ToolDef
 from .._text.json import shorten
 from .._toolset import Toolset

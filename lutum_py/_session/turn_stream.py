@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools
-from .._round.read_turn import NeedsTools, by_own_names, names_known, read_turn
+from .._round.round import NeedsTools, by_own_names, names_known, read_turn
 from .._schema.stand_in import own_name
 from .._text.json import parse_json, shorten
 from .._text.partial_json import PartialJson

@@ -38,8 +38,7 @@ from .._transcript.stream_events import (
     arguments_delta,
 )
 from ..errors import DialectError
-from ._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none
-from ._wire.replay import with_nulls
+from ._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none, with_nulls
 
 _OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageReported})
 

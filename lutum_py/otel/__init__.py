@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar, cast
 
 from .. import __version__
 from .._call.call import AnyToolCall
-from .._call.decision_log import DecisionRecord
+from .._call.decisions import DecisionRecord
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AskingCall,

@@ -7,11 +7,14 @@ wrong, so reading a good payload costs next to nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from types import NoneType
 from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
 from ..._text.json import (
+    LEAVES,
     compact_json,
     has_long_number,
     is_mapping,
@@ -418,3 +421,81 @@ def turn_from(
         payload=response.value,
         cut_off=facts.cut_off(items) if finish_reason in facts.truncated else None,
     )
+
+
+# The payload, as a turn keeps it.
+
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+def without_nulls(
+    value: Any, free: frozenset[str] = _NOTHING, of_sdk: frozenset[str] = _NOTHING
+) -> Any:
+    """Copy a payload without the keys whose value is null, as SDK objects dump them.
+
+    Everywhere that a provider's own fields stand, absent and null mean the same. Data that a user
+    or model wrote is under the keys in `free`; it is copied as it is, nulls included.
+
+    Args:
+        value: The payload.
+        free: As above.
+        of_sdk: What only an SDK puts there, and is left out: the API refuses a field that it does
+            not know.
+
+    Raises:
+        TypeError: It holds what is not JSON.
+
+    Example:
+        >>> without_nulls({"a": None, "args": {"b": None}}, frozenset({"args"}))
+        {'args': {'b': None}}
+    """
+    if value.__class__ is dict or is_mapping(value):
+        copy: dict[str, Any] = dict(value)  # most of a payload are texts and numbers
+        for key, item in value.items():
+            if item.__class__ not in LEAVES:
+                copy[key] = (
+                    without_nulls(item, _EVERYTHING)
+                    if key in free
+                    else without_nulls(item, free, of_sdk)
+                )
+            elif item is None and free is not _EVERYTHING:
+                del copy[key]
+        if not of_sdk.isdisjoint(copy):
+            for key in of_sdk:
+                copy.pop(key, None)
+        return copy
+    if is_sequence(value):
+        return [
+            item if item.__class__ in LEAVES else without_nulls(item, free, of_sdk)
+            for item in value
+        ]
+    return plain(value)
+
+
+def with_nulls(value: Any) -> Any:
+    """Copy a payload as it is, and refuse what is not JSON as `without_nulls` does."""
+    return without_nulls(value, _EVERYTHING)
+
+
+# The look by which a payload is taken for plain is pydantic's, which writes sets, decimals and much
+# else as if JSON had them; a transcript with one in it could not be saved.
+def plain(value: Any) -> Any:
+    """Return what is neither object nor array as JSON has it: of a time, SDKs make an object.
+
+    Raises:
+        TypeError: JSON has no such thing.
+    """
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, str | int | float | NoneType):
+        return value
+    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+class _Everything(frozenset[str]):
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+_EVERYTHING = _Everything()

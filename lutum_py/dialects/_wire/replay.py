@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from functools import lru_cache
-from types import NoneType
 from typing import Any, Final, TypeAlias
 
-from ..._text.json import LEAVES, is_mapping, is_sequence
+from ..._text.json import is_mapping
 from ..._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem
 from .._findings import Loss
 
 # A provider takes back what it sent and little else: signatures and encrypted reasoning cover the
 # turn as it came. So the payload of the same dialect is sent again; the neutral items are for
 # foreign turns only, and what they cannot say is a loss that is told.
-_NOTHING: frozenset[str] = frozenset()
 
 
 def own_payload(turn: AssistantTurn, dialect: str) -> Mapping[str, Any] | None:
@@ -42,78 +39,6 @@ def foreign_losses(position: str, turn: AssistantTurn, dialect: str) -> Iterator
         *others, last = lost
         without = f"{', '.join(others)} and {last}" if others else last
         yield Loss(position, f"{dialect} gets the neutral view of this turn, without {without}")
-
-
-def without_nulls(
-    value: Any, free: frozenset[str] = _NOTHING, of_sdk: frozenset[str] = _NOTHING
-) -> Any:
-    """Copy a payload without the keys whose value is null, as SDK objects dump them.
-
-    Everywhere that a provider's own fields stand, absent and null mean the same. Data that a user
-    or model wrote is under the keys in `free`; it is copied as it is, nulls included.
-
-    Args:
-        value: The payload.
-        free: As above.
-        of_sdk: What only an SDK puts there, and is left out: the API refuses a field that it does
-            not know.
-
-    Raises:
-        TypeError: It holds what is not JSON.
-
-    Example:
-        >>> without_nulls({"a": None, "args": {"b": None}}, frozenset({"args"}))
-        {'args': {'b': None}}
-    """
-    if value.__class__ is dict or is_mapping(value):
-        copy: dict[str, Any] = dict(value)  # most of a payload are texts and numbers
-        for key, item in value.items():
-            if item.__class__ not in LEAVES:
-                copy[key] = (
-                    without_nulls(item, _EVERYTHING)
-                    if key in free
-                    else without_nulls(item, free, of_sdk)
-                )
-            elif item is None and free is not _EVERYTHING:
-                del copy[key]
-        if not of_sdk.isdisjoint(copy):
-            for key in of_sdk:
-                copy.pop(key, None)
-        return copy
-    if is_sequence(value):
-        return [
-            item if item.__class__ in LEAVES else without_nulls(item, free, of_sdk)
-            for item in value
-        ]
-    return plain(value)
-
-
-def with_nulls(value: Any) -> Any:
-    """Copy a payload as it is, and refuse what is not JSON as `without_nulls` does."""
-    return without_nulls(value, _EVERYTHING)
-
-
-# The look by which a payload is taken for plain is pydantic's, which writes sets, decimals and much
-# else as if JSON had them; a transcript with one in it could not be saved.
-def plain(value: Any) -> Any:
-    """Return what is neither object nor array as JSON has it: of a time, SDKs make an object.
-
-    Raises:
-        TypeError: JSON has no such thing.
-    """
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, str | int | float | NoneType):
-        return value
-    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
-
-
-class _Everything(frozenset[str]):
-    def __contains__(self, key: object) -> bool:
-        return True
-
-
-_EVERYTHING = _Everything()
 
 
 ModelNames: TypeAlias = str | Iterable[str] | None

@@ -29,8 +29,8 @@ from .._wire.reading import (
     read_call,
     total,
     turn_from,
+    without_nulls,
 )
-from .._wire.replay import without_nulls
 from ._facts import FACTS
 
 # The input of a call is the model's own data, nulls included.

@@ -22,8 +22,15 @@ from ..._transcript.assistant import (
     ToolCallItem,
     Usage,
 )
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, read_call, total, turn_from
-from .._wire.replay import without_nulls
+from .._wire.reading import (
+    UNKNOWN_EVENTS,
+    Place,
+    count_at,
+    read_call,
+    total,
+    turn_from,
+    without_nulls,
+)
 from ._facts import FACTS
 from ._files import FREE, without_bytes
 

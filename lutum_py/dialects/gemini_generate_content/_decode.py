@@ -25,8 +25,16 @@ from ..._transcript.assistant import (
     ToolMetadata,
     Usage,
 )
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, read_call, total, turn_from
-from .._wire.replay import plain, with_nulls
+from .._wire.reading import (
+    UNKNOWN_EVENTS,
+    Place,
+    count_at,
+    plain,
+    read_call,
+    total,
+    turn_from,
+    with_nulls,
+)
 from ._facts import FACTS
 
 # What the model or a program wrote, nulls and odd keys included.

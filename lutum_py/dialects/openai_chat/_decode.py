@@ -22,8 +22,7 @@ from ..._transcript.assistant import (
     ToolCallItem,
     Usage,
 )
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, read_call, turn_from
-from .._wire.replay import without_nulls
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, read_call, turn_from, without_nulls
 from ._facts import FACTS
 
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})

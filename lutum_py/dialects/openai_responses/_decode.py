@@ -29,8 +29,8 @@ from .._wire.reading import (
     count_at,
     read_call,
     turn_from,
+    without_nulls,
 )
-from .._wire.replay import without_nulls
 from ._facts import FACTS
 
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..._declare.offer import Available
-from ..._round.read_turn import NeedsTools
+from ..._round.round import NeedsTools
 from ..._text.json import compact_json, cut
 from ..._toolset import Toolset
 from ..._transcript.assistant import AssistantTurn
