@@ -87,9 +87,9 @@ class Branch(NamedTuple):
         era: The era that its line belongs to.
         parent: The call that it branched from.
         newer: The branch of it that a newer plan holds.
-        original: The call that it is a copy of, where it is one: no plan holds it.
-        is_draft: Whether it is a copy to decide about, and not the call itself once more.
-        is_mine: Whether it is being made, so that nobody else has it: it shows its own line.
+        original: The call that this one is a copy of, else None. No plan holds a copy.
+        is_draft: Whether hooks decide about this copy. A copy made by `copy.copy` is not a draft.
+        is_mine: Whether the branch is still being made. Until then it shows its own line.
     """
 
     family: Family
@@ -113,8 +113,9 @@ class CallLine:
         kept: Where it is kept.
     """
 
-    # `_raw` is the line, `(proposed,)`, or `(either, begun[, ended, result])`: nearly every call is
-    # begun and ended once and its line never read, so these steps are bare times until it is.
+    # `_raw` has one of three forms: the steps of the line, the time of `proposed` alone, or one of
+    # these with the times of `begun` and `ended`, and the result. Most lines are never read, so
+    # their steps are made of the times only when somebody reads them.
     __slots__ = ("_branch", "_kept", "_raw", "metadata", "selector")
 
     metadata: ToolMetadata
@@ -265,7 +266,7 @@ class CallLine:
 
         Args:
             kind: What happens.
-            at: When, where that was before.
+            at: When it happened; by default now.
             said: The other fields of the step; of an `ended`, `said` is its status.
 
         Raises:
@@ -472,8 +473,8 @@ class CallLine:
                 newer: CallLine | None = each._branch.newer
                 if newer is not None:
                     return newer
-                # A decision about a draft does nothing to its original, so the search ends there.
-                # What is run by way of a draft is the call itself, so the original counts then.
+                # A decision about a draft changes nothing in its original, so the search ends. To
+                # begin a draft is to begin the call itself, so the original is looked at then.
                 is_free = each._branch.is_draft and kind != "begun"
                 each = None if is_free else each._branch.original
         return None

@@ -424,7 +424,7 @@ def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None
 
 
 def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
-    """Make sure that after-hooks were asked about a call before the one that asked for it goes on.
+    """Make sure that after-hooks saw a call before the call that asked for it goes on.
 
     Args:
         calls: The plan.
@@ -434,7 +434,7 @@ def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
     Raises:
         MisuseError: One was not; nothing has changed.
     """
-    call = None if call_id not in calls._state._inner else calls._call(call_id)
+    call = None if call_id not in calls._state._kept.inner else calls._call(call_id)
     if call is None or not (calls._owes_after or RegisteredHook.any_after):
         return
     own = hooks._hooks_for(call.selector, "after") if isinstance(hooks, HookPlaces) else ()

@@ -280,7 +280,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
         left = Left(asking.turn, asking.state, asking._session, calls.toolset)
         call._append("asks", detail=Ask(made, left, asking._trace))
         state._kept.trace(call.id, asking._trace)
-        state._kept.inner = {**state._inner, **{each.id: each for each in made}}
+        state._kept.inner = {**state._kept.inner, **{each.id: each for each in made}}
         for each in made:
             calls._move(each.id)
     return asking
@@ -302,7 +302,7 @@ def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, s
             f"Calls stand within calls {DEEPEST} deep at most, and call {call.id!r} asks for "
             "others there. Call tools directly from here."
         )
-    before = sum(1 for each in calls._state._inner.values() if each._asked_by == call.id)
+    before = sum(1 for each in calls._state._kept.inner.values() if each._asked_by == call.id)
     if before + count > MOST:
         return "too_many_calls", (
             f"A call asks for {MOST} others at most, and call {call.id!r} asked for "
@@ -315,7 +315,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[C
     """Read what a call asks for with the plan's toolset; what cannot be used has its result."""
     state, toolset = calls._state, calls.toolset
     taken = {each.id for each in calls._all()}
-    number = sum(1 for each in state._inner.values() if each._asked_by == by.id)
+    number = sum(1 for each in state._kept.inner.values() if each._asked_by == by.id)
     first: Any = ("proposed", _ASKED, newer_than(by._line[-1]), by.id, None, None, None, None, None)
     line: tuple[Step, ...] = (new_step(first),)
     for sent in asking.turn.tool_calls:
@@ -355,9 +355,9 @@ def adopted(calls: SortedCalls, call: C) -> C:
 def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
     """Take in what calls asked for in another copy of a plan, whose lines were taken in."""
     state = calls._state
-    known = dict(state._inner)
+    known = dict(state._kept.inner)
     state._kept.traces = {**other._state._kept.traces, **state._kept.traces}
-    for id, inner in other._state._inner.items():
+    for id, inner in other._state._kept.inner.items():
         if id not in known:
             known[id] = adopted(calls, inner._alike())
             known[id]._kept = state._kept
@@ -462,6 +462,6 @@ def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = N
         calls.change(_owes_after=False)
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)
-    for inner in read_in(calls._state._inner.values()):
+    for inner in read_in(calls._state._kept.inner.values()):
         if state_in(inner._line) == "handled":
             yield from show_to(inner, result_in(inner._line), hooks)

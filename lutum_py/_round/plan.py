@@ -206,11 +206,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return self.suspended
 
     def within(self, call_id: str) -> tuple[Within, ...]:
-        """Say what a call is within, the outermost first: nothing, for one of the turn.
+        """List the calls that asked for a call, the outermost first.
 
-        That is the calls that asked for it. A call of the turn, which else has none of these, may
-        be that of a program which the provider runs: it is before them, as `Within("p1",
-        "program", {"code": ...})`.
+        For a call that the model made itself the list is empty. If a program that the provider runs
+        made the call, the program comes first, as `Within("p1", "program", {"code": ...})`.
 
         Args:
             call_id: The id of the call.
@@ -538,8 +537,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         transcript = transcript_of(target)
         self._state._check_open()
         self._state._check_place(transcript)
-        answers = list(results)  # that may still run some
-        self._state._close("aborted")  # else what is said not to be executed may begin meanwhile
+        answers = list(results)  # an iterator may still run some of the calls
+        # Closed first: otherwise a call could begin after its result says "not executed".
+        self._state._close("aborted")
         try:
             committed = self._given_up(reason, answers)
         except BaseException:
@@ -558,7 +558,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
         started = {call.id for call in given_up if was_begun(call._line)}
-        # A call that is pending and waits did that itself, while it was run.
+        # A pending call that is suspended was suspended by its tool, so the tool was started.
         started |= {call.id for call in self.pending if call.status in _STARTED}
         finished: list[ResultLike] = []
         for outcome in answers:
@@ -567,7 +567,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             elif outcome.was_started and outcome.call.metadata in own:
                 started.add(outcome.call.id)  # has no result, but it was started
         within: dict[str, ToolResult] = {}
-        if inner := self._state._inner:
+        if inner := self._state._kept.inner:
             results, _ = as_results(finished)
             within = {each.id: each for each in results if each.id in inner}
             finished = [each for each in results if each.id not in inner]
@@ -624,8 +624,8 @@ _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
 def closed(calls: SortedCalls) -> ToolRoundPlan[Any]:
     """Make a plan of sorted calls: from here on they change by what a plan offers only."""
     plan: Any = calls
-    # The open record itself becomes the plan, as `frozen` says: to copy it would cost as much as to
-    # ask a hook.
+    # The record is not copied: it becomes the plan by a change of its class. A copy would cost as
+    # much as asking a hook.
     plan.__class__ = ToolRoundPlan
     made: ToolRoundPlan[Any] = plan
     if calls._state._plans is not None:

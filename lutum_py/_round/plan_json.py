@@ -115,7 +115,7 @@ def dump_plan(
             for entry in data["calls"]:
                 if waits.get(entry["id"]):
                     entry["waits_for"] = list(waits[entry["id"]])
-        if state._inner:
+        if state._kept.inner:
             data["inner"] = _dump_inner(calls)
         if kept.place is not None:
             data["place"] = {"items": kept.place.length, "digest": kept.place.digest}
@@ -183,7 +183,7 @@ def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
             asks.append({"call": call.id, "ids": list(ask.ids), **trace})
         if mine and not call._stage.is_end:
             asks[-1] |= _dump_left(mine[-1].left)
-    inner = calls._state._inner.values()
+    inner = calls._state._kept.inner.values()
     return {"calls": [dump_metadata(each.metadata) for each in inner], "asks": asks}
 
 

@@ -50,7 +50,7 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         calls.take_tries([result])
     with ONCE:
         call = calls._any(result.id)
-        if calls._state._inner:
+        if calls._state._kept.inner:
             check_shown(calls, result.id)
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
@@ -171,7 +171,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         for own, given in longer:
             calls._move(own.id)
             own._become(given._told)
-        if other._state._inner:
+        if other._state._kept.inner:
             take_inner(calls, other)
         calls.change(
             _askings=(*calls._askings, *(a for a in other._askings if a not in calls._askings)),

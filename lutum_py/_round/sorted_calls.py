@@ -120,11 +120,6 @@ class RoundState:
         self._unread = _NO_CALLS
 
     @property
-    def _inner(self) -> Mapping[str, CallLine]:
-        """The calls that others asked for, by id, in the order in which they were asked."""
-        return self._kept.inner
-
-    @property
     def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]:
         """The calls that cannot be used, and why."""
         return tuple(filter(None, (issue_in(call._line) for call in self._unread.values())))
@@ -318,7 +313,7 @@ class SortedCalls:
             if filed is None:
                 filed = {call.id: self._stand(call.id) for call in self._all()}
             else:
-                inner, again = self._state._inner, moved[self._seen :]
+                inner, again = self._state._kept.inner, moved[self._seen :]
                 # One that asks for others stands elsewhere once the last of these has its result.
                 again += [inner[id]._asked_by or id for id in again if id in inner]
                 filed.update((id, self._stand(id)) for id in dict.fromkeys(again))
@@ -414,7 +409,7 @@ class SortedCalls:
     @property
     def _every(self) -> tuple[AnyToolCall, ...]:
         """The calls that could be read, those that others asked for after those of the turn."""
-        inner = self._state._inner
+        inner = self._state._kept.inner
         return (*self._calls, *read_in(inner.values())) if inner else self._calls
 
     def _move(self, call_id: str) -> None:
@@ -432,13 +427,13 @@ class SortedCalls:
         if known is None:
             known = {**self._state._unread, **{call.id: call for call in self._calls}}
             self.change(_by_id=known)
-        return known.get(call_id) or self._state._inner.get(call_id)
+        return known.get(call_id) or self._state._kept.inner.get(call_id)
 
     def _all(self) -> Iterator[CallLine]:
         """Yield all calls: in the order of the turn, and after that those that they asked for."""
         asked = (self._any(each.id) for each in self._state.turn.tool_calls)
         yield from filter(None, asked)
-        yield from self._state._inner.values()
+        yield from self._state._kept.inner.values()
 
     def take_tries(
         self, results: Iterable[ToolResult], which: Callable[[CallLine], bool] | None = None
@@ -494,7 +489,7 @@ class SortedCalls:
 def outer_of(calls: SortedCalls, call_id: str) -> tuple[AnyToolCall, ...]:
     """Return the calls that a call is within, the outermost first."""
     found: list[AnyToolCall] = []
-    inner = calls._state._inner
+    inner = calls._state._kept.inner
     while (within := inner.get(call_id)) is not None:
         asking = calls._call(within._asked_by or "")
         assert asking is not None

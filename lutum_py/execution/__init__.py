@@ -283,7 +283,7 @@ async def run(
         *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event
     )
     told = PlanRun(plan, on_begin, on_event, in_order=in_order, hooks=hooks)
-    if plan._state._inner:
+    if plan._state._kept.inner:
         await drive(told.settle())
     while True:
         await Batch(told.ready, context, settings, told).run_all()
@@ -332,7 +332,7 @@ def run_sync(
         *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event
     )
     told = PlanRun(plan, on_begin, on_event, in_order=in_order, hooks=hooks)
-    if plan._state._inner:
+    if plan._state._kept.inner:
         drive_sync(told.settle(), "`await run(plan, hooks=hooks)`")
     while True:
         Batch(told.ready, context, settings, told).run_all_sync()

@@ -92,7 +92,7 @@ class PlanRun:
 
     def settle(self) -> Steps[None]:
         """Let hooks decide about what calls have asked for, and find what is to be run then."""
-        if self.plan._state._inner:
+        if self.plan._state._kept.inner:
             if self.hooks is not None:
                 yield from settle_within(self.plan, self.hooks, self.on_event)
                 yield from self._show_again()
@@ -105,14 +105,14 @@ class PlanRun:
     def _show_again(self) -> Steps[None]:
         """Show what calls within others came to while an after-hook raised, or was cut off."""
         for call in self.plan.pending:
-            end = end_of(call._line) if call.id in self.plan._state._inner else None
+            end = end_of(call._line) if call.id in self.plan._state._kept.inner else None
             if end is not None and isinstance(end.detail, ToolResult):
                 outcome = yield from self.shown(call, end.detail)
                 self.take(call, [outcome])
 
     def shown(self, call: AnyToolCall, outcome: Outcome) -> Steps[Outcome]:
         """Show the result of a call within another to after-hooks, before that one sees it."""
-        if self.hooks is not None and call.id in self.plan._state._inner:
+        if self.hooks is not None and call.id in self.plan._state._kept.inner:
             outcome = yield from show_to(call, outcome, self.hooks)
         return outcome
 

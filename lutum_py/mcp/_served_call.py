@@ -200,7 +200,7 @@ class _Answering:
             for call in pending:
                 self._raised.clear()
                 outcome = await self._run(call)
-                if call.id in plan._state._inner:
+                if call.id in plan._state._kept.inner:
                     outcome = await drive(show_to(call, outcome, self._hooks))
                 plan.record(outcome)
                 self._outcome = outcome

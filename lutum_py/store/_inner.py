@@ -94,7 +94,7 @@ def decide_within(
         The ids of the calls whose rows change, and what happened; None where nothing changed.
     """
     events: list[CallEvent] = []
-    inner = plan._state._inner
+    inner = plan._state._kept.inner
     before = {id: len(each._line) for id, each in inner.items()}
     asked = [call.id for call in plan.asked]
     drive(settle_within(plan, hooks, events.append))
