@@ -16,7 +16,7 @@ from __future__ import annotations
 from .._call.call import AnyToolCall
 from .._call.call_line import CallLine
 from .._call.lifecycle import CallStatus
-from .._call.line import END_OF, Step, moment, state_in, wait_of
+from .._call.line import END_OF, Step, moment, state_in, wait_of, was_begun_again
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
@@ -145,6 +145,8 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         )
     calls._state._check_open()
     other._state._check_open()
+    if other._state._kept.tries:
+        other.take_tries((), lambda each: was_begun_again(each._line))
     if other._state._stored is not None:
         raise other._state._in_store("the plan that takes it in")
     with ONCE:

@@ -449,9 +449,14 @@ class SortedCalls:
         tries, given = self._state._kept.tries, {each.id: each for each in results}
         with ONCE:
             for id in tries.keys() & given.keys() if which is None else [*tries]:
+                call = self._any(id)
+                # An after-hook may have made a try to answer by it: that is no run of the tool.
+                line = () if call is None else call._line
+                put = [step.detail[1] for step in line if step.phase == "after"]
                 for each in [*tries[id]]:
-                    end, call = end_of(each._line), self._any(id)
-                    is_given = end is not None and id in given and end.detail is given[id]
+                    end = end_of(each._line)
+                    is_given = end is not None and end.detail is given.get(id, put)
+                    is_given = is_given and given[id] not in put
                     if is_given or (which is not None and which(each)):
                         tries[id].remove(each)
                         if call is not None and call._take_try(each):

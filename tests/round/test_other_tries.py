@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lutum_py import Session, SuspendTicket
-from lutum_py.errors import MisuseError, PlanError
+from lutum_py.errors import LifecycleError, MisuseError, PlanError
 from tests.cases import over
 from tests.round.one_story import Clock, Desk, clock, desk, fill, hooks, line, one
 from tests.round_tools import close
@@ -148,3 +148,39 @@ def test_a_call_of_no_round_keeps_no_tries() -> None:
     call.again().call_sync()
     assert not call._kept.tries
     close(plan)
+
+
+@over("tells", ["record", "resolve"])
+@over("puts", [False, True])
+def test_after_hooks_see_another_try_once(tells: str, puts: bool) -> None:
+    """What they saw of a retry, and perhaps replaced, is committed without asking them again."""
+    seen: list[str] = []
+
+    def look(call: Any, result: Any) -> Any:
+        seen.append(result.model_text)
+        return call.again().complete(99) if puts else None
+
+    made = hooks(after=look)
+    plan = desk().apply_hooks_sync(made)
+    call = one(plan)
+    call.begin()
+    results = plan.apply_after_hooks_sync(made, [call.again().complete(7)])
+    if tells == "record":
+        plan.record(results[0])
+        results = []
+    (result,) = plan.resolve(results).results
+    assert (seen, result.output) == (["7"], 99 if puts else 7)
+    tries = [step.kind for step in plan.steps].count("again")
+    assert tries == 1
+
+
+def test_what_another_copy_tried_again_is_merged() -> None:
+    """A try that was begun in the other copy is in doubt here, and no call to be run."""
+    text = desk().plan().dump_json()
+    here, there = Desk.load_plan(text), Desk.load_plan(text)
+    one(there).again().begin()
+    here.merge(there)
+    assert line(here.steps) == ["proposed", "again", "begun"]
+    with pytest.raises(LifecycleError):
+        one(here).begin()
+    close(here)
