@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 
 from .._text.immutable import dataclass
 from .._text.json import digest_of
+from .._text.on_demand import ONCE
 from .lifecycle import STAGES, WITHIN, Stage, StepKind
 
 if TYPE_CHECKING:
@@ -287,9 +288,10 @@ class Kept:
 
     def note_try(self, call: CallLine) -> None:
         """Note another try of a call, of which nobody has told the plan so far."""
-        if self.tries is _NO_TRIES:
-            self.tries = {}
-        self.tries.setdefault(call.id, []).append(call)
+        with ONCE:
+            if self.tries is _NO_TRIES:
+                self.tries = {}
+            self.tries.setdefault(call.id, []).append(call)
 
     def is_of(self, transcript: Transcript) -> bool:
         """Whether the round may be of this conversation, by its transcript or else by its place."""
