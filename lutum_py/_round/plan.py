@@ -75,21 +75,20 @@ class OpenCalls(Generic[T_co]):
     async def apply_hooks(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
     ) -> ToolRoundPlan[T_co]:
-        """Send calls through hooks, and sort them by what is to be done.
+        """Ask hooks about the pending calls, and sort the calls by what is to be done.
 
         Args:
             hooks: A `HookSet`, an object like one, or a plain function of a call.
-            on_event: Is told what was decided about each call, when all are decided; also of each
-                that cannot be used, and why.
+            on_event: Called for each call when all are decided, with what was decided. Also called
+                for each call that cannot be used.
 
         Returns:
-            A new plan; one that was there before stays as it is. Calls that are not pending in it,
-            or were begun, are not touched. Where calls stand in `asked`, they alone are decided
-            about, in all plans of the round.
+            A new plan; an older plan does not change. Hooks are not asked about calls that are not
+            pending, or have begun. If there are calls in `asked`, hooks are asked about these only,
+            and all plans of the round show what was decided.
 
         Raises:
-            HookError: A hook raised, or gave something that is not a decision; what was asked can
-                be asked again.
+            HookError: A hook raised, or returned something that is not a decision. Nothing changed.
             RoundClosedError: The round has ended.
         """
         calls = self._to_decide()
@@ -104,7 +103,7 @@ class OpenCalls(Generic[T_co]):
     def apply_hooks_sync(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
     ) -> ToolRoundPlan[T_co]:
-        """Do the same where every hook is sync.
+        """Do the same with sync hooks only.
 
         Raises:
             TypeError: A hook is async; the text names it.
@@ -137,16 +136,17 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     Attributes:
         pending: Calls that your code runs, in the order of the turn.
-        finished: Results that the plan has already, in the order of the turn; see `record`.
-        in_doubt: Calls that were begun before the plan was loaded and have no result: they may
-            have had their effects, and refuse to run.
-        asking: Calls that asked for others, and come back once each of these has its result.
-        asked: Calls that others asked for, and that no hooks were asked about: they cannot run.
+        finished: Results that were recorded, in the order of the turn; see `record`.
+        in_doubt: Calls that had begun before the plan was loaded, and have no result. They may have
+            had their effects, so they cannot be run.
+        asking: Calls that asked for other calls, and are run again when each of these has a result.
+        asked: Calls that other calls asked for, and that no hooks have decided about. They cannot
+            be run.
         handled: Calls that a hook or gate answered.
         rejected: Calls that a hook or gate rejected.
         suspended: Calls that wait for a decision.
         recoverable_tool_call_issues: Calls that cannot be used.
-        decisions: What every hook and gate decided, in order.
+        decisions: What each hook and gate decided, in order.
         edits: What people changed in the arguments of calls; see `amend`.
         toolset: The toolset that the calls were read with.
     """
@@ -167,9 +167,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     @property
     def calls(self) -> tuple[CallRow, ...]:
-        """A row for each call, in the order of the turn, whatever became of it.
-
-        After those of the turn come those that calls asked for, in the order in which they did.
+        """A row for each call: first those of the turn, in order, then those that calls asked for.
 
         Example:
             >>> from lutum_py import Toolset, tool, tool_fn
@@ -189,9 +187,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     @property
     def steps(self) -> tuple[CallStep, ...]:
-        """What happened to all calls of the round, by time.
+        """The steps of all calls of the round, in order of time.
 
-        Those of one moment stand in the order of the turn, and each call's own in theirs.
+        Steps of the same moment are in the order of the turn.
         """
         found: list[tuple[str, CallStep]] = []
         for row in rows_of(self):
@@ -227,15 +225,15 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     # What may run together.
 
     def order(self) -> Mapping[str, tuple[str, ...]]:
-        """Say which calls each open call waits for, since they touch the same: see `call.touches`.
+        """Say which calls each open call has to wait for, because they touch the same things.
 
-        Whoever begins a call once these are answered ends as if the calls had been run one after
-        the other: with the same reads, and the same state of the world. It is of the plan as it is
-        now; a call that was answered holds nobody up, whatever the answer.
+        If you begin each call only when these calls are answered, the outcome is the same as if you
+        had run all calls one after the other. See `call.touches` for what a call touches. The
+        method looks at the plan as it is now. An answered call delays no other call.
 
         Returns:
             For each call without an answer, by its id and in the order of the turn: the ids of the
-            earlier calls that it waits for. One that another of these waits for already may be left
+            earlier calls that it waits for. A call that one of these already waits for may be left
             out.
         """
         from .order import Order
@@ -243,10 +241,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return Order.of(self).by_id()
 
     def batches(self) -> list[tuple[AnyToolCall, ...]]:
-        """Return the calls that may be begun in groups: together within one, group after group.
+        """Group the calls: those of one group may run at the same time, one group after the other.
 
-        Each call is in the first group after all earlier calls that it meets. One that is begun,
-        suspended or in doubt is in none, and holds up those that meet it, and those after these.
+        A call is in the first group after the groups of all earlier calls that touch the same
+        things. A call that has begun, is suspended or is in doubt is in no group. Calls that have
+        to wait for it are in no group either.
 
         Example:
             >>> from lutum_py import Toolset, tool, tool_fn
@@ -291,19 +290,20 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     async def apply_after_hooks(
         self, hooks: Hooks, results: Iterable[ResultLike | NotEnded] = ()
     ) -> Any:
-        """Show results to the after-hooks, those of handled calls and recorded ones included.
+        """Show results to the after-hooks, also those of handled calls and recorded results.
 
         Args:
             hooks: The hook set whose after-hooks are asked.
-            results: The outcomes of calls that were run and are not recorded, as of `execute_all`.
+            results: The outcomes of calls that were run and are not recorded, such as those that
+                `execute_all` returned.
 
         Returns:
-            The results to commit. What a hook put in place of a handled call's result, or of
-            a recorded one, is kept by the plan, because the plan adds those itself; about each of
-            them a hook is asked once.
+            The outcomes that you passed, each as the hooks left it. Commit or record these. If a
+            hook replaces the result of a handled call or a recorded result, the plan keeps the new
+            one. A hook is asked once about each of those.
 
         Raises:
-            HookError: A hook raised, or gave the result of another call.
+            HookError: A hook raised, or returned the result of another call.
         """
         self._state._check_open()
         return await drive(show_results(self, hooks, results))
@@ -319,33 +319,34 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def apply_after_hooks_sync(
         self, hooks: Hooks, results: Iterable[ResultLike | NotEnded] = ()
     ) -> Any:
-        """Do the same where every after-hook is sync."""
+        """Do the same with sync after-hooks only."""
         self._state._check_open()
         return drive_sync(show_results(self, hooks, results))
 
     # Recording, suspending and resuming.
 
     def record(self, outcome: ResultLike | NotEnded, /) -> None:
-        """Take in the outcome of a call: from here on the plan has it, and a dump too.
+        """Give the plan the outcome of a call, so that the plan and its saved form contain it.
 
-        A result leaves `pending` or `in_doubt` for `finished`, wherever it was made; a call that
-        has not ended here is ended by it. A call that suspended itself goes to `suspended`. A
-        result for a call that could not be used takes the place of its automatic rejection.
+        A call with a result moves from `pending` or `in_doubt` to `finished`, and ends if it has
+        not ended yet. The result may have been made anywhere. A result for a call that could not be
+        used replaces the automatic rejection. A call that suspended itself moves to `suspended`.
 
-        A call that asked for others goes to `asking`, and these to `asked`; once each of them has
-        its result, it is pending again. One that asks for too much ends in an error instead, with
-        the code `too_deep` (a fourth call within another) or `too_many_calls` (over 100 in one).
+        A call that asked for other calls moves to `asking`, and these are in `asked`. It is pending
+        again when each of them has a result. If it asked for too much, it ends with an error
+        instead: its code is `too_deep` (calls in calls, more than three levels deep) or
+        `too_many_calls` (more than 100 in one call).
 
         Args:
-            outcome: A result, a handled or rejected call, a call that suspended itself, or one
+            outcome: A result, a handled or rejected call, a call that suspended itself, or a call
                 that asks for others.
 
         Raises:
-            CommitError: No open call is answered by it, or one that is answered already, or it
-                belongs to another tool or other arguments; nothing changed.
-            LifecycleError: A call that is not pending here waits, or asks for others; or one waits
-                without a ticket.
-            MisuseError: An after-hook has not seen the result of a call within another.
+            CommitError: The result belongs to no open call, to a call that has a result, or to
+                another tool or other arguments. Nothing changed.
+            LifecycleError: The call that waits or asks for others is not pending in this plan; or
+                it waits without a ticket.
+            MisuseError: An after-hook has not seen the result of a call that another asked for.
             RoundClosedError: The round has ended.
         """
         from .record import record
@@ -354,7 +355,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         record(self, outcome)
 
     def suspend(self, outcome: SuspendedCall, /) -> None:
-        """Take in that a call suspended itself while it was run.
+        """Give the plan a call that suspended itself while it was run.
 
         Raises:
             LifecycleError: The call is not pending in this plan.
@@ -367,19 +368,19 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def resume(
         self, decision: Decision, /, *, on_event: OnEvent | None = None
     ) -> HookOutcome | None:
-        """Let a suspended call go on, or cancel it, as someone decided.
+        """Let a suspended call go on, or cancel it, as somebody decided.
 
         Args:
-            decision: The decision; delivered twice, it counts once.
-            on_event: Is told how the call stands then.
+            decision: The decision. If it is delivered twice, it counts once.
+            on_event: Called with the new state of the call.
 
         Returns:
-            What became of the call, or None where this decision was taken in before.
+            The call, or what became of it; None if this decision was delivered before.
 
         Raises:
-            ResumeError: No suspended call is meant, or another version of it was decided on, or
-                the decision's result does not fit, or it edits arguments, which is for `amend`;
-                nothing changed.
+            ResumeError: The decision is about no suspended call, or about another version of the
+                call; or its result does not fit; or it is an edit, which `amend` takes. Nothing
+                changed.
         """
         from .resume import resume
 
@@ -401,26 +402,26 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     async def amend(
         self, decision: Decision, hooks: Hooks, /, *, on_event: OnEvent | None = None
     ) -> HookOutcome | None:
-        """Let a suspended call go on with the arguments that someone edited.
+        """Let a suspended call go on with the arguments that somebody edited.
 
-        The edit is validated, and goes through execution hooks, gates, which get the decision, and
-        before-hooks. The call is approved under the digest of the edited arguments: that a gate
-        suspends it counts as answered, that one blocks it does not. Where a hook changes the
-        arguments once more, the call waits again, under its new digest.
+        The edit is validated. Then execution hooks, gates and before-hooks are asked about it;
+        gates can take the decision. The call is approved with the digest of the edited arguments,
+        so the `Suspend` of a gate counts as answered. A `Block` still blocks the call. If a hook
+        changes the arguments, the call waits again with its new digest.
 
         Args:
-            decision: The decision; delivered twice, it counts once. One without an edit is taken
-                in as by `resume`, and no hook is asked.
+            decision: The decision. If it is delivered twice, it counts once. A decision without an
+                edit is handled like by `resume`, and no hook is asked.
             hooks: A `HookSet`, an object like one, or a plain function of a call.
-            on_event: Is told how the call stands then.
+            on_event: Called with the new state of the call.
 
         Returns:
-            What became of the call, or None where this decision was taken in before.
+            The call, or what became of it; None if this decision was delivered before.
 
         Raises:
-            ResumeError: As for `resume`; or the edit does not fit the tool, the ticket has no use
-                for one, or the call was decided on while hooks were awaited. Nothing changed.
-            HookError: A hook raised, or gave something that is not a decision; nothing changed.
+            ResumeError: As for `resume`; or the edit does not fit the tool, the ticket does not
+                allow one, or the call was decided on while hooks were awaited. Nothing changed.
+            HookError: A hook raised, or returned something that is not a decision. Nothing changed.
             RoundClosedError: The round has ended.
         """
         from .resume import amend
@@ -431,10 +432,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def amend_sync(
         self, decision: Decision, hooks: Hooks, /, *, on_event: OnEvent | None = None
     ) -> HookOutcome | None:
-        """Do the same where every hook is sync.
+        """Do the same with sync hooks only.
 
         Raises:
-            MisuseError: A hook is async; the text names it, and nothing changed.
+            MisuseError: A hook is async; the text names it. Nothing changed.
         """
         from .resume import amend
 
@@ -442,20 +443,20 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return self._tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
 
     def merge(self, other: ToolRoundPlan[Any], /) -> None:
-        """Take in the state of another copy of this plan, such as one that another process loaded.
+        """Add what happened in another copy of this plan, such as one that another process loaded.
 
-        Of each call the longer record is kept, if it goes on from the other one: what was run,
-        answered or decided there counts here, too. The other plan is closed by this.
+        For each call the longer list of steps is kept, if it continues the other one. So what was
+        run, answered or decided there also counts here. The other plan is closed.
 
         Args:
-            other: A plan that was loaded from the same text as this one, or from what this one's
-                `dump_json` gave.
+            other: A plan that was loaded from the same text as this one, or from the text that this
+                one was saved as.
 
         Raises:
-            PlanError: A call went on in both, or the plans are of different rounds; the text names
-                each such call and both steps, and nothing changed.
-            MisuseError: It is a plan of the same round, or a store keeps the other one.
-            LifecycleError: A newer plan goes on with a call that goes on in the other.
+            PlanError: A call went on in both plans, or the plans are of different rounds. The text
+                names each such call and both steps. Nothing changed.
+            MisuseError: It is a plan of the same round, or a store keeps the other plan.
+            LifecycleError: Hooks of a newer plan decided about a call that went on in the other.
             RoundClosedError: One of the rounds has ended.
         """
         from .record import merge
@@ -465,7 +466,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     # Ending.
 
     def __enter__(self) -> Self:
-        """Open a block at whose end the plan is discarded, if it is open still."""
+        """Begin a block at the end of which the plan is discarded, if it is still open."""
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -473,14 +474,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             self._state._leave(self.begun())
 
     def resolve(self, results: Iterable[ResultLike | NotEnded] = ()) -> CommittedRound:
-        """Close the round without a transcript: validate, and give the turn with its results.
+        """Close the round without a transcript, and return the turn with its results.
 
         Args:
-            results: One for each pending call that the plan has no result of, in any order.
+            results: A result for each call that has none in the plan, in any order.
 
         Raises:
-            CommitError: The results do not answer the calls; `faults` lists every reason, nothing
-                has changed, and the plan can be used again.
+            CommitError: The results do not answer the calls; `faults` lists every reason. Nothing
+                changed, and the plan can be used again.
             RoundClosedError: The round has ended.
         """
         self._state._check_open()
@@ -495,12 +496,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
         Args:
             target: A session or transcript.
-            results: One for each pending call that the plan has no result of, in any order.
+            results: A result for each call that has none in the plan, in any order.
 
         Raises:
-            CommitError: The results do not answer the calls; `faults` lists every reason, nothing
-                has changed, and the plan can be used again.
-            MisuseError: The round was opened in another place than the end of this transcript.
+            CommitError: The results do not answer the calls; `faults` lists every reason. Nothing
+                changed, and the plan can be used again.
+            MisuseError: The round was opened at another place than the end of this transcript.
             RoundClosedError: The round has ended.
         """
         transcript, state = transcript_of(target), self._state
@@ -518,20 +519,20 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         reason: str,
         results: Iterable[ResultLike | NotEnded] = (),
     ) -> CommittedRound:
-        """Close the round early, with an honest result for each call that has none.
+        """Give up the round, with a truthful result for each call that has none.
 
-        A call that was not started becomes `cancelled`; one that was started becomes
+        A call that was not started gets the result `cancelled`. A call that was started gets
         `indeterminate`, because nobody knows what it did.
 
         Args:
             target: A session or transcript.
-            reason: Why; the model reads it.
-            results: The outcomes of calls that were run, as of `execute_all`.
+            reason: Why the round is given up; the model reads it.
+            results: The outcomes of calls that were run, such as those of `execute_all`.
 
         Raises:
-            CommitError: The results do not fit the calls; nothing has changed.
-            MisuseError: The round was opened in another place than the end of this transcript, or
-                an after-hook was not asked about a result that is passed, or that the plan has.
+            CommitError: The results do not fit the calls. Nothing changed.
+            MisuseError: The round was opened at another place than the end of this transcript; or
+                an after-hook was not asked about a result that you pass, or that the plan has.
             RoundClosedError: The round has ended.
         """
         transcript = transcript_of(target)
@@ -586,19 +587,19 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._close("discarded")
 
     def dump_json(self, *, key: bytes | None = None, binding: str | None = None) -> str:
-        """Close the round here and save it, to be loaded by `AppTools.load_plan(text)`.
+        """Save the plan as text, and close the round here; `AppTools.load_plan(text)` loads it.
 
         Args:
-            key: A secret to seal the text with, so that a change of it is noticed.
-            binding: What the plan belongs to, such as the ids of the conversation and the turn: it
-                is sealed with the plan, and loads with the same text only.
+            key: A secret that seals the text, so that a change of it is noticed.
+            binding: What the plan belongs to, such as the ids of the conversation and the turn. The
+                plan can only be loaded with the same `binding`.
 
         Raises:
             RoundClosedError: The round has ended.
             MisuseError: A store keeps the plan: write `store.save(id, plan, version=version)`.
-            LifecycleError: A newer plan of the round goes on with a call.
-            PlanError: A call has ended or waits here, and the plan was not told: see `record`. Or
-                a ticket or payload is not JSON data.
+            LifecycleError: Hooks of a newer plan of the round decided about a call.
+            PlanError: A call has ended or waits, and this was not recorded: see `record`. Or a
+                ticket or payload is not JSON data.
         """
         from .plan_json import dump_plan
 
