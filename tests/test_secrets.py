@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, Secret, SecretStr
@@ -130,6 +130,34 @@ def test_a_call_that_cannot_be_read_shows_no_secret() -> None:
         assert all(SECRET not in shown for shown in _shown(plan))
         assert "characters" in plan._repr_html_()
         plan.discard()
+
+
+class Card(BaseModel):
+    kind: Literal["card"]
+    number: SecretStr
+
+
+class Bank(BaseModel):
+    kind: Literal["bank"]
+    iban: str
+
+
+class PayArgs(ToolInput[str]):
+    method: Annotated[Card | Bank, Field(discriminator="kind")]
+
+
+def test_a_union_with_a_secret_names_its_tags_and_not_what_came() -> None:
+    """A model that sent another tag is told which there are, since the schema says so anyway."""
+
+    class Till(Toolset):
+        pay = tool(PayArgs)
+
+    arguments = json.dumps({"method": {"kind": SECRET, "number": SECRET}})
+    with pytest.raises(InvalidArgumentsError) as caught:
+        Till.parse_tool_call(ToolMetadata(id="c1", name="pay", arguments=arguments))
+    (issue,) = caught.value.fields
+    assert str(issue) == "`method`: Input should have 'kind' as one of 'card', 'bank'"
+    assert SECRET not in str(caught.value)
 
 
 def test_what_cannot_be_read_of_a_tool_without_secrets_is_shown() -> None:
