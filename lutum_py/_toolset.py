@@ -265,8 +265,9 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             MisuseError: It is not a session, or the plan belongs to another toolset.
             RoundClosedError: The round has ended.
-            PlanError: A call has ended or waits here, and the plan was not told: see
-                `plan.record`. Or a ticket or payload is not JSON data; nothing is closed.
+            LifecycleError: Hooks of a newer plan of the round decided about a call.
+            PlanError: A call has ended or waits, and this was not recorded: see `plan.record`. Or
+                a ticket or payload is not JSON data. Nothing is closed.
             TranscriptError: A payload of the transcript is not JSON data; nothing is closed.
 
         Example:

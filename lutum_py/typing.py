@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._call.asked import Asked as Asked
 from ._call.call import FnCall as FnCall
 from ._call.call import HookOutcome as HookOutcome
 from ._call.call import Hooks as Hooks
@@ -34,6 +33,7 @@ from ._call.member_options import Condition as Condition
 from ._call.member_options import Conditions as Conditions
 from ._call.member_options import MemberOptions as MemberOptions
 from ._call.member_options import Rule as Rule
+from ._call.outcomes import Asked as Asked
 from ._call.outcomes import ContinueSuggestion as ContinueSuggestion
 from ._call.outcomes import IssueReason as IssueReason
 from ._call.outcomes import NotEnded as NotEnded

@@ -14,11 +14,10 @@ from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError
-from .asked import question_about
 from .call_state import CallState
 from .decisions import Asking, Complete, DecisionKind, Reject, RunNormally
 from .line import ASKED_BY, RULED_BY, StepPhase
-from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, suspend
+from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, question_about, suspend
 from .steps import Steps
 
 if TYPE_CHECKING:

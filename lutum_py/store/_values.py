@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from .._call.asked import Asked
 from .._call.call import AnyToolCall
 from .._call.line import CallStep, end_of
+from .._call.outcomes import Asked
 from .._context.suspension import SuspendTicket
 from .._round.plan import ToolRoundPlan
 from .._round.rows import Outer, Within
