@@ -84,7 +84,7 @@ def field_issues(
             if len(loc) == 1:
                 message += _instead(str(loc[0]), known)
         elif hides and not redact and kind == "union_tag_invalid":
-            said = entry["ctx"]  # the tags are those of the schema, and not what came
+            said = entry.get("ctx", {})  # the tags are those of the schema, and not what came
             message = f"Input should have {said['discriminator']} as one of {said['expected_tags']}"
         elif hides and _may_quote(entry):
             message = _NOT_ALLOWED
