@@ -48,8 +48,7 @@ Example:
 
 from __future__ import annotations
 
-from ._held import Held, HeldRunOptions, InDoubt
-from ._hold import Hold
+from ._hold import Held, HeldRunOptions, Hold, InDoubt
 from ._store import Store, open_store
 from ._values import Claim, Stored, Waiting
 
