@@ -71,7 +71,7 @@ def read_stored(
     with failing(), store_at(where, key_variable) as store:
         with store._database.read() as rows:
             _, note, text = store._read(rows, id)
-            calls = SavedCall.checked(rows, id, store._key)
+            calls = SavedCall.checked(rows, id)
         session = Said.read(note).opened() or Session(id=id)
         plan = None if text is None else open_saved(text, PLAN)
         for row in calls if plan is not None else ():

@@ -17,6 +17,7 @@ from .._round.step_json import dump_step, load_line
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
 from ..errors import PlanError, StaleError
+from ._database import Rows
 from ._rows import SavedCall, State
 from ._turns import Turns
 from ._values import Claim
@@ -315,15 +316,16 @@ def _not_open(row: SavedCall) -> PlanError:
     )
 
 
-def check_holds(claim: Claim, row: SavedCall | None, key: bytes | None) -> SavedCall:
-    """Make sure that a claim is the last one of its row.
+def row_of_claim(rows: Rows, claim: Claim) -> SavedCall:
+    """Read the row of a claim, and make sure that this is the last one of it.
 
     Raises:
         StaleError: It is not, the call has its result, or the round is over.
         StoreError: Somebody else wrote the row.
     """
+    row = SavedCall.at(rows, claim.id, claim._place)
     if row is not None:
-        row.check(key)
+        row.check(rows)
     if row is None or row.round != claim._round:
         raise _stale(claim, None)
     if row.token != claim.token or row.state not in ("ready", "begun", "ended"):

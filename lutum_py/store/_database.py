@@ -51,13 +51,18 @@ class SqlDialect(NamedTuple):
 
 
 class Rows:
-    """Run statements in one transaction."""
+    """Run statements in one transaction.
 
-    __slots__ = ("_connection", "_dialect")
+    Attributes:
+        key: What rows are sealed with; None for a digest.
+    """
 
-    def __init__(self, connection: Any, dialect: SqlDialect) -> None:
+    __slots__ = ("_connection", "_dialect", "key")
+
+    def __init__(self, connection: Any, dialect: SqlDialect, key: bytes | None) -> None:
         self._connection = connection
         self._dialect = dialect
+        self.key = key
 
     def all(self, sql: str, *values: object) -> list[Row]:
         """Return the rows that a query finds."""
@@ -73,6 +78,12 @@ class Rows:
         changed: int = self._connection.execute(self._dialect.said(sql), values).rowcount
         return changed
 
+    def now(self) -> int:
+        """Read the clock of the database, in milliseconds."""
+        (found,) = self.one("SELECT {now}") or (0,)
+        read: int = found
+        return read
+
 
 class Database:
     """Keep one connection, made again where it was lost, and give it to one thread at a time.
@@ -80,12 +91,16 @@ class Database:
     Args:
         name: What it is called in messages.
         dialect: Which of the two it is.
+        key: What rows are sealed with.
         connect: Makes a connection in which each statement is alone until a transaction begins.
     """
 
-    def __init__(self, name: str, dialect: SqlDialect, connect: Callable[[], Any]) -> None:
+    def __init__(
+        self, name: str, dialect: SqlDialect, key: bytes | None, connect: Callable[[], Any]
+    ) -> None:
         self.name = name
         self._dialect = dialect
+        self._key = key
         self._connect = connect
         self._lock = Lock()
         self._process = os.getpid()
@@ -111,7 +126,7 @@ class Database:
             ends = False
             try:
                 connection = self._begun(begin)
-                yield Rows(connection, self._dialect)
+                yield Rows(connection, self._dialect, self._key)
                 # From here on a failure may come after the database has done its part: a COMMIT
                 # whose answer was lost may have taken effect.
                 ends = True
@@ -205,7 +220,7 @@ SQLITE = SqlDialect(
 )
 
 
-def database_at(where: str | os.PathLike[str]) -> Database:
+def database_at(where: str | os.PathLike[str], key: bytes | None) -> Database:
     """Find the database of a path or address; it is connected with when it is first needed.
 
     Raises:
@@ -219,7 +234,7 @@ def database_at(where: str | os.PathLike[str]) -> Database:
                 f"A store is at a path or at an address `postgresql://…`, not at one that begins "
                 f"with {shorten(scheme)}."
             )
-        return _postgres(str(where))
+        return _postgres(str(where), key)
     try:
         path = os.fspath(where)
     except TypeError:
@@ -229,7 +244,7 @@ def database_at(where: str | os.PathLike[str]) -> Database:
             f"A store is at a path or at an address `postgresql://…`, not at a value of type "
             f'{type(where).__name__}. Write `open_store("desk.db")`.'
         )
-    return Database(repr(path), SQLITE, lambda: _sqlite(path))
+    return Database(repr(path), SQLITE, key, lambda: _sqlite(path))
 
 
 def _sqlite(path: str) -> sqlite3.Connection:
@@ -258,7 +273,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             return
 
 
-def _postgres(where: str) -> Database:
+def _postgres(where: str, key: bytes | None) -> Database:
     try:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
@@ -297,7 +312,7 @@ def _postgres(where: str) -> Database:
         return psycopg.connect(where, autocommit=True, client_encoding="utf-8")
 
     name = f"postgresql://{read.get('host') or ''}/{read.get('dbname') or ''}"
-    return Database(name, dialect, connect)
+    return Database(name, dialect, key, connect)
 
 
 def _unfit_address() -> MisuseError:

@@ -27,7 +27,7 @@ from .._round.rows import row_at
 from .._transcript.result import ToolResult
 from ._calls import calls_at, go_on, places_of, take_in
 from ._database import Rows
-from ._rows import SavedCall, now
+from ._rows import SavedCall
 
 R = TypeVar("R")
 
@@ -115,13 +115,12 @@ def shown(
     return result, ended._line[before:]
 
 
-def let_return(rows: Rows, row: SavedCall, key: bytes | None) -> None:
+def let_return(rows: Rows, row: SavedCall) -> None:
     """Let the call be claimed that asked for one which ended, where that was the last.
 
     Args:
         rows: The transaction, in which the conversation is locked.
         row: The row of the call that ended.
-        key: Seals rows.
 
     Raises:
         StoreError: The row of the call that asked was edited.
@@ -135,5 +134,5 @@ def let_return(rows: Rows, row: SavedCall, key: bytes | None) -> None:
         return
     for asking in still:
         if asking.place == by and asking.state == "asking":
-            asking.check(key)
-            asking._replace(state="ready", until=now(rows)).write(rows, key)
+            asking.check(rows)
+            asking._replace(state="ready", until=rows.now()).write(rows)

@@ -43,11 +43,11 @@ from ..errors import (
 )
 from ._calls import (
     bring_up,
-    check_holds,
     claimed,
     ended,
     made,
     places_of,
+    row_of_claim,
     rows_of,
     with_result,
     with_steps,
@@ -67,7 +67,6 @@ from ._rows import (
     SavedCall,
     held_by_nobody,
     ids_in,
-    now,
     prepare,
 )
 from ._said import Said, spoken_of
@@ -96,7 +95,7 @@ class Records:
         self._key = key
         self._owner = f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner
         check_word("owner", self._owner)
-        self._database = database_at(where)
+        self._database = database_at(where, key)
         # Rows that could not be claimed here, and until when they are left alone. That is not
         # written down: whoever has another key must not touch what they cannot seal.
         self._unfit: dict[tuple[str, int], int] = {}
@@ -205,35 +204,35 @@ class Records:
             said = (Said() if is_new else Said.read(head.note_text(rows))).but(note, spoken)
             before = None if is_new else head.plan_text(rows)
             if stays:
-                head.write_texts(rows, said.text(), before, self._key)
+                head.write_texts(rows, said.text(), before)
                 return head.version
             old: list[SavedCall] = []
             if plan is not None and self._goes_on(plan, head):
-                old = SavedCall.checked(rows, id, self._key)
+                old = SavedCall.checked(rows, id)
             else:
                 # The round that was stored is over. Its decisions are remembered from its plan, or
                 # one that comes again late would count for the next round.
                 said = said.after(before)
                 head = head._replace(round=head.round + (plan is not None))
-            head.write_texts(rows, said.text(), text, self._key)
+            head.write_texts(rows, said.text(), text)
             kept = (Turns.of(old[0]) if old else Turns()).but(
                 in_order, None if across is None else areas
             )
-            mine = [] if plan is None else rows_of(plan, id, head.round, old, now(rows), kept)
+            mine = [] if plan is None else rows_of(plan, id, head.round, old, rows.now(), kept)
             # All anew, and not row by row: a plan has few open calls, and what is left over of an
             # older round would be claimed.
             rows.run("DELETE FROM lutum_call WHERE conversation = ?", id)
             for row in mine:
-                row.insert(rows, self._key)
+                row.insert(rows)
             if kept.in_order:
-                settle(rows, id, self._key)
+                settle(rows, id)
         if plan is not None:
             plan._state._close("saved")
         return head.version
 
     def _kept(self, rows: Rows, id: str) -> tuple[Head | None, Said]:
         """Lock a conversation that is there, and read what is kept beside its plan."""
-        head = Head.at(rows, id, self._key)
+        head = Head.at(rows, id)
         return head, Said() if head is None else Said.read(head.note_text(rows))
 
     def _goes_on(self, plan: ToolRoundPlan[Any], head: Head) -> bool:
@@ -286,7 +285,7 @@ class Records:
         return head.next()
 
     def _head(self, rows: Rows, id: str, *, locked: bool = True) -> Head:
-        head = Head.at(rows, id, self._key, locked=locked)
+        head = Head.at(rows, id, locked=locked)
         if head is None:
             raise StoreError(
                 f"There is no conversation {id!r} in the store at {self._database.name}. "
@@ -320,7 +319,7 @@ class Records:
         with self._database.read() as rows:
             head, note, text = self._read(rows, id)
             has_plan = text is not None and toolset is not None
-            calls = SavedCall.checked(rows, id, self._key) if has_plan else []
+            calls = SavedCall.checked(rows, id) if has_plan else []
         said = Said.read(note)
         session = said.opened()
         plan = None
@@ -366,8 +365,8 @@ class Records:
             check_word("id", id)
         with self._database.read() as rows:
             found = SavedCall.that_wait(rows, id)
-        for row in found:
-            row.check(self._key)
+            for row in found:
+                row.check(rows)
         return [waiting_of(row) for row in found]
 
     def decide(
@@ -456,8 +455,8 @@ class Records:
                 before, note, text = self._read(rows, id)
                 found: list[SavedCall] = []
                 if claim is not None:
-                    check_holds(claim, SavedCall.at(rows, id, claim._place)[0], self._key)
-                    found = SavedCall.checked(rows, id, self._key)
+                    row_of_claim(rows, claim)
+                    found = SavedCall.checked(rows, id)
             if text is None:
                 raise ResumeError(
                     f"No round of conversation {id!r} is open, so that no call waits. The decision "
@@ -490,31 +489,32 @@ class Records:
                 return False
             old: list[SavedCall] = []
             for call_id in ids:
-                row, _ = SavedCall.at(rows, head.id, places[call_id])
                 if claim is not None and call_id == claim.call.id:
-                    check_holds(claim, row, self._key)
-                elif claim is None and (row is None or row.state not in ("waiting", "asked")):
+                    old.append(row_of_claim(rows, claim))
+                    continue
+                row = SavedCall.at(rows, head.id, places[call_id])
+                if claim is None and (row is None or row.state not in ("waiting", "asked")):
                     raise PlanError(
                         f"Call {call_id!r} of conversation {head.id!r} waits by its plan, and its "
                         "row says otherwise. Put the database back as it was, or give the round up."
                     )
                 if row is not None:
-                    row.check(self._key)
+                    row.check(rows)
                     old.append(row)
             turns = Turns.of(old[0]) if old else Turns()
-            made = rows_of(plan, head.id, head.round, old, now(rows), turns)
+            made = rows_of(plan, head.id, head.round, old, rows.now(), turns)
             new = {row.place: row for row in made}
             for place in (places[call_id] for call_id in ids):
                 rows.run(
                     "DELETE FROM lutum_call WHERE conversation = ? AND place = ?", head.id, place
                 )
                 if place in new:
-                    new[place].insert(rows, self._key)
-            head.next().write_texts(rows, note, text, self._key)
+                    new[place].insert(rows)
+            head.next().write_texts(rows, note, text)
             for row in {row.asked_by: row for row in old if row.place not in new}.values():
-                let_return(rows, row, self._key)
+                let_return(rows, row)
             if turns.in_order:
-                settle(rows, head.id, self._key)
+                settle(rows, head.id)
         return True
 
     # Calls.
@@ -574,7 +574,7 @@ class Records:
         passed: set[tuple[str, int]] = set()
         while True:
             with self._database.read() as rows:
-                clock = now(rows)
+                clock = rows.now()
                 self._unfit = {row: until for row, until in self._unfit.items() if until > clock}
                 left_out = passed.union(self._unfit if is_wanted is None else ())
                 # One more than are left out, so that at least one of them is not left out, if any
@@ -625,11 +625,11 @@ class Records:
         with self._database.write() as rows:
             try:
                 head = self._head(rows, id)
-                row, clock = SavedCall.at(rows, id, place)
+                row, clock = SavedCall.at(rows, id, place), rows.now()
                 if row is None or row.until is None or row.until > clock:
                     return None
                 until = clock + round(1000 * lease)
-                row.check(self._key)
+                row.check(rows)
                 if is_wanted is not None and not is_wanted(row):
                     return None
                 text = head.plan_text(rows)
@@ -638,16 +638,16 @@ class Records:
                         f"The row of call {place} is not of an open round of conversation {id!r}. "
                         "Put the database back as it was, or give the round up."
                     )
-                if not has_turn(rows, row, self._key):
+                if not has_turn(rows, row):
                     return None
                 row = row._replace(token=row.token + 1, owner=self._owner, until=until)
-                row.write(rows, self._key)
+                row.write(rows)
                 # What comes back from calls goes on from the outcomes of these.
                 comes_back = row.said.data.get("asks")
-                found = SavedCall.checked(rows, id, self._key) if comes_back else [row]
+                found = SavedCall.checked(rows, id) if comes_back else [row]
             except StoreError as error:
                 fault = error
-                self._unfit[id, place] = now(rows) + round(1000 * lease)
+                self._unfit[id, place] = rows.now() + round(1000 * lease)
         if fault is not None:
             raise fault
         assert row is not None
@@ -697,8 +697,8 @@ class Records:
                     again = (made("left"), made("again")) if claim.in_doubt else ()
                     body = with_steps(row, *again, made("begun", by=self._owner))
                     row = row._replace(state="begun", begun=row.token, body=body)
-                row.write(rows, self._key)
-                head.next().write(rows, self._key)
+                row.write(rows)
+                head.next().write(rows)
         except BaseException:
             if is_mine:
                 claim._is_begun = False
@@ -715,7 +715,7 @@ class Records:
         check_claim(claim, "renew")
         with self._claimed(claim) as (rows, _, row, clock):
             until = clock + round(1000 * claim.lease)
-            row._replace(until=until).write(rows, self._key)
+            row._replace(until=until).write(rows)
 
     def release(self, claim: Claim) -> None:
         """Give back a call that was not begun by this claim.
@@ -735,7 +735,7 @@ class Records:
                 )
             # Another token, so that this claim cannot begin the call after all.
             back = row._replace(token=row.token + 1, owner=None, until=clock)
-            back.write(rows, self._key)
+            back.write(rows)
 
     def finish(
         self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None
@@ -795,21 +795,21 @@ class Records:
         if claim._outer.calls:
             check_sees(claim, hooks)
             with self._database.read() as rows:
-                check_holds(claim, SavedCall.at(rows, claim.id, claim._place)[0], self._key)
+                row_of_claim(rows, claim)
             try:
                 if hooks is not None:
                     result, seen = shown(claim.call, result, hooks, drive)
             except BaseException:  # the outcome of the call is not theirs to take away
                 with suppress(StaleError), self._claimed(claim) as (rows, head, row, clock):
-                    ended(row, result, at, clock).write(rows, self._key)
-                    head.next().write(rows, self._key)
+                    ended(row, result, at, clock).write(rows)
+                    head.next().write(rows)
                 raise
         with self._claimed(claim) as (rows, head, row, _):
-            with_result(row, result, at, seen).write(rows, self._key)
-            head.next().write(rows, self._key)
-            let_return(rows, row, self._key)
+            with_result(row, result, at, seen).write(rows)
+            head.next().write(rows)
+            let_return(rows, row)
             if Turns.of(row).in_order:
-                settle(rows, head.id, self._key)
+                settle(rows, head.id)
         return result, events
 
     def _decide_within(
@@ -843,8 +843,7 @@ class Records:
         """Lock the conversation of a claim that still holds, and read its row and the clock."""
         with self._database.write() as rows:
             head = self._head(rows, claim.id)
-            row, clock = SavedCall.at(rows, claim.id, claim._place)
-            yield rows, head, check_holds(claim, row, self._key), clock
+            yield rows, head, row_of_claim(rows, claim), rows.now()
 
 
 _BY_HAND: Drive = partial(drive_sync, twin="`await store.run(id, toolset, hooks=hooks)`")

@@ -157,13 +157,13 @@ def ids_in(found: Iterable[Row]) -> list[str]:
 
 # Anybody who can write to the database could mark a call as approved. The seal is an HMAC over the
 # cells of the row; without a key it is a digest, which shows accidents alone.
-def _seal(row: dict[str, Any], key: bytes | None) -> str:
-    return ":".join(seal_of(row, key))
+def _sealed(row: Any, rows: Rows) -> Any:
+    return row._replace(seal=":".join(seal_of(row._asdict(), rows.key)))
 
 
-def _check_seal(row: Any, key: bytes | None, what: str) -> None:
-    given: str = row.seal
-    if hmac.compare_digest(_seal(row._asdict(), key).encode(), given.encode("utf-8", "replace")):
+def _check_seal(row: Any, rows: Rows, what: str) -> None:
+    given, made, key = row.seal, _sealed(row, rows).seal, rows.key
+    if hmac.compare_digest(made.encode(), given.encode("utf-8", "replace")):
         return
     kind = given.partition(":")[0]
     if kind == (DIGEST if key is not None else HMAC):
@@ -202,7 +202,7 @@ class Head(NamedTuple):
     seal: str = ""
 
     @classmethod
-    def at(cls, rows: Rows, id: str, key: bytes | None, *, locked: bool = True) -> Self | None:
+    def at(cls, rows: Rows, id: str, *, locked: bool = True) -> Self | None:
         """Read it; where it is locked, nobody else writes to it before this transaction ends.
 
         Raises:
@@ -214,7 +214,7 @@ class Head(NamedTuple):
             return None
         what = f"Conversation {id!r}"
         head = cls(*_read(found, cls._fields, _HEAD_CELLS, what))
-        _check_seal(head, key, what)
+        _check_seal(head, rows, what)
         return head
 
     def next(self) -> Self:
@@ -239,20 +239,19 @@ class Head(NamedTuple):
             )
         return text
 
-    def write(self, rows: Rows, key: bytes | None) -> None:
+    def write(self, rows: Rows) -> None:
         """Put it in place of what is there."""
-        sealed = self._replace(seal=_seal(self._asdict(), key))
         rows.run(
             "UPDATE lutum_conversation SET version = ?, round = ?, note_digest = ?, "
             "plan_digest = ?, seal = ? WHERE id = ?",
-            *(*sealed[1:], self.id),
+            *(*_sealed(self, rows)[1:], self.id),
         )
 
-    def write_texts(self, rows: Rows, note: str, plan: str | None, key: bytes | None) -> None:
+    def write_texts(self, rows: Rows, note: str, plan: str | None) -> None:
         """Put it there with these texts."""
         # The row is sealed with the digests of the texts, and not with the texts: a step of a call
         # writes a new seal without reading a transcript that may be megabytes.
-        self._replace(note_digest=_digest(note), plan_digest=_digest(plan)).write(rows, key)
+        self._replace(note_digest=_digest(note), plan_digest=_digest(plan)).write(rows)
         rows.run(
             "UPDATE lutum_conversation SET note = ?, plan = ? WHERE id = ?", note, plan, self.id
         )
@@ -299,18 +298,14 @@ class SavedCall(NamedTuple):
     body: str
     seal: str = ""
 
-    def sealed(self, key: bytes | None) -> Self:
-        """Return the same with its seal."""
-        return self._replace(seal=_seal(self._asdict(), key))
-
-    def check(self, key: bytes | None) -> None:
+    def check(self, rows: Rows) -> None:
         """Make sure that a store wrote this.
 
         Raises:
             StoreError: It did not.
         """
         what = f"What is stored of call {self.place} of conversation {self.conversation!r}"
-        _check_seal(self, key, what)
+        _check_seal(self, rows, what)
 
     @property
     def said(self) -> Saved:
@@ -347,10 +342,9 @@ class SavedCall(NamedTuple):
         ]
 
     @classmethod
-    def at(cls, rows: Rows, id: str, place: int) -> tuple[Self | None, int]:
-        """Read one, and the clock."""
-        found = cls._where(rows, "conversation = ? AND place = ?", id, place)
-        return next(iter(found), None), now(rows)
+    def at(cls, rows: Rows, id: str, place: int) -> Self | None:
+        """Read one."""
+        return next(iter(cls._where(rows, "conversation = ? AND place = ?", id, place)), None)
 
     @classmethod
     def of(cls, rows: Rows, id: str) -> list[Self]:
@@ -358,7 +352,7 @@ class SavedCall(NamedTuple):
         return cls._where(rows, "conversation = ? ORDER BY place", id)
 
     @classmethod
-    def checked(cls, rows: Rows, id: str, key: bytes | None) -> list[Self]:
+    def checked(cls, rows: Rows, id: str) -> list[Self]:
         """Read the same, and make sure that a store wrote each.
 
         Raises:
@@ -366,7 +360,7 @@ class SavedCall(NamedTuple):
         """
         found = cls.of(rows, id)
         for row in found:
-            row.check(key)
+            row.check(rows)
         return found
 
     @classmethod
@@ -391,19 +385,18 @@ class SavedCall(NamedTuple):
             *values,
         )
 
-    def write(self, rows: Rows, key: bytes | None) -> None:
+    def write(self, rows: Rows) -> None:
         """Put it in place of what is there."""
-        sealed = self.sealed(key)
         rows.run(
             "UPDATE lutum_call SET round = ?, state = ?, token = ?, begun = ?, owner = ?, "
             "until = ?, body = ?, seal = ? WHERE conversation = ? AND place = ?",
-            *(*sealed[2:], self.conversation, self.place),
+            *(*_sealed(self, rows)[2:], self.conversation, self.place),
         )
 
-    def insert(self, rows: Rows, key: bytes | None) -> None:
+    def insert(self, rows: Rows) -> None:
         """Put it where there is none."""
         marks = ", ".join("?" * len(self))
-        rows.run(f"INSERT INTO lutum_call ({COLUMNS}) VALUES ({marks})", *self.sealed(key))
+        rows.run(f"INSERT INTO lutum_call ({COLUMNS}) VALUES ({marks})", *_sealed(self, rows))
 
 
 _CALL_CELLS: Mapping[str, _Kind] = {
@@ -413,13 +406,6 @@ _CALL_CELLS: Mapping[str, _Kind] = {
     "owner": lambda cell: cell is None or _is_text(cell),
     "until": lambda cell: cell is None or _is_count(cell),
 }
-
-
-def now(rows: Rows) -> int:
-    """Read the clock of the database, in milliseconds."""
-    (found,) = rows.one("SELECT {now}") or (0,)
-    read: int = found
-    return read
 
 
 class Holder(NamedTuple):

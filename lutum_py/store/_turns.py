@@ -20,7 +20,7 @@ from ..errors import MisuseError, StoreError
 from ..execution._settings import check_flag
 from ._checks import check_word
 from ._database import Rows
-from ._rows import SavedCall, now
+from ._rows import SavedCall
 
 
 # In a row: `{"turns": {"in_order": true, "across": ["files"], "touches": [{"area": "files",
@@ -80,34 +80,33 @@ def _touched(row: SavedCall) -> tuple[Touch, ...]:
     )
 
 
-def _looked_at(row: SavedCall, key: bytes | None) -> tuple[Turns, tuple[Touch, ...]]:
+def _looked_at(row: SavedCall, rows: Rows) -> tuple[Turns, tuple[Touch, ...]]:
     """Read a row to compare with; one that was edited is assumed to touch everything."""
     try:
-        row.check(key)
+        row.check(rows)
         turns = Turns.of(row)
         return turns, _touched(row) if turns != Turns() else EVERYTHING
     except StoreError:
         return Turns(), EVERYTHING
 
 
-def settle(rows: Rows, id: str, key: bytes | None) -> None:
+def settle(rows: Rows, id: str) -> None:
     """Make claimable the calls of a round that conflict with no earlier one without a result.
 
     Args:
         rows: The transaction, in which the conversation is locked.
         id: The conversation, whose round keeps the order.
-        key: Seals rows.
     """
     still = [row for row in SavedCall.of(rows, id) if row.state != "done"]
-    found = [(row, *_looked_at(row, key)) for row in _by_end(still)]
-    clock = now(rows)
+    found = [(row, *_looked_at(row, rows)) for row in _by_end(still)]
+    clock = rows.now()
     # For read a, write a, read b it gives [[], [0], []]: the earlier calls that each call meets.
     waits = waits_for(touches for _, _, touches in found)
     for (row, turns, _), before in zip(found, waits, strict=True):
         if row.state != "ready" or not turns.in_order or (row.until or 0) > clock:
             continue
         if bool(before) is not (row.until is None):
-            row._replace(until=None if before else clock).write(rows, key)
+            row._replace(until=None if before else clock).write(rows)
 
 
 def _by_end(rows: list[SavedCall]) -> list[SavedCall]:
@@ -123,18 +122,18 @@ def _by_end(rows: list[SavedCall]) -> list[SavedCall]:
     return sorted(rows, key=lambda row: (*path(row.place), inf))
 
 
-def has_turn(rows: Rows, row: SavedCall, key: bytes | None) -> bool:
+def has_turn(rows: Rows, row: SavedCall) -> bool:
     """Whether a row that is due may be claimed, as far as other calls go."""
     turns = Turns.of(row)
     if turns.in_order:  # an earlier call may have got other arguments since
-        settle(rows, row.conversation, key)
-        found, _ = SavedCall.at(rows, row.conversation, row.place)
+        settle(rows, row.conversation)
+        found = SavedCall.at(rows, row.conversation, row.place)
         if found is None or found.until is None:
             return False
-    return not (turns.across and _is_busy(rows, row, turns.across, key))
+    return not (turns.across and _is_busy(rows, row, turns.across))
 
 
-def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str], key: bytes | None) -> bool:
+def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str]) -> bool:
     """Whether a call under a live lease touches what a row shares with all conversations.
 
     Claims of such rows are taken one after the other.
@@ -145,7 +144,7 @@ def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str], key: bytes | Non
     rows.one("SELECT one FROM lutum_store WHERE one = 1 {lock}")
     touched = _touched(row)
     for other in [each for each in SavedCall.under_lease(rows) if each[:2] != row[:2]]:
-        theirs, touches = _looked_at(other, key)
+        theirs, touches = _looked_at(other, rows)
         for area in set(across).intersection(theirs.across):
             if meet(_within(touched, area), _within(touches, area)):
                 return True
