@@ -195,15 +195,9 @@ def go_on(
         elif kind != "left":
             raise _unfit(row, call, "something else was done to the call by now")
     for each in load_line(fresh, call.metadata, behind=call._line):
-        call._append(
-            each.kind,
-            by=each.by,
-            phase=each.phase,
-            said=each.said,
-            digest=each.digest,
-            detail=each.detail,
-            at=each.at,
-        )
+        fields = each._asdict()
+        del fields["stage"]  # the table says where it leads to, from where this call stands
+        call._append(**fields)
     if is_left and call._stage.name == "running":
         call._append("left")
     plan._move(call.id)
@@ -323,10 +317,10 @@ def row_of_claim(rows: Rows, claim: Claim) -> SavedCall:
         StaleError: It is not, the call has its result, or the round is over.
         StoreError: Somebody else wrote the row.
     """
-    row = SavedCall.at(rows, claim.id, claim._place)
+    row = SavedCall.at(rows, claim.id, claim._row.place)
     if row is not None:
         row.check(rows)
-    if row is None or row.round != claim._round:
+    if row is None or row.round != claim._row.round:
         raise _stale(claim, None)
     if row.token != claim.token or row.state not in ("ready", "begun", "ended"):
         raise _stale(claim, row)

@@ -318,13 +318,12 @@ class Records:
             check_toolset(toolset)
         with self._database.read() as rows:
             head, note, text = self._read(rows, id)
-            has_plan = text is not None and toolset is not None
-            calls = SavedCall.checked(rows, id) if has_plan else []
+            if toolset is None:
+                text = None
+            calls = [] if text is None else SavedCall.checked(rows, id)
         said = Said.read(note)
         session = said.opened()
-        plan = None
-        if text is not None and toolset is not None:
-            plan = bring_up(self._plan(toolset, head, text), calls)
+        plan = None if text is None else bring_up(self._plan(toolset, head, text), calls)
         return Stored(id, said.note, plan, head.version, session)
 
     def _read(self, rows: Rows, id: str) -> tuple[Head, str, str | None]:
@@ -596,11 +595,9 @@ class Records:
         call = claimed(plan, row, rows)
         outer = Outer.of(plan, call.id)
         key = f"{row.conversation}/{row.round}/{call._own_key}"
-        in_doubt = row.state == "begun"
         return Claim(
-            *(row.conversation, call, key, row.token, in_doubt, lease),
-            *(toolset, row.round, row.place, outer, Turns.of(row).in_order),
-            bool(outer.calls) and plan._owes_after,
+            *(row.conversation, call, key, row.token, row.state == "begun", lease),
+            *(toolset, row, outer, bool(outer.calls) and plan._owes_after),
         )
 
     def _is_held_up(self, id: str) -> bool:
@@ -618,10 +615,8 @@ class Records:
             The row, the plan that it belongs to, and the rows that it goes on from, itself among
             them.
         """
-        found: list[SavedCall] = []
+        taken: tuple[SavedCall, str, list[SavedCall]] | None = None
         fault: StoreError | None = None
-        text: str | None = None
-        row: SavedCall | None = None
         with self._database.write() as rows:
             try:
                 head = self._head(rows, id)
@@ -644,15 +639,13 @@ class Records:
                 row.write(rows)
                 # What comes back from calls goes on from the outcomes of these.
                 comes_back = row.said.data.get("asks")
-                found = SavedCall.checked(rows, id) if comes_back else [row]
+                taken = row, text, SavedCall.checked(rows, id) if comes_back else [row]
             except StoreError as error:
                 fault = error
                 self._unfit[id, place] = rows.now() + round(1000 * lease)
         if fault is not None:
             raise fault
-        assert row is not None
-        assert text is not None
-        return row, text, found
+        return taken
 
     def begin(self, claim: Claim) -> AnyToolCall:
         """Put on record that a call is about to run, and give the call that can be.

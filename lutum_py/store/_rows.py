@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
@@ -130,14 +130,14 @@ _MOST = 2**62
 _Kind: TypeAlias = Callable[[object], bool]
 
 
-def _read(cells: Row, names: Sequence[str], kinds: Mapping[str, _Kind], what: str) -> Row:
+def _read(cells: Row, kinds: Mapping[str, _Kind], what: str) -> Row:
     """Return the cells of a row that a store may have written.
 
     Raises:
         StoreError: It did not write one of them.
     """
-    for name, cell in zip(names, cells, strict=True):
-        if not kinds[name](cell):
+    for (name, is_fit), cell in zip(kinds.items(), cells, strict=True):
+        if not is_fit(cell):
             raise StoreError(
                 f"{what} was edited by somebody else: its `{name}` is {shorten(cell)}. Put the "
                 "database back as it was, or give the conversation up."
@@ -151,8 +151,7 @@ def ids_in(found: Iterable[Row]) -> list[str]:
     Raises:
         StoreError: One is not a text.
     """
-    kinds = {"id": _is_text}
-    return sorted(_read(row, ("id",), kinds, "A conversation")[0] for row in found)
+    return sorted(_read(row, {"id": _is_text}, "A conversation")[0] for row in found)
 
 
 # Anybody who can write to the database could mark a call as approved. The seal is an HMAC over the
@@ -213,7 +212,7 @@ class Head(NamedTuple):
         if found is None:
             return None
         what = f"Conversation {id!r}"
-        head = cls(*_read(found, cls._fields, _HEAD_CELLS, what))
+        head = cls(*_read(found, _HEAD_CELLS, what))
         _check_seal(head, rows, what)
         return head
 
@@ -337,7 +336,7 @@ class SavedCall(NamedTuple):
         """
         of = "What is stored of call {} of conversation {}"
         return [
-            cls(*_read(row, cls._fields, _CALL_CELLS, of.format(shorten(row[1]), shorten(row[0]))))
+            cls(*_read(row, _CALL_CELLS, of.format(shorten(row[1]), shorten(row[0]))))
             for row in rows.all(f"SELECT {COLUMNS} FROM lutum_call WHERE {which}", *values)
         ]
 
@@ -400,8 +399,8 @@ class SavedCall(NamedTuple):
 
 
 _CALL_CELLS: Mapping[str, _Kind] = {
+    **dict.fromkeys(SavedCall._fields, _is_text),
     **dict.fromkeys(("place", "round", "token", "begun"), _is_count),
-    **dict.fromkeys(("conversation", "body", "seal"), _is_text),
     "state": get_args(State).__contains__,
     "owner": lambda cell: cell is None or _is_text(cell),
     "until": lambda cell: cell is None or _is_count(cell),
@@ -424,10 +423,9 @@ def holder(rows: Rows, id: str) -> Holder | None:
     found = rows.one("SELECT owner, until, {now} FROM lutum_hold WHERE conversation = ?", id)
     if found is None:
         return None
-    *cells, clock = found
     kinds = {"owner": _is_text, "until": _is_count}
-    owner, until = _read(tuple(cells), ("owner", "until"), kinds, f"The hold of {id!r}")
-    return Holder(owner, until > clock)
+    owner, until = _read(found[:2], kinds, f"The hold of {id!r}")
+    return Holder(owner, until > found[2])
 
 
 May: TypeAlias = Callable[[Rows], AbstractContextManager[None]]

@@ -43,6 +43,7 @@ from ..execution._settings import Settings
 from ._checks import check_sees
 from ._inner import Drive
 from ._records import Records
+from ._turns import Turns
 from ._values import Claim
 
 R = TypeVar("R")
@@ -177,7 +178,8 @@ class Worker:
                     return
                 # The database does not know of doubts yet that this process has just met: a tool
                 # that was stopped may still write the file that the next call reads.
-                if claim._is_in_order and (doubtful := self._doubt_before(run.call)) is not None:
+                is_in_order = Turns.of(claim._row).in_order
+                if is_in_order and (doubtful := self._doubt_before(run.call)) is not None:
                     await self._finish(claim, run.call, after_doubt(run.call, doubtful))
                     return
                 asked = asyncio.get_running_loop().time()

@@ -134,10 +134,8 @@ class Claim:
     in_doubt: bool
     lease: float
     _toolset: Any = field(repr=False)
-    _round: int = field(repr=False)
-    _place: int = field(repr=False)
+    _row: SavedCall = field(repr=False)
     _outer: Outer = field(repr=False)
-    _is_in_order: bool = field(default=False, repr=False)
     _owes_after: bool = field(default=False, repr=False)
     _is_begun: bool = field(default=False, repr=False)
 
@@ -158,5 +156,5 @@ class Claim:
     def _to_run(self) -> AnyToolCall:
         """Give the call that runs once it is on record that it begins; in doubt, another try."""
         call = self.call.again() if self.in_doubt else self.call
-        call._let_go(f"{self.id}/{self._round}/")
+        call._let_go(f"{self.id}/{self._row.round}/")
         return call
