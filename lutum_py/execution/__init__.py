@@ -283,13 +283,9 @@ async def run(
         *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event
     )
     told = PlanRun(plan, on_begin, on_event, in_order=in_order, hooks=hooks)
-    if plan._state._kept.inner:
-        await drive(told.settle())
-    while True:
+    while await drive(told.settle()):
         await Batch(told.ready, context, settings, told).run_all()
-        await drive(told.settle())
-        if not told.ready:
-            return plan
+    return plan
 
 
 def run_sync(
@@ -332,10 +328,6 @@ def run_sync(
         *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event
     )
     told = PlanRun(plan, on_begin, on_event, in_order=in_order, hooks=hooks)
-    if plan._state._kept.inner:
-        drive_sync(told.settle(), "`await run(plan, hooks=hooks)`")
-    while True:
+    while drive_sync(told.settle(), "`await run(plan, hooks=hooks)`"):
         Batch(told.ready, context, settings, told).run_all_sync()
-        drive_sync(told.settle(), "`await run(plan, hooks=hooks)`")
-        if not told.ready:
-            return plan
+    return plan

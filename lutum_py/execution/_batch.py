@@ -76,9 +76,7 @@ class Batch:
         self._running: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None  # where the runs were asked to end
         self._over: asyncio.Future[None]
-        # It knows the notes only, so that a batch is not a cycle; most have nothing to note.
         notes = settings.raise_errors or settings.around is not None
-        note = partial(_note, self.errors) if notes else None
         seen: set[int] = set()
         for call in listed:
             if id(call) in seen:
@@ -92,7 +90,8 @@ class Batch:
                 call,
                 None if context is None else context(call),
                 settings,
-                note=None if note is None else partial(note, place),
+                # It knows the notes only, so that a batch is no cycle; most have nothing to note.
+                note=partial(_note, self.errors, place) if notes else None,
             )
             for place, call in enumerate(listed)
         ]

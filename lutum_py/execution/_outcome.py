@@ -221,9 +221,7 @@ def is_in_doubt(outcome: Outcome) -> bool:
 
 def was_stopped(outcome: Outcome) -> bool:
     """Whether a call has no answer of its own, because it was stopped or never started."""
-    return is_in_doubt(outcome) or (
-        isinstance(outcome, ToolResult) and outcome.status == "cancelled"
-    )
+    return isinstance(outcome, ToolResult) and outcome.status in ("indeterminate", "cancelled")
 
 
 def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:

@@ -78,29 +78,29 @@ class PlanRun:
         self.in_doubt: list[AnyToolCall] = []
         self._lock = Lock()
         self._in_order = in_order
-        self.ready = self._ready()
+        self.ready: list[AnyToolCall] = []
+        self._is_begun = False
 
-    def _ready(self) -> list[AnyToolCall]:
-        """Find the calls to be run, as things stand now."""
+    def settle(self) -> Steps[bool]:
+        """Let hooks decide about what calls have asked for; whether there is anything to run then.
+
+        Where no call has asked for any, that is so once: all that can be run is run together.
+        """
+        inner, is_begun, self._is_begun = self.plan._state._kept.inner, self._is_begun, True
+        if is_begun and not inner:
+            return False
+        if inner and self.hooks is not None:
+            yield from settle_within(self.plan, self.hooks, self.on_event)
+            yield from self._show_again()
         if self._in_order:
             from .._round.order import Order
 
-            ready, self.waits = Order.of(self.plan).free()
+            self.ready, self.waits = Order.of(self.plan).free()
         else:
-            ready = [call for call in self.plan.pending if call._stage.may_begin]
-        return ready
-
-    def settle(self) -> Steps[None]:
-        """Let hooks decide about what calls have asked for, and find what is to be run then."""
-        if self.plan._state._kept.inner:
-            if self.hooks is not None:
-                yield from settle_within(self.plan, self.hooks, self.on_event)
-                yield from self._show_again()
-            self.ready = self._ready()
-            for call in self.ready:
-                check_shown(self.plan, call.id, self.hooks)  # before it is run, and its result lost
-        else:
-            self.ready = []
+            self.ready = [call for call in self.plan.pending if call._stage.may_begin]
+        for call in self.ready if inner else ():
+            check_shown(self.plan, call.id, self.hooks)  # before it is run, and its result lost
+        return bool(self.ready)
 
     def _show_again(self) -> Steps[None]:
         """Show what calls within others came to while an after-hook raised, or was cut off."""

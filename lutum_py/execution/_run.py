@@ -17,7 +17,7 @@ from enum import Enum, auto
 from functools import partial
 from inspect import isawaitable
 from threading import TIMEOUT_MAX
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._context.cancellation import CancellationToken, finish
@@ -494,13 +494,10 @@ class Run:
         return self.invocation.run_sync(self.call, self.call._give_away(), self.hidden)
 
 
-class _Fatal:
+class _Fatal(NamedTuple):
     """What a function raised that is not an `Exception`."""
 
-    __slots__ = ("error",)
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+    error: BaseException
 
 
 async def _wait(task: _Task, seconds: float) -> None:
