@@ -6,8 +6,8 @@ That is worked out once for each view.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
 
 from .._transcript.message import Message
 from .._transcript.place import digest_of_item
@@ -91,16 +91,8 @@ class Cut:
         )
 
 
-_NAMES: Final = tuple(field.name for field in fields(Cut))
-
-
-def dump_cut(cut: Cut) -> dict[str, Any]:
-    """Return a cut as plain data."""
-    return {name: getattr(cut, name) for name in _NAMES}
-
-
 def load_cut(saved: Saved) -> Cut:
-    """Read what `dump_cut` gave, and refuse a cut that no view could have."""
+    """Read the fields of a cut, and refuse one that no view could have."""
     made = Cut(
         kind=saved.member("kind", CutKind),
         text=saved.get("text", str, None),

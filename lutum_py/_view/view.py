@@ -8,7 +8,7 @@ one with something at its end, and costs no more for a longer transcript.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -19,7 +19,7 @@ from .._transcript.message import Message
 from .._transcript.saved import VIEW, dump_saved, open_saved
 from .._transcript.transcript import HasTranscript, Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError, SavedDataError, ViewError
-from .cut import LEAST_BYTES, Cut, dump_cut, front_of, is_inside, load_cut
+from .cut import LEAST_BYTES, Cut, front_of, is_inside, load_cut
 from .cutting import Cutting, at_least_zero, takes_in, whole_number
 from .ledger import Count
 
@@ -279,7 +279,7 @@ class View:
 
     def dump_json(self) -> str:
         """Encode the view; it is small, however long its transcript."""
-        data = {"format": VIEW.name, "version": VIEW.version, "cuts": [*map(dump_cut, self.cuts)]}
+        data = {"format": VIEW.name, "version": VIEW.version, "cuts": [*map(asdict, self.cuts)]}
         return dump_saved(data, SavedDataError, "The view")
 
     @classmethod

@@ -261,12 +261,9 @@ class CallSpan:
         outcome = self._outcome
         if error is not None and outcome is None:
             # `execute` tells the outcome of the call also where it ends by an exception.
-            known = [
-                each
-                for each in outcomes_of(error)
-                if (each if isinstance(each, ToolResult) else each.call).id == self.call.id
-            ]
-            outcome = known[0] if known else None
+            for each in outcomes_of(error):
+                if (each if isinstance(each, ToolResult) else each.call).id == self.call.id:
+                    outcome = each
         if isinstance(outcome, HandledCall | RejectedCall):
             outcome = outcome.result
         if isinstance(outcome, SuspendedCall):

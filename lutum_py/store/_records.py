@@ -61,15 +61,8 @@ from ._checks import (
 )
 from ._database import Rows, database_at
 from ._inner import Drive, decide_within, leave, let_return, shown
-from ._rows import (
-    Head,
-    May,
-    SavedCall,
-    held_by_nobody,
-    ids_in,
-    prepare,
-)
-from ._said import Said, spoken_of
+from ._rows import Head, May, SavedCall, held_by_nobody, ids_in, prepare
+from ._said import Said
 from ._turns import Turns, has_turn, settle
 from ._values import Claim, Stored, Waiting, waiting_of
 
@@ -197,7 +190,7 @@ class Records:
         # Encoding comes before the transaction, which others wait for, and in which nothing may
         # fail that is not of the database.
         text = None if plan is None else self._text(plan, id)
-        spoken = None if session is None else spoken_of(session)
+        spoken = None if session is None else (session.id, session.transcript.dump_json())
         with self._database.write() as rows, may(rows):
             head = self._head(rows, id).next() if stays else self._next(rows, id, version)
             is_new = head.version == 1

@@ -160,47 +160,44 @@ class Worker:
 
     async def _work(self, claim: Claim) -> None:
         """Do one claim from its beginning to its end; what fails is noted."""
-        if self.hooks is not None and is_unshown(claim.call, self.hooks):
-            self._is_unshown = True
         try:
-            run = None if self.is_stopping or self._is_unshown else self._prepared(claim)
-        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
-            self._fail(error)
-            run = None
-        try:
-            if run is None:
-                with suppress(StaleError):
-                    await asyncio.to_thread(self.records.release, claim)
-                return
             with suppress(StaleError):
-                if isinstance(run, ToolResult):
+                run = self._prepared(claim)
+                if run is None:
+                    await asyncio.to_thread(self.records.release, claim)
+                elif isinstance(run, ToolResult):
                     await self._finish(claim, claim.call, run)
-                    return
-                # The database does not know of doubts yet that this process has just met: a tool
-                # that was stopped may still write the file that the next call reads.
-                is_in_order = Turns.of(claim._row).in_order
-                if is_in_order and (doubtful := self._doubt_before(run.call)) is not None:
+                elif (doubtful := self._doubt_before(claim, run.call)) is not None:
                     await self._finish(claim, run.call, after_doubt(run.call, doubtful))
-                    return
-                asked = asyncio.get_running_loop().time()
-                await asyncio.to_thread(self.records.begin, claim)
-                await self._run_begun(claim, run, asked)
+                else:
+                    asked = asyncio.get_running_loop().time()
+                    await asyncio.to_thread(self.records.begin, claim)
+                    await self._run_begun(claim, run, asked)
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
 
-    def _prepared(self, claim: Claim) -> Run | ToolResult:
+    def _prepared(self, claim: Claim) -> Run | ToolResult | None:
         """Check all that can be wrong with a run before it is on record that it begins.
 
         Returns:
-            The run; or the result of a call that has one, which after-hooks are still to see.
+            The run; or the result of a call that has one, which after-hooks are still to see; or
+            None where the claim is to be given back.
         """
-        check_sees(claim, self.hooks)
-        if claim.result is not None:
-            return claim.result
-        call = claim._to_run()
-        # Always with a context, so that there is a token by which a lost lease stops the tool.
-        context = ToolContext.for_call(call) if self.context is None else self.context(call)
-        return Run(call, context, self.settings, note=self._note)
+        if self.hooks is not None and is_unshown(claim.call, self.hooks):
+            self._is_unshown = True
+        if self.is_stopping or self._is_unshown:
+            return None
+        try:
+            check_sees(claim, self.hooks)
+            if claim.result is not None:
+                return claim.result
+            call = claim._to_run()
+            # Always with a context, so that there is a token by which a lost lease stops the tool.
+            context = ToolContext.for_call(call) if self.context is None else self.context(call)
+            return Run(call, context, self.settings, note=self._note)
+        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+            self._fail(error)
+            return None
 
     def _note(self, error: Exception, *_: object) -> None:
         self.raised.append(error)
@@ -230,12 +227,14 @@ class Worker:
             self._in_doubt.append(claim)
         await self._finish(claim, call, outcome)
 
-    def _doubt_before(self, call: AnyToolCall) -> AnyToolCall | None:
-        """Find a call of this run that perhaps still works on what another one touches."""
-        for claim in self._in_doubt:
-            is_within = any(outer.id == call.id for outer in claim._outer.calls)
-            if not is_within and meet(claim.call.touches, call.touches):
-                return claim.call
+    def _doubt_before(self, claim: Claim, call: AnyToolCall) -> AnyToolCall | None:
+        """Find a call of this run that perhaps still works on what one of a claim touches."""
+        # The database does not know of doubts yet that this process has just met: a tool that was
+        # stopped may still write the file that the next call reads.
+        for doubtful in self._in_doubt if Turns.of(claim._row).in_order else ():
+            is_within = any(outer.id == call.id for outer in doubtful._outer.calls)
+            if not is_within and meet(doubtful.call.touches, call.touches):
+                return doubtful.call
         return None
 
     async def _finish(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:

@@ -22,15 +22,6 @@ Spoken: TypeAlias = tuple[str | None, str]
 """The id of a session, and its transcript as text."""
 
 
-def spoken_of(session: Session) -> Spoken:
-    """Return what is kept of a session.
-
-    Raises:
-        TranscriptError: The transcript has no JSON form.
-    """
-    return session.id, session.transcript.dump_json()
-
-
 class Said(NamedTuple):
     """A note, id and transcript of a session if one is kept, and the ids of old decisions."""
 
