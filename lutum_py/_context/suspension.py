@@ -81,12 +81,10 @@ class SuspendTicket:
             ) from None
         object.__setattr__(self, "resume_mode", mode)
         _check_texts(self, ("id", "action"), ("message",))
-        for name, given in (
-            ("parameters", self.parameters),
-            ("response_schema", self.response_schema),
-        ):
-            if not (is_mapping(given) or (given is None and name == "response_schema")):
-                raise MisuseError.of_field("SuspendTicket", name, "a dict", given)
+        if not is_mapping(self.parameters):
+            raise MisuseError.of_field("SuspendTicket", "parameters", "a dict", self.parameters)
+        if (schema := self.response_schema) is not None and not is_mapping(schema):
+            raise MisuseError.of_field("SuspendTicket", "response_schema", "a dict", schema)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ticket as plain data; what is not set is left out."""
