@@ -62,47 +62,45 @@ def prepare(database: Database, *, is_there: bool = False) -> None:
     Raises:
         StoreError: They are of another one, or the database failed.
     """
-    try:
-        found = _version(database)
-    except StoreError:  # no such table, unless whatever failed fails once more
-        if is_there:
-            raise
-        try:
-            with database.write() as rows:
-                for statement in TABLES:
-                    rows.run(statement)
-        except StoreError as failed:  # or somebody else made them just now
-            try:
-                found = _version(database)
-            except StoreError:
-                raise failed from failed.__cause__
-        else:
-            return
+    tables = () if is_there else TABLES
+    found = _read_or_make(database, "SELECT one, version FROM lutum_store", *tables)
     if found != [(1, VERSION)]:
         said = found[0][1] if len(found) == 1 and found[0][0] == 1 else found
         raise StoreError(
             f"The tables at {database.name} are of version {shorten(said)}; this release knows "
             f"version {VERSION}. Use the release that made them, or another database."
         )
+    _read_or_make(database, "SELECT COUNT(*) FROM lutum_hold", HOLDS)
+
+
+def _read_or_make(database: Database, query: str, *tables: str) -> list[Row]:
+    """Return what is in a table, which is made where it is not there."""
     try:
-        _look_for_holds(database)
-    except StoreError:
-        with suppress(StoreError), database.write() as rows:  # or somebody else makes it just now
-            rows.run(HOLDS)
-        _look_for_holds(database)
+        return _all(database, query)
+    except StoreError:  # no such table, unless whatever failed fails once more
+        if not tables:
+            raise
+    try:
+        with database.write() as rows:
+            for statement in tables:
+                rows.run(statement)
+    except StoreError as failed:  # or somebody else made it just now
+        try:
+            return _all(database, query)
+        except StoreError:
+            raise failed from failed.__cause__
+    return _all(database, query)
 
 
-def _look_for_holds(database: Database) -> None:
+def _all(database: Database, query: str) -> list[Row]:
     with database.read() as rows:
-        rows.all("SELECT 1 FROM lutum_hold LIMIT 0")
-
-
-def _version(database: Database, *, again: bool = True) -> list[tuple[Any, ...]]:
-    with database.read() as rows:
-        found = rows.all("SELECT one, version FROM lutum_store")
-    # While somebody makes the tables, a query of PostgreSQL may find the table, and be too old to
-    # see its row; the next one sees both.
-    return found or (_version(database, again=False) if again else [])
+        found = rows.all(query)
+    if not found:
+        # While somebody makes the tables, a query of PostgreSQL may find the table, and be too old
+        # to see its row; the next one sees both.
+        with database.read() as rows:
+            found = rows.all(query)
+    return found
 
 
 def _digest(text: str | None) -> str:
