@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from inspect import isawaitable
 from math import inf
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, Unpack, cast
 from uuid import uuid4
 
 from .._call.call import AnyToolCall, Hooks
@@ -34,9 +34,6 @@ from ._records import Records
 from ._rows import give_back, holder, owner_of, take_hold
 from ._run import on_this_loop, to_its_end
 from ._values import Stored, Waiting
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
@@ -169,8 +166,8 @@ class Held(Generic[T_co]):
             self._check_undecided()
         version = self._records._save(
             *(self.id, plan, self.note, self.session, self._version, self._hold._may_save),
+            *(in_order, across),
             stays=stays,
-            turns=(in_order, across),
         )
         if not stays:
             self._plan, self._is_open = None, plan is not None

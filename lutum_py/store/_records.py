@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import time
-from typing import Any, Self, TypeAlias, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.line import Step
@@ -68,9 +68,6 @@ from ._values import Claim, Stored, Waiting, waiting_of
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-Wanted: TypeAlias = tuple[bool | None, Iterable[str] | None]
-"""What `save` is told about the turns of calls; None leaves them as they are."""
 
 
 class Records:
@@ -154,7 +151,7 @@ class Records:
         """
         check_word("id", id)
         may = held_by_nobody(id, self._owner)
-        return self._save(id, plan, note, session, version, may, turns=(in_order, across))
+        return self._save(id, plan, note, session, version, may, in_order, across)
 
     def _save(
         self,
@@ -164,9 +161,10 @@ class Records:
         session: Session | None,
         version: int | None,
         may: May,
+        in_order: bool | None,
+        across: Iterable[str] | None,
         *,
         stays: bool = False,
-        turns: Wanted = (None, None),
     ) -> int:
         """Save where one may, as far as the hold of the conversation goes.
 
@@ -185,8 +183,8 @@ class Records:
                 "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
             )
         # Read and refused before anything is done: an iterator gives its areas once.
-        in_order, across = turns
-        areas = Turns().but(in_order, across).across
+        wanted = Turns().but(in_order, across)
+        across = None if across is None else wanted.across
         # Encoding comes before the transaction, which others wait for, and in which nothing may
         # fail that is not of the database.
         text = None if plan is None else self._text(plan, id)
@@ -208,9 +206,7 @@ class Records:
                 said = said.after(before)
                 head = head._replace(round=head.round + (plan is not None))
             head.write_texts(rows, said.text(), text)
-            kept = (Turns.of(old[0]) if old else Turns()).but(
-                in_order, None if across is None else areas
-            )
+            kept = (Turns.of(old[0]) if old else Turns()).but(in_order, across)
             mine = [] if plan is None else rows_of(plan, id, head.round, old, rows.now(), kept)
             # All anew, and not row by row: a plan has few open calls, and what is left over of an
             # older round would be claimed.
