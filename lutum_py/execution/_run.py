@@ -221,7 +221,6 @@ class Run:
         self._begin()
         if self.is_stopped:
             return self._told(self._not_executed())
-        cause = _Cause.ITSELF
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
         # One future for all that may come first: the end, the deadline, the token.
         loop = task.get_loop()
@@ -244,15 +243,14 @@ class Run:
                 if token is not None:
                     token._lets_go(woken)
             if not task.done():
-                cause = _Cause.TOKEN if self.is_stopped else _Cause.DEADLINE
+                self.cause = _Cause.TOKEN if self.is_stopped else _Cause.DEADLINE
                 await self._stop(task, "the deadline has passed", _wait)
         except asyncio.CancelledError as stop:
             # The same exception goes on: others may know it by its message or class.
             await self._stop(task, "the task that ran the call was cancelled", _wait_in_any_case)
-            self.on_error = _ignore
-            outcome = self._told(self._outcome(task, _Cause.OWNER))
-            raise stop from ExecutionCancelled([outcome])
-        return self._told(self._outcome(task, cause))
+            self.cause, self.on_error = _Cause.OWNER, _ignore
+            raise stop from ExecutionCancelled([self._told(self._outcome(task))])
+        return self._told(self._outcome(task))
 
     async def run_alone(self, leave: Callable[[], None] | None) -> Outcome:
         """Run the call in the task that is there for it and nothing else, where `is_alone`.
@@ -274,15 +272,13 @@ class Run:
         except BaseException as error:  # noqa: BLE001 - the tool may raise anything
             self._end_alone()
             is_cancelled = isinstance(error, asyncio.CancelledError)
-            outcome = self._stopped(self.cause) if is_cancelled else self._raised(error, self.cause)
-            return self._told(outcome)
+            return self._told(self._stopped() if is_cancelled else self._raised(error))
         self._end_alone()
         return self._told(finished(self.call, output, self.on_error))
 
     def stop_alone(self, task: _Task) -> None:
         """Ask such a run to end, since the task that waits for it does."""
-        self.cause = _Cause.OWNER
-        self.on_error = _ignore
+        self.cause, self.on_error = _Cause.OWNER, _ignore
         if self.timer is not None:  # its deadline is not to disturb how it ends now
             self.timer.cancel()
         task.cancel()
@@ -290,7 +286,7 @@ class Run:
     def leave_alone(self, task: _Task) -> Outcome:
         """Say what such a run comes to that does not end."""
         self.is_left = True
-        return self._told(self._outcome(task, self.cause))
+        return self._told(self._outcome(task))
 
     def _expire(self, task: _Task, leave: Callable[[], None]) -> None:
         self.cause = _Cause.DEADLINE
@@ -353,48 +349,48 @@ class Run:
         task.cancel()
         await wait(task, self.settings.grace)
 
-    def _outcome(self, task: _Task, cause: _Cause) -> Outcome:
+    def _outcome(self, task: _Task) -> Outcome:
         """Say the outcome of a run that is over, or that was not to be stopped."""
         if not task.done():
             leave_behind(task)
-            return self._goes_on(cause)
+            return self._goes_on()
         if task.cancelled():
-            return self._goes_on(cause) if self.is_left else self._stopped(cause)
+            return self._goes_on() if self.is_left else self._stopped()
         error = task.exception()
         if error is not None:
-            return self._raised(error, cause)
+            return self._raised(error)
         output = task.result()
         if isinstance(output, _Fatal):
-            return self._fatal(output.error, cause)
+            return self._fatal(output.error)
         return finished(self.call, output, self.on_error)
 
-    def _stopped(self, cause: _Cause) -> Outcome:
-        if cause is _Cause.DEADLINE:
-            return self._cut_off(cause, "was cancelled")
-        if cause is _Cause.OWNER:
+    def _stopped(self) -> Outcome:
+        if self.cause is _Cause.DEADLINE:
+            return self._cut_off("was cancelled")
+        if self.cause is _Cause.OWNER:
             return cut_off(self.call, "the run was cut off before the tool finished.", "cancelled")
         if self.is_stopped:
-            return self._cut_off(cause, "cut off")
+            return self._cut_off("cut off")
         why = "the tool was cancelled, though nobody asked it to stop."
         return cut_off(self.call, why, "cancelled")
 
-    def _raised(self, error: BaseException, cause: _Cause) -> Outcome:
+    def _raised(self, error: BaseException) -> Outcome:
         if not isinstance(error, Exception):
-            return self._fatal(error, cause)
+            return self._fatal(error)
         meant = sole(error)
         self.is_said = isinstance(meant, ToolError)
         self.trace = trace_of(meant)
-        if cause is _Cause.DEADLINE and isinstance(meant, Cancelled):
+        if self.cause is _Cause.DEADLINE and isinstance(meant, Cancelled):
             return self._timed_out("stopped when it was asked to", is_known=True)
         # An exception after a request to stop says little: a client that lost its connection raises
         # the same whether the payment went through or not.
-        was_stopped = cause is not _Cause.ITSELF or self.is_stopped
+        was_stopped = self.cause is not _Cause.ITSELF or self.is_stopped
         if was_stopped and not (tells(meant) or self.call.spec.definition.only_reads):
             self.on_error(error)
             self.on_error = _ignore
             # Words that nobody wrote for the model are for the log alone.
             what = f"said {str(meant)!r}" if self.is_said else f"raised {type(meant).__name__}"
-            return self._cut_off(cause, what)
+            return self._cut_off(what)
         return failed(self.call, error, self.on_error)
 
     def _told(self, outcome: Outcome) -> Outcome:
@@ -404,22 +400,21 @@ class Run:
             tell(outcome, context, self.is_said, self.trace)
         return outcome
 
-    def _fatal(self, error: BaseException, cause: _Cause) -> Outcome:
+    def _fatal(self, error: BaseException) -> Outcome:
         """Let an interrupt out with the outcome of the call, unless the run is over anyway."""
         outcome = lost(self.call, f"{type(error).__name__} ended it.")
-        if cause is _Cause.OWNER:
+        if self.cause is _Cause.OWNER:
             return outcome
         raise telling(error, [outcome])
 
-    def _goes_on(self, cause: _Cause) -> Outcome:
-        is_late = cause is _Cause.DEADLINE
-        return self._cut_off(cause, "cannot be stopped" if is_late else "goes on")
+    def _goes_on(self) -> Outcome:
+        return self._cut_off("cannot be stopped" if self.cause is _Cause.DEADLINE else "goes on")
 
-    def _cut_off(self, cause: _Cause, what: str) -> Outcome:
-        if cause is _Cause.DEADLINE:
+    def _cut_off(self, what: str) -> Outcome:
+        if self.cause is _Cause.DEADLINE:
             return self._timed_out(what)
         why = f"the tool was asked to stop and {what}"
-        if cause is not _Cause.OWNER:
+        if self.cause is not _Cause.OWNER:
             why += f": {self._stop_reason()}"
         return cut_off(self.call, why, "cancelled")
 
@@ -468,26 +463,25 @@ class Run:
         try:
             output = self._function_sync()
         except BaseException as error:  # noqa: BLE001 - the tool may raise anything
-            return self._raised(error, _Cause.ITSELF)
+            return self._raised(error)
         return finished(self.call, output, self.on_error)
 
     def _run_in_time(self, timeout: float) -> Outcome:
-        cause = _Cause.ITSELF
         try:
             thread = run_in_thread(self._function_sync, self.call.name)
             if not _is_done(thread, timeout):
-                cause = _Cause.DEADLINE
+                self.cause = _Cause.DEADLINE
                 self.cancel("the deadline has passed")
                 if self.invocation.context is not None:
                     _is_done(thread, self.settings.grace)
         except BaseException as error:  # noqa: BLE001 - of this thread, while the tool runs
             self.cancel("the program was interrupted")
-            return self._fatal(error, cause)
+            return self._fatal(error)
         if not thread.done():
-            return self._goes_on(cause)
+            return self._goes_on()
         ended = thread.result()
         if ended.error is not None:
-            return self._raised(ended.error, cause)
+            return self._raised(ended.error)
         return finished(self.call, ended.result(), self.on_error)
 
     def _function_sync(self) -> Any:
