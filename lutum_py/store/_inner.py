@@ -129,7 +129,7 @@ def let_return(rows: Rows, row: SavedCall) -> None:
         return
     # In the transaction that writes the last result, so that two calls which end at once cannot
     # both see the other one open, and leave the asking call waiting forever.
-    still = [each for each in SavedCall.of(rows, row.conversation) if each.state != "done"]
+    still = SavedCall.still_open(rows, row.conversation)
     if any(each.asked_by == by for each in still):
         return
     for asking in still:

@@ -591,9 +591,9 @@ class Records:
 
     def _is_held_up(self, id: str) -> bool:
         """Whether no call of a conversation is claimed or can be, so that decisions are needed."""
+        query = "SELECT 1 FROM lutum_call WHERE conversation = ? AND until IS NOT NULL LIMIT 1"
         with self._database.read() as rows:
-            found = SavedCall.of(rows, id)
-        return all(row.until is None for row in found)
+            return rows.one(query, id) is None
 
     def _take(
         self, id: str, place: int, lease: float, is_wanted: Callable[[SavedCall], bool] | None

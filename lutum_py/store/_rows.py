@@ -344,18 +344,18 @@ class SavedCall(NamedTuple):
         return next(iter(cls._where(rows, "conversation = ? AND place = ?", id, place)), None)
 
     @classmethod
-    def of(cls, rows: Rows, id: str) -> list[Self]:
-        """Read those of a conversation, in the order of the turn."""
-        return cls._where(rows, "conversation = ? ORDER BY place", id)
+    def still_open(cls, rows: Rows, id: str) -> list[Self]:
+        """Read those of a conversation that have no result, in the order of the turn."""
+        return cls._where(rows, "conversation = ? AND state <> 'done' ORDER BY place", id)
 
     @classmethod
     def checked(cls, rows: Rows, id: str) -> list[Self]:
-        """Read the same, and make sure that a store wrote each.
+        """Read all of a conversation, in the same order, and make sure that a store wrote each.
 
         Raises:
             StoreError: It did not.
         """
-        found = cls.of(rows, id)
+        found = cls._where(rows, "conversation = ? ORDER BY place", id)
         for row in found:
             row.check(rows)
         return found

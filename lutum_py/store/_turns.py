@@ -97,8 +97,7 @@ def settle(rows: Rows, id: str) -> None:
         rows: The transaction, in which the conversation is locked.
         id: The conversation, whose round keeps the order.
     """
-    still = [row for row in SavedCall.of(rows, id) if row.state != "done"]
-    found = [(row, *_looked_at(row, rows)) for row in _by_end(still)]
+    found = [(row, *_looked_at(row, rows)) for row in _by_end(SavedCall.still_open(rows, id))]
     clock = rows.now()
     # For read a, write a, read b it gives [[], [0], []]: the earlier calls that each call meets.
     waits = waits_for(touches for _, _, touches in found)
