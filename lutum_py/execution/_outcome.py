@@ -291,9 +291,7 @@ def _describe(error: Exception) -> str:
     text = words_of(error)
     if members := _group(error):
         text += ": " + "; ".join(map(_describe, members[:_MEMBERS]))
-    if len(text) > _LIMIT:
-        text = text[:_LIMIT] + "…"
-    return f"{name}: {text}" if text else name
+    return f"{name}: {cut(text, _LIMIT)}" if text else name
 
 
 def trace_of(error: Exception) -> str | None:
