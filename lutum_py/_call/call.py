@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, 
 
 from .._schema.output import Output
 from .._text.escaping import words_of
-from .._text.json import compact_json, shorten
+from .._text.json import shorten
 from .._text.on_demand import ONCE
 from .._text.unicode import sendable
 from .._transcript.assistant import ToolMetadata
-from .._transcript.result import ToolResult, make_result, unknown_outcome
+from .._transcript.result import ToolResult, failure, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
 from .call_line import CallLine
 from .call_state import CallState
@@ -202,11 +202,7 @@ class AnyToolCall(CallState):
         if code is not None:
             _check_text(self, "code", code)
             code = sendable(code)
-        if code is None:
-            return self._ended(make_result(self.metadata, "null", "error", message))
-        data = compact_json({"error": {"code": code, "message": message}})
-        text = f"[{code}] {message}"
-        return self._ended(make_result(self.metadata, data, "error", text, code=code))
+        return self._ended(failure(self.metadata, "error", message, code))
 
     def reject(self, reason: str) -> RejectedCall:
         """Refuse the call; the model is told the reason.

@@ -298,12 +298,17 @@ def renamed(result: ToolResult, id: str) -> ToolResult:
 
 def unknown_outcome(metadata: ToolMetadata, reason: str, code: str | None = None) -> ToolResult:
     """Make the result of a call that was begun, and of which nobody knows what it did."""
-    reason = sendable(reason)
-    text = f"Outcome unknown: {reason}"
+    return failure(metadata, "indeterminate", f"Outcome unknown: {sendable(reason)}", code)
+
+
+def failure(
+    metadata: ToolMetadata, status: ResultStatus, text: str, code: str | None
+) -> ToolResult:
+    """Make the result of a call without an output; a code stands before the text in brackets."""
     if code is None:
-        return make_result(metadata, "null", "indeterminate", text)
+        return make_result(metadata, "null", status, text)
     data = compact_json({"error": {"code": code, "message": text}})
-    return make_result(metadata, data, "indeterminate", f"[{code}] {text}", code=code)
+    return make_result(metadata, data, status, f"[{code}] {text}", code=code)
 
 
 def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -> ToolResult:

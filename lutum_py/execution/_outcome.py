@@ -24,9 +24,9 @@ from .._context.inner import ToolAsks
 from .._context.progress import ProgressStatus
 from .._round.inner import asking_call
 from .._text.escaping import LINES, visible, words_of
-from .._text.json import compact_json, cut
+from .._text.json import cut
 from .._toolset import Toolset
-from .._transcript.result import ToolResult, make_result, unknown_outcome
+from .._transcript.result import ToolResult, failure, unknown_outcome
 from ..errors import (
     Cancelled,
     LifecycleError,
@@ -208,10 +208,7 @@ def cancelled(call: AnyToolCall, reason: str, code: str = Cancelled.code) -> Too
 
 def cancellation(call: AnyToolCall, reason: str, code: str = Cancelled.code) -> ToolResult:
     """The same for a call that may still be run, or is run by somebody else."""
-    message = f"Cancelled: {reason}"
-    data = compact_json({"error": {"code": code, "message": message}})
-    text = f"[{code}] {message}"
-    return make_result(call.metadata, data, "cancelled", text, code=code)
+    return failure(call.metadata, "cancelled", f"Cancelled: {reason}", code)
 
 
 def is_in_doubt(outcome: Outcome) -> bool:
