@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from enum import Enum, auto
 from functools import partial
 from inspect import isawaitable
+from math import inf
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -247,7 +248,7 @@ class Run:
                 await self._stop(task, "the deadline has passed", _wait)
         except asyncio.CancelledError as stop:
             # The same exception goes on: others may know it by its message or class.
-            await self._stop(task, "the task that ran the call was cancelled", _wait_in_any_case)
+            await self._stop(task, "the task that ran the call was cancelled", to_its_end)
             self.cause, self.on_error = _Cause.OWNER, _ignore
             raise stop from ExecutionCancelled([self._told(self._outcome(task))])
         return self._told(self._outcome(task))
@@ -498,13 +499,13 @@ async def _wait(task: _Task, seconds: float) -> None:
     await asyncio.wait((task,), timeout=seconds)
 
 
-async def _wait_in_any_case(task: _Task, seconds: float) -> None:
-    """Wait also where cancellation is asked for once more."""
+async def to_its_end(task: asyncio.Future[Any], seconds: float = inf) -> None:
+    """Wait for a task that ends soon, also where cancellation is asked for once more."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while not task.done() and (left := end - loop.time()) > 0:
         with suppress(asyncio.CancelledError):
-            await _wait(task, left)
+            await asyncio.wait((task,), timeout=left)
 
 
 def _is_done(thread: Future[Ended[Any]], seconds: float) -> bool:

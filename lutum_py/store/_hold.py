@@ -27,12 +27,13 @@ from .._session.session import Session
 from .._transcript.transcript import CommittedRound
 from ..errors import HeldError, LutumError, MisuseError, StaleError
 from ..execution._batch import ContextFor
+from ..execution._run import to_its_end
 from ..execution._settings import RunOptions
 from ._checks import checked_run
 from ._database import Rows
 from ._records import Records
 from ._rows import give_back, holder, owner_of, take_hold
-from ._run import on_this_loop, to_its_end
+from ._run import on_this_loop
 from ._values import Stored, Waiting
 
 R = TypeVar("R")

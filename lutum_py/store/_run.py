@@ -38,7 +38,7 @@ from ..execution._outcome import (
     telling,
     was_stopped,
 )
-from ..execution._run import Run
+from ..execution._run import Run, to_its_end
 from ..execution._settings import Settings
 from ._checks import check_sees
 from ._inner import Drive
@@ -321,10 +321,3 @@ class Worker:
         if self.on_event is not None:
             for event in events:
                 tell_event(self.on_event, event)
-
-
-async def to_its_end(task: asyncio.Future[Any]) -> None:
-    """Wait for a task that ends by itself soon, also where cancellation is asked for again."""
-    while not task.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait((task,))
