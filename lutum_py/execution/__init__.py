@@ -63,11 +63,11 @@ from .._call.steps import drive, drive_sync
 from .._context.context import ToolContext
 from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan
-from ._batch import Batch, ContextFor
+from ._batch import Batch
 from ._outcome import ExecutionCancelled, ExecutionErrors, Outcome, outcomes_of
-from ._plan_run import OnBegin, PlanRun
+from ._plan_run import PlanRun
 from ._run import Run
-from ._settings import GRACE, Around, RunOptions, Settings
+from ._settings import GRACE, Around, ContextFor, OnBegin, RunOptions, Settings
 
 __all__ = [
     "GRACE",
@@ -157,7 +157,7 @@ async def execute_all(
         CancelledError: The task was cancelled; `outcomes_of` finds the outcomes of the calls.
     """
     settings = Settings.of(options, limit, context=context)
-    return await Batch(calls, context, settings).run_all()
+    return await Batch(calls, settings).run_all()
 
 
 def execute_sync(
@@ -216,7 +216,7 @@ def execute_all_sync(
             outcomes.
     """
     settings = Settings.of(options, limit, context=context)
-    return Batch(calls, context, settings).run_all_sync()
+    return Batch(calls, settings).run_all_sync()
 
 
 async def run(
@@ -282,9 +282,9 @@ async def run(
     settings = Settings.of(
         *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event
     )
-    told = PlanRun(plan, on_begin, on_event, in_order=in_order, hooks=hooks)
+    told = PlanRun(plan, settings, in_order=in_order)
     while await drive(told.settle()):
-        await Batch(told.ready, context, settings, told).run_all()
+        await Batch(told.ready, settings, told).run_all()
     return plan
 
 
@@ -327,7 +327,7 @@ def run_sync(
     settings = Settings.of(
         *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event
     )
-    told = PlanRun(plan, on_begin, on_event, in_order=in_order, hooks=hooks)
+    told = PlanRun(plan, settings, in_order=in_order)
     while drive_sync(told.settle(), "`await run(plan, hooks=hooks)`"):
-        Batch(told.ready, context, settings, told).run_all_sync()
+        Batch(told.ready, settings, told).run_all_sync()
     return plan

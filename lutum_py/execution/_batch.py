@@ -9,17 +9,16 @@ the account of the others: errors are noted by place, and each call has an outco
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from heapq import heappop, heappush
 from threading import Condition
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from .._call.call import AnyToolCall
 from .._call.steps import drive, drive_sync
-from .._context.context import ToolContext
 from .._context.threads import run_in_thread
 from .._text.json import shorten
 from ..errors import LifecycleError, LutumError, MisuseError
@@ -37,9 +36,6 @@ from ._plan_run import PlanRun
 from ._run import Run
 from ._settings import Settings
 
-ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
-"""Makes the context of a call."""
-
 
 # Not `asyncio.gather`, which lets go of the siblings of a task that failed, nor a `TaskGroup`,
 # which cancels them: a call that was begun has to be followed to its end, since its outcome goes
@@ -48,11 +44,7 @@ class Batch:
     """Hold the runs of several calls, and what kept or broke them."""
 
     def __init__(
-        self,
-        calls: Iterable[AnyToolCall],
-        context: ContextFor | None,
-        settings: Settings,
-        plan: PlanRun | None = None,
+        self, calls: Iterable[AnyToolCall], settings: Settings, plan: PlanRun | None = None
     ) -> None:
         if not isinstance(calls, Iterable):
             raise MisuseError(
@@ -88,14 +80,14 @@ class Batch:
         self.runs = [
             Run(
                 call,
-                None if context is None else context(call),
+                None if settings.context is None else settings.context(call),
                 settings,
                 # It knows the notes only, so that a batch is no cycle; most have nothing to note.
                 note=partial(_note, self.errors, place) if notes else None,
             )
             for place, call in enumerate(listed)
         ]
-        if plan is not None and plan.on_event is not None:
+        if plan is not None and settings.on_event is not None:
             for run in self.runs:
                 run.on_begun = partial(plan.begun, run.call)
 
@@ -193,7 +185,7 @@ class Batch:
             self._ended(place, task)
 
     def _is_alone(self, place: int) -> bool:
-        may_begin = self.plan is None or self.plan.on_begin is None
+        may_begin = self.plan is None or self.plan.settings.on_begin is None
         return may_begin and self.runs[place].is_alone
 
     def _ended(self, place: int, _: asyncio.Task[Outcome]) -> None:
@@ -231,7 +223,7 @@ class Batch:
             plan.take_cut_off(run.call, outcomes_of(error))
             raise
         self._came_to[place] = outcome  # whatever becomes of the hooks
-        if plan.hooks is not None:
+        if plan.settings.hooks is not None:
             outcome = await drive(plan.shown(run.call, outcome))
         plan.take(run.call, [outcome])
         return outcome

@@ -6,17 +6,17 @@ the plan goes on, here or elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from inspect import isawaitable, iscoroutine
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any
 
-from .._call.call import AnyToolCall, Hooks
+from .._call.call import AnyToolCall
 from .._call.line import CallRowState, end_of, said_of
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._call.steps import Steps
 from .._round.ending import check_shown
-from .._round.events import CallEventKind, OnEvent, tell_asked, tell_row
+from .._round.events import CallEventKind, tell_asked, tell_row
 from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan
 from .._round.rows import Outer, row_of
@@ -26,10 +26,7 @@ from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
 from ._outcome import Outcome, after_doubt, is_in_doubt
-from ._settings import check_flag
-
-OnBegin: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], Awaitable[object]]
-"""Is done before a call is begun; where it raises, that call is not."""
+from ._settings import Settings, check_flag
 
 
 class PlanRun:
@@ -37,10 +34,8 @@ class PlanRun:
 
     Args:
         plan: The plan.
-        on_begin: Is done before each call is begun.
-        on_event: Is told about each call.
+        settings: How they are run, and who is asked and told.
         in_order: Whether calls that touch the same keep the order of the turn.
-        hooks: Decide about what calls ask for.
 
     Attributes:
         ready: The calls to be run: pending and not begun, and after none that cannot be.
@@ -53,15 +48,7 @@ class PlanRun:
         RoundClosedError: The round has ended.
     """
 
-    def __init__(
-        self,
-        plan: ToolRoundPlan[Any],
-        on_begin: OnBegin | None,
-        on_event: OnEvent | None,
-        *,
-        in_order: bool,
-        hooks: Hooks | None,
-    ) -> None:
+    def __init__(self, plan: ToolRoundPlan[Any], settings: Settings, *, in_order: bool) -> None:
         if not isinstance(plan, ToolRoundPlan):
             raise MisuseError(
                 f"What is run here is a plan, not {shorten(plan)}. Pass what `round.plan()` or "
@@ -70,9 +57,7 @@ class PlanRun:
         check_flag("in_order", in_order)
         plan._state._check_open()
         self.plan = plan
-        self.hooks = hooks
-        self.on_begin = on_begin
-        self.on_event = on_event
+        self.settings = settings
         self.refused: dict[int, Exception] = {}
         self.waits: list[list[int]] | None = None
         self.in_doubt: list[AnyToolCall] = []
@@ -86,11 +71,12 @@ class PlanRun:
 
         Where no call has asked for any, that is so once: all that can be run is run together.
         """
-        inner, is_begun, self._is_begun = self.plan._state._kept.inner, self._is_begun, True
+        inner, hooks = self.plan._state._kept.inner, self.settings.hooks
+        is_begun, self._is_begun = self._is_begun, True
         if is_begun and not inner:
             return False
-        if inner and self.hooks is not None:
-            yield from settle_within(self.plan, self.hooks, self.on_event)
+        if inner and hooks is not None:
+            yield from settle_within(self.plan, hooks, self.settings.on_event)
             yield from self._show_again()
         if self._in_order:
             from .._round.order import Order
@@ -99,7 +85,7 @@ class PlanRun:
         else:
             self.ready = [call for call in self.plan.pending if call._stage.may_begin]
         for call in self.ready if inner else ():
-            check_shown(self.plan, call.id, self.hooks)  # before it is run, and its result lost
+            check_shown(self.plan, call.id, hooks)  # before it is run, and its result lost
         return bool(self.ready)
 
     def _show_again(self) -> Steps[None]:
@@ -112,8 +98,8 @@ class PlanRun:
 
     def shown(self, call: AnyToolCall, outcome: Outcome) -> Steps[Outcome]:
         """Show the result of a call within another to after-hooks, before that one sees it."""
-        if self.hooks is not None and call.id in self.plan._state._kept.inner:
-            outcome = yield from show_to(call, outcome, self.hooks)
+        if self.settings.hooks is not None and call.id in self.plan._state._kept.inner:
+            outcome = yield from show_to(call, outcome, self.settings.hooks)
         return outcome
 
     def after_doubt(self, call: AnyToolCall) -> Outcome | None:
@@ -134,9 +120,9 @@ class PlanRun:
 
     async def begin(self, place: int, call: AnyToolCall) -> bool:
         """Do what is to be done before a call is begun; whether it may be."""
-        if self.on_begin is not None:
+        if self.settings.on_begin is not None:
             try:
-                answer = self.on_begin(call)
+                answer = self.settings.on_begin(call)
                 if isawaitable(answer):
                     await answer
             except Exception as error:  # noqa: BLE001 - raised again when the others have ended
@@ -149,7 +135,7 @@ class PlanRun:
         """Do the same in sync code, in one thread at a time."""
         with self._lock:
             try:
-                answer = None if self.on_begin is None else self.on_begin(call)
+                answer = None if self.settings.on_begin is None else self.settings.on_begin(call)
                 if iscoroutine(answer):
                     answer.close()
                     raise MisuseError(
@@ -195,14 +181,14 @@ class PlanRun:
             self._tell("suspended", call)
         elif isinstance(outcome, AskingCall) and not call._stage.is_end:
             self._tell("asks", call)
-            if self.on_event is not None:
-                tell_asked(self.plan, self.on_event, call)
+            if self.settings.on_event is not None:
+                tell_asked(self.plan, self.settings.on_event, call)
         else:
             self._tell("ended", call)
 
     def _tell(
         self, kind: CallEventKind, call: AnyToolCall, state: CallRowState | None = None
     ) -> None:
-        if self.on_event is not None:
+        if self.settings.on_event is not None:
             row = row_of(call, state, outer=Outer.of(self.plan, call.id))
-            tell_row(self.on_event, kind, row)
+            tell_row(self.settings.on_event, kind, row)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypedDict
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, Hooks
+from .._context.context import ToolContext
 from .._declare.handlers import Handlers
+from .._round.events import OnEvent
 from .._text.json import is_mapping, is_number, is_whole, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import InvalidValueError, MisuseError
@@ -22,6 +24,12 @@ Skipped: TypeAlias = Mapping[str, Any]
 
 Around: TypeAlias = Callable[[AnyToolCall], AbstractContextManager[Callable[[Outcome], object]]]
 """Opens a context for the run of one call; what `with` gives is called with the outcome."""
+
+ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
+"""Makes the context of a call."""
+
+OnBegin: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], Awaitable[object]]
+"""Is done before a call is begun; where it raises, that call is not."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -54,14 +62,16 @@ class RunOptions(TypedDict, total=False):
     """What runs the tools; left out, their own functions do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen, though nobody changes it: one is made for each call of `execute`, and to go around its
+# own `__setattr__` for each field would take a fifth of the time that a small tool takes in all.
+@dataclass(slots=True, kw_only=True)
 class Settings:
-    """Hold the options of a run, checked, and how many calls may run at once.
+    """Hold the options of a run, how many calls may run at once, and who is asked and told.
 
     Raises:
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
-        MisuseError: The handlers are not `Handlers`, `around` is not a function, `skipped` no
-            mapping, or `raise_errors` neither True nor False.
+        MisuseError: The handlers are not `Handlers`, what should be a function is none, `skipped`
+            is no mapping, or `raise_errors` neither True nor False.
     """
 
     skipped: Skipped | None = None
@@ -71,13 +81,17 @@ class Settings:
     raise_errors: bool = False
     around: Around | None = None
     handlers: Handlers[Any] | None = None
+    context: ContextFor | None = None
+    hooks: Hooks | None = None
+    on_begin: OnBegin | None = None
+    on_event: OnEvent | None = None
 
     @classmethod
-    def of(cls, options: RunOptions, limit: int | None = None, **functions: object) -> Settings:
+    def of(cls, options: RunOptions, limit: int | None = None, **functions: Any) -> Settings:
         """Check what a function was called with, and the functions that it was given by name.
 
         Raises:
-            MisuseError: There is no such option, or what should be a function is none.
+            MisuseError: There is no such option, or one is wrong.
         """
         known = RunOptions.__annotations__
         for name in options.keys() - known.keys():
@@ -85,16 +99,17 @@ class Settings:
                 f"There is no option `{name}=`.{meant_by(name, known)} Besides the parameters of "
                 f"its function, a run takes {names_for_message(known)}."
             )
-        check_functions(**functions)
-        return cls(limit=limit, **options)
+        for name, value in functions.items():
+            check_function(name, value)
+        return cls(limit=limit, **functions, **options)
 
     def __post_init__(self) -> None:
+        check_function("around", self.around)
         limit = self.limit
         if limit is not None and not (is_whole(limit) and limit >= 1):
             raise InvalidValueError(
                 f"limit={self.limit!r}: at least one call has to run at a time. Or leave it out."
             )
-        check_functions(around=self.around)
         check_flag("raise_errors", self.raise_errors)
         if not (self.skipped is None or is_mapping(self.skipped)):
             raise MisuseError(
@@ -125,16 +140,14 @@ _TAKES = {
 }
 
 
-def check_functions(**given: object) -> None:
-    """Refuse what cannot be called where a run takes a function; None is left out.
+def check_function(name: str, value: object) -> None:
+    """Refuse what cannot be called where a run takes a function or None.
 
     Raises:
         MisuseError: It is something else.
     """
-    for name, value in given.items():
-        if not (value is None or callable(value) or hasattr(value, "hook_tool_call")):
-            takes = _TAKES[name]
-            raise MisuseError(f"{name}={shorten(value)}: pass {takes}, or leave it out.")
+    if not (value is None or callable(value) or hasattr(value, "hook_tool_call")):
+        raise MisuseError(f"{name}={shorten(value)}: pass {_TAKES[name]}, or leave it out.")
 
 
 def check_flag(name: str, value: object) -> None:

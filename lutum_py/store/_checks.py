@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from .._call.call import Hooks
 from .._hooks.places import HookPlaces
+from .._round.events import OnEvent
 from .._text.json import is_number, shorten
 from ..errors import InvalidValueError, MisuseError
-from ..execution._settings import RunOptions, Settings
+from ..execution._settings import ContextFor, RunOptions, Settings
 from ._values import Claim
 
 _LONGEST = 10**9
@@ -34,17 +36,14 @@ def checked_run(
     *,
     lease: float = 60,
     limit: int | None = None,
-    on_event: object = None,
-    hooks: object = None,
-    context: object = None,
-    in_doubt: object = None,
+    on_event: OnEvent | None = None,
+    hooks: Hooks | None = None,
+    context: ContextFor | None = None,
     **options: Unpack[RunOptions],
 ) -> Settings:
     """Refuse what a run of a store cannot mean; give the settings of its calls."""
     check_lease(lease)
-    return Settings.of(
-        *(options, limit), context=context, hooks=hooks, in_doubt=in_doubt, on_event=on_event
-    )
+    return Settings.of(options, limit, context=context, hooks=hooks, on_event=on_event)
 
 
 def check_toolset(toolset: object) -> None:

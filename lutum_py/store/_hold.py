@@ -26,9 +26,8 @@ from .._round.rows import row_of
 from .._session.session import Session
 from .._transcript.transcript import CommittedRound
 from ..errors import HeldError, LutumError, MisuseError, StaleError
-from ..execution._batch import ContextFor
 from ..execution._run import to_its_end
-from ..execution._settings import RunOptions
+from ..execution._settings import ContextFor, RunOptions, check_function
 from ._checks import checked_run
 from ._database import Rows
 from ._records import Records
@@ -224,7 +223,8 @@ class Held(Generic[T_co]):
             CommitError: What `in_doubt` gave is the result of another call.
         """
         lease = options.setdefault("lease", self._hold._lease)
-        checked_run(in_doubt=in_doubt, **options)  # also where no round is open
+        check_function("in_doubt", in_doubt)
+        checked_run(**options)  # also where no round is open
         again = pauses()
         while self._is_open and not self._is_over():
             self._check_undecided()

@@ -15,18 +15,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from .._call.call import AnyToolCall, Hooks
+from .._call.call import AnyToolCall
 from .._call.line import CallRowState, said_of
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._call.steps import Steps, drive
 from .._context.context import ToolContext
-from .._round.events import CallEvent, CallEventKind, OnEvent, tell_event, tell_row
+from .._round.events import CallEvent, CallEventKind, tell_event, tell_row
 from .._round.inner import is_unshown
 from .._round.rows import row_of
 from .._schema.touch import meet
 from .._transcript.result import ToolResult
 from ..errors import HookError, StaleError
-from ..execution._batch import ContextFor
 from ..execution._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
@@ -73,10 +72,7 @@ class Worker:
     id: str
     toolset: Any
     lease: float
-    context: ContextFor | None
     settings: Settings
-    on_event: OnEvent | None
-    hooks: Hooks | None
     is_stopping: bool = False
     faults: list[BaseException] = field(default_factory=list[BaseException])
     raised: list[Exception] = field(default_factory=list[Exception])
@@ -143,10 +139,10 @@ class Worker:
         # A call that comes back may find results within it that after-hooks have not seen, as where
         # a person answered by way of the inbox. It is given back, and shown to them first.
         is_due, self._is_unshown = self._is_unshown, False
-        if self.hooks is None or self.is_stopping:
+        if self.settings.hooks is None or self.is_stopping:
             return False
         try:
-            given = (self.id, self.toolset, self.hooks, on_this_loop(), is_due)
+            given = (self.id, self.toolset, self.settings.hooks, on_this_loop(), is_due)
             decided = await asyncio.to_thread(self.records._decide_within, *given)
         except Exception as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
@@ -183,17 +179,18 @@ class Worker:
             The run; or the result of a call that has one, which after-hooks are still to see; or
             None where the claim is to be given back.
         """
-        if self.hooks is not None and is_unshown(claim.call, self.hooks):
+        if self.settings.hooks is not None and is_unshown(claim.call, self.settings.hooks):
             self._is_unshown = True
         if self.is_stopping or self._is_unshown:
             return None
         try:
-            check_sees(claim, self.hooks)
+            check_sees(claim, self.settings.hooks)
             if claim.result is not None:
                 return claim.result
             call = claim._to_run()
             # Always with a context, so that there is a token by which a lost lease stops the tool.
-            context = ToolContext.for_call(call) if self.context is None else self.context(call)
+            make = self.settings.context
+            context = ToolContext.for_call(call) if make is None else make(call)
             return Run(call, context, self.settings, note=self._note)
         except Exception as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
@@ -239,7 +236,7 @@ class Worker:
 
     async def _finish(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
-        hooks, driving = self.hooks, on_this_loop()
+        hooks, driving = self.settings.hooks, on_this_loop()
         try:
             done = await asyncio.to_thread(self.records._finish, claim, outcome, hooks, driving)
         except HookError as error:
@@ -309,15 +306,15 @@ class Worker:
         call: AnyToolCall,
         outcome: SuspendedCall | ToolResult | None = None,
     ) -> None:
-        if self.on_event is None:
+        if (on_event := self.settings.on_event) is None:
             return
         if isinstance(outcome, SuspendedCall):
-            tell_row(self.on_event, "suspended", row_of(call, "suspended", outer=claim._outer))
+            tell_row(on_event, "suspended", row_of(call, "suspended", outer=claim._outer))
         else:
             state: CallRowState | None = None if outcome is None else "finished"
-            tell_row(self.on_event, kind, row_of(call, state, outcome, outer=claim._outer))
+            tell_row(on_event, kind, row_of(call, state, outcome, outer=claim._outer))
 
     def _tell_all(self, events: Iterable[CallEvent]) -> None:
-        if self.on_event is not None:
+        if self.settings.on_event is not None:
             for event in events:
-                tell_event(self.on_event, event)
+                tell_event(self.settings.on_event, event)

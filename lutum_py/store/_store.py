@@ -8,8 +8,7 @@ from typing import TypeVar, Unpack
 
 from .._call.call import Hooks
 from .._round.events import OnEvent
-from ..execution._batch import ContextFor
-from ..execution._settings import RunOptions
+from ..execution._settings import ContextFor, RunOptions
 from ._checks import check_lease, check_toolset, check_wait, check_word, checked_run
 from ._hold import Hold
 from ._records import Records
@@ -135,5 +134,5 @@ class Store(Records):
         settings = checked_run(
             lease=lease, limit=limit, on_event=on_event, hooks=hooks, context=context, **options
         )
-        await Worker(self, id, toolset, lease, context, settings, on_event, hooks).run()
+        await Worker(self, id, toolset, lease, settings).run()
         return await asyncio.to_thread(self.load, id, toolset)
