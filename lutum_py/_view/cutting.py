@@ -55,8 +55,8 @@ class Cutting:
         """Return the tokens up to a position, as far as reported; the rate, and that position."""
         cuts, ledger = self.cuts, self.ledger
         at = cuts[-1].at if cuts else 0
-        report = ledger.last_report(at)
-        if report is not None:
+        report = ledger.reports[-1] if ledger.reports else None
+        if report is not None and report.position >= at:
             # The test is made in bytes even where a user's function counts: `_LIGHTEST` is tokens a
             # byte.
             in_bytes = ledger if self.count is None else ledger_of(self.transcript)
@@ -95,13 +95,6 @@ class Cutting:
         # turns than asked for there is nothing before them, hence 0.
         at = len(turns) - max(at_least_zero("older_than", number), 1)
         return turns[at] if at >= 0 else 0
-
-    def droppable_from(self) -> int:
-        """Return the first position that rounds are dropped from."""
-        turns = self.ledger.turns
-        first = turns[0] if turns else len(self.items)
-        # A summary was paid for with a call of the model, so a drop never takes it in by itself.
-        return max([first, *(cut.stop for cut in self.cuts if cut.kind == "summary")])
 
     def edit(
         self,
@@ -143,11 +136,12 @@ class Cutting:
     def _tokens_at(self, position: int, item: TranscriptItem) -> float:
         return self.ledger.size_at(position, item, self.items).tokens(self.rate)
 
-    def drop(
-        self, start: int, stop: int, notice: str, need: float | None = None
-    ) -> tuple[Cut, ...]:
-        """Drop rounds from a position on, as far as needed."""
+    def drop(self, stop: int, notice: str, need: float | None = None) -> tuple[Cut, ...]:
+        """Drop the first rounds before a position, as far as needed."""
         turns = self.ledger.turns
+        # A summary was paid for with a call of the model, so a drop never takes it in by itself.
+        summed_up = [cut.stop for cut in self.cuts if cut.kind == "summary"]
+        start = max([turns[0] if turns else len(self.items), *summed_up])
         spans = [(each.start, each.stop - 1) for each in self.cuts if each.is_span]
         spans += self.programs
         # Each place is the end of a round: the turns after `start`, then `stop`. One that lies

@@ -184,11 +184,6 @@ class Ledger:
             return self.between(position, position + 1)
         return self.size_of(item)
 
-    def last_report(self, since: int) -> Report | None:
-        """Return the last report, if it is of a turn from a position on."""
-        report = self.reports[-1] if self.reports else None
-        return report if report is not None and report.position >= since else None
-
 
 def too_light(tokens: int, size: Size) -> bool:
     """Tell whether no text of so many bytes could have so few tokens."""

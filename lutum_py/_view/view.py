@@ -167,7 +167,7 @@ class View:
         if older_than is None:
             return self._with(cutting.replace_span("drop", span, notice))
         stop = cutting.turn_from_end(older_than)
-        return self._with(cutting.drop(cutting.droppable_from(), stop, notice))
+        return self._with(cutting.drop(stop, notice))
 
     def summarise(self, target: Target, span: tuple[int, int], text: str) -> View:
         """Put a summary in place of a span; who writes it is your business.
@@ -238,7 +238,7 @@ class View:
         after = before.like(before.edit("clear", stop, _names_of(keep), text=CLEARED, need=need))
         if after.tokens > goal:
             need = after.tokens - goal
-            after = before.like(after.drop(after.droppable_from(), stop, DROPPED, need=need))
+            after = before.like(after.drop(stop, DROPPED, need=need))
         return self if before.tokens - after.tokens < max(at_least, 1) else View(after.cuts)
 
     def tokens(self, target: Target, *, count: Count | None = None, overhead: int = 0) -> int:
