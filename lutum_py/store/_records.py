@@ -52,13 +52,7 @@ from ._calls import (
     with_result,
     with_steps,
 )
-from ._checks import (
-    check_claim,
-    check_lease,
-    check_sees,
-    check_toolset,
-    check_word,
-)
+from ._checks import check_claim, check_lease, check_sees, check_toolset, check_word
 from ._database import Rows, database_at
 from ._inner import Drive, decide_within, leave, let_return, shown
 from ._rows import Head, May, SavedCall, held_by_nobody, ids_in, prepare
