@@ -261,9 +261,11 @@ class CallSpan:
         outcome = self._outcome
         if error is not None and outcome is None:
             # `execute` tells the outcome of the call also where it ends by an exception.
-            for each in outcomes_of(error):
-                if (each if isinstance(each, ToolResult) else each.call).id == self.call.id:
-                    outcome = each
+            known = {
+                (each if isinstance(each, ToolResult) else each.call).id: each
+                for each in outcomes_of(error)
+            }
+            outcome = known.get(self.call.id)
         if isinstance(outcome, HandledCall | RejectedCall):
             outcome = outcome.result
         if isinstance(outcome, SuspendedCall):
