@@ -324,23 +324,23 @@ class ToolContext(Immutable, _ContextFields):
         # and not in production.
         if self._sink is None:
             check_report(status, message, progress, loaded, total)
-            return
-        parent = self.run.parent_call_id
-        state = ToolCallProgressState(
-            self.call_id,
-            self.tool_name,
-            status,
-            progress=progress,
-            loaded=loaded,
-            total=total,
-            message=message,
-            parent_node_id=parent,
-            parent_call_id=parent,
-        )
+        else:
+            parent = self.run.parent_call_id
+            state = ToolCallProgressState(
+                self.call_id,
+                self.tool_name,
+                status,
+                progress=progress,
+                loaded=loaded,
+                total=total,
+                message=message,
+                parent_node_id=parent,
+                parent_call_id=parent,
+            )
+            self._emit(ActivitySnapshot, TOOL_CALL_PROGRESS_ACTIVITY_TYPE, state.model_dump())
         # A tool that says itself that it failed is not reported to have failed once more.
-        if state.status in _FAILED:
+        if status in _FAILED:
             self._put(has_failed=True)
-        self._emit(ActivitySnapshot, TOOL_CALL_PROGRESS_ACTIVITY_TYPE, state.model_dump())
 
     def report_activity(self, activity_type: str, content: Any) -> None:
         """Show an activity of the tool's own kind, in place of what was shown of it before.

@@ -139,6 +139,7 @@ class Records:
                 was loaded.
             MisuseError: The plan is kept as another conversation, or something is of a wrong type.
             PlanError: The plan has no JSON form, or a call has ended that was not recorded.
+            LifecycleError: Hooks of a newer plan of the round decided about a call.
             TranscriptError: The transcript has no JSON form.
             RoundClosedError: The round has ended.
             StoreError: There is no such conversation, or the database failed.

@@ -104,6 +104,18 @@ def test_a_context_without_anything_is_harmless() -> None:
     assert other.cancellation.is_cancelled is False
 
 
+@over("status", [ProgressStatus.FAILED, "cancelled"])
+@over("is_heard", [False, True])
+def test_a_tool_that_reports_its_failure_has_failed(status: Any, is_heard: bool) -> None:
+    """Whether anybody listens makes no difference to what the tool says of itself."""
+    sink = (lambda event: None) if is_heard else None
+    context = ToolContext("c1", "index", sink=sink)
+    context.report_progress("running")
+    assert not context.has_failed
+    context.report_progress(status)
+    assert context.has_failed
+
+
 def test_reports_arrive_in_order_and_in_shape() -> None:
     """Each kind of report becomes one event of its wire shape."""
     events: list[ToolEvent] = []

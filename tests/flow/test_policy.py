@@ -228,7 +228,7 @@ def test_what_is_no_policy() -> None:
         Policy(wrong)
     with pytest.raises(MisuseError):
         Policy(Desk).private(Desk.passport, readers="ann")
-    with pytest.raises(MisuseError):
+    with pytest.raises(MisuseError, match=r"Write `policy\.gate\(session\)`"):
         Policy(Desk).gate(wrong)
     number: Any = 3
     with pytest.raises(MisuseError, match="parameters"):
