@@ -255,12 +255,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
     """
     given, state = asking.call, calls._state
     with ONCE:
-        call = calls._call(given.id)
-        if call is None or given.metadata != call.metadata or state_in(call._line) not in _OPEN:
-            raise LifecycleError(
-                f"Call {given.id!r} of tool `{given.name}` cannot ask for others: it is not "
-                f"pending in this plan. Pending: {[each.id for each in calls.pending]}."
-            )
+        call = calls.open_call(given, "cannot ask for others")
         if asking._before != (asked := _times_asked(call)):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` has asked {asked} times in this plan, "
@@ -290,7 +285,6 @@ def _times_asked(call: AnyToolCall) -> int:
     return sum(1 for _ in said_of(call._line, "asks"))
 
 
-_OPEN: Final = ("pending", "in_doubt")
 _ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
 
 

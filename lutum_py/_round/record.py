@@ -93,12 +93,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
     """Let an open call of a plan wait; see `ToolRoundPlan.suspend`."""
     given = outcome.call
     with ONCE:
-        call = calls._call(given.id)
-        if call is None or given.metadata != call.metadata or state_in(call._line) not in _OPEN:
-            raise LifecycleError(
-                f"Call {given.id!r} cannot be suspended: it is not pending in this plan. "
-                f"Pending: {[each.id for each in calls.pending]}."
-            )
+        call = calls.open_call(given, "cannot be suspended")
         status = given.status
         if status is not CallStatus.SUSPENDED:
             raise LifecycleError(
@@ -117,9 +112,6 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         if given._told is not call._told:
             _wait_as(call, given)
         call._append("recorded", said="suspended")
-
-
-_OPEN = ("pending", "in_doubt")
 
 
 def _wait_as(call: AnyToolCall, given: AnyToolCall) -> None:

@@ -49,7 +49,7 @@ from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn
 from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript
-from ..errors import MisuseError, RoundClosedError
+from ..errors import LifecycleError, MisuseError, RoundClosedError
 
 _SUSPENDED = STAGES["suspended"]
 
@@ -428,6 +428,25 @@ class SortedCalls:
             known = {**self._state._unread, **{call.id: call for call in self._calls}}
             self.change(_by_id=known)
         return known.get(call_id) or self._state._kept.inner.get(call_id)
+
+    def open_call(self, given: CallLine, cannot: str) -> AnyToolCall:
+        """Find the call of this plan that one made elsewhere stands for, if it has no result.
+
+        Args:
+            given: The call that was made elsewhere, or this one.
+            cannot: What cannot be done with it otherwise, in words.
+
+        Raises:
+            LifecycleError: There is none.
+        """
+        call = self._call(given.id)
+        is_same = call is not None and given.metadata == call.metadata
+        if call is None or not is_same or state_in(call._line) not in ("pending", "in_doubt"):
+            raise LifecycleError(
+                f"Call {given.id!r} of tool `{given.name}` {cannot}: it is not pending in this "
+                f"plan. Pending: {[each.id for each in self.pending]}."
+            )
+        return call
 
     def _all(self) -> Iterator[CallLine]:
         """Yield all calls: in the order of the turn, and after that those that they asked for."""
