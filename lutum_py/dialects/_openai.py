@@ -8,7 +8,6 @@ outputs of tools. (OpenAI API reference: "Create chat completion", "Create a mod
 from __future__ import annotations
 
 import mimetypes
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final
@@ -17,42 +16,11 @@ from .._text.json import is_mapping
 from .._transcript.message import Attachment, MediaType, Message, data_url
 from ._dialect import Draft
 from ._wire.history import History, Part
-from ._wire.rendered_items import data_of
 from ._wire.rendering import Rendering
 
-_AUDIO = {
-    "audio/wav": "wav",
-    "audio/x-wav": "wav",
-    "audio/wave": "wav",
-    "audio/mpeg": "mp3",
-    "audio/mp3": "mp3",
-}
 
-
-def chat_part(attachment: Attachment) -> dict[str, Any] | None:
-    """Make the part of a user message of Chat Completions."""
-    data, mime_type = data_of(attachment), attachment.mime_type
-    if attachment.media_type == "image":
-        return {"type": "image_url", "image_url": {"url": attachment.url}}
-    if data is not None and attachment.media_type == "audio" and mime_type in _AUDIO:
-        return {"type": "input_audio", "input_audio": {"data": data, "format": _AUDIO[mime_type]}}
-    if data is not None and attachment.media_type == "file":
-        return {"type": "file", "file": _named(attachment, data)}
-    return None
-
-
-def responses_part(attachment: Attachment) -> dict[str, Any] | None:
-    """Make the part of a message, or of a tool's output, of Responses."""
-    data = data_of(attachment)
-    if attachment.media_type == "image":
-        return {"type": "input_image", "image_url": attachment.url, "detail": "auto"}
-    if attachment.media_type == "file":
-        file = {"file_url": attachment.url} if data is None else _named(attachment, data)
-        return {"type": "input_file", **file}
-    return None
-
-
-def _named(attachment: Attachment, data: str) -> dict[str, Any]:
+def named_data(attachment: Attachment, data: str) -> dict[str, Any]:
+    """Make the fields of a file that goes as data, which has to have a name."""
     mime_type = attachment.mime_type
     name = attachment.name or _unnamed(mime_type)
     return {"filename": name, "file_data": data_url(mime_type, data)}
@@ -71,13 +39,9 @@ class OpenAIRendering(Rendering):
     def _message(self, message: Message, position: str) -> None:
         content: Any = message.text
         if message.attachments:
-            part_of = self._attached if message.role in self.roles_with_files else None
-            content = self.parts_of(content, message.attachments, position, part_of) or ""
+            takes_files = message.role in self.roles_with_files
+            content = self.parts_of(content, message.attachments, position, takes_files) or ""
         self.said.append({"role": message.role, "content": content})
-
-    @abstractmethod
-    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
-        """Make the part of a file; None where it has none."""
 
 
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})

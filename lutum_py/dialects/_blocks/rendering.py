@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
-from ..._transcript.message import Attachment, Message
+from ..._transcript.message import Message
 from ..._transcript.request import TurnRequest
 from ..._transcript.result import ToolResult
 from .._findings import Loss
 from .._wire.offered import always_offered
-from .._wire.rendered_items import named_text
 from .._wire.rendering import FrontRendering
 from .._wire.replay import told_apart
 from .form import BlockForm
@@ -48,7 +47,7 @@ class BlockRendering(FrontRendering):
         if self.stand_alone and self._results:
             text = "the results for a program go out alone: this follows after the next turn"
             self.losses.append(Loss(position, text))
-        self._of_user += self.parts_of(message.text, message.attachments, position, self._attached)
+        self._of_user += self.parts_of(message.text, message.attachments, position)
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
         if results or of_user:
@@ -121,15 +120,6 @@ class BlockRendering(FrontRendering):
     def _text(self, text: str) -> dict[str, Any]:
         return self.form.text(text)
 
-    def _content_of_result(self, result: ToolResult, position: str) -> list[dict[str, Any]]:
-        """Make the blocks of a result: its text names the files that have no block."""
-        if not result.attachments:
-            return self.parts_of(result.model_text, (), position, None)
-        unshown = (each for each in result.attachments if self._attached(each) is None)
-        return self.parts_of(
-            named_text(result, unshown), result.attachments, position, self._attached
-        )
-
     def _is_reasoning_void(self, turn: AssistantTurn) -> bool:  # noqa: ARG002 - by those who have it
         """Tell whether the model that made a turn would refuse its reasoning now."""
         return False
@@ -145,10 +135,6 @@ class BlockRendering(FrontRendering):
     @abstractmethod
     def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
         """Copy a block of a response as the API takes it back."""
-
-    @abstractmethod
-    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
-        """Make the block of a file; None where the wire has none."""
 
     @abstractmethod
     def _result_block(

@@ -11,7 +11,7 @@ everything that is between two turns of the model is collected, results first.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -23,7 +23,7 @@ from ..._transcript.transcript import TranscriptView, kept_of
 from ...errors import InvalidValueError
 from .._facts import Facts
 from .._findings import Loss
-from .rendered_items import UNREADABLE, arguments_object, rendered_items
+from .rendered_items import UNREADABLE, arguments_object, named_text, rendered_items
 from .replay import ModelNames, foreign_losses, names_of, own_payload
 
 
@@ -335,11 +335,7 @@ class Rendering(ABC):
             self.losses.append(Loss(f"{position}.attachments[{index}]", text))
 
     def parts_of(
-        self,
-        text: str,
-        attachments: Iterable[Attachment],
-        position: str,
-        part_of: Callable[[Attachment], dict[str, Any] | None] | None,
+        self, text: str, attachments: Iterable[Attachment], position: str, takes_files: bool = True
     ) -> list[dict[str, Any]]:
         """Make the parts of a text and its attachments, each after its caption.
 
@@ -347,13 +343,13 @@ class Rendering(ABC):
             text: The text.
             attachments: The files; what has no part is a loss.
             position: Where this stands.
-            part_of: Makes the part of one file, if it has one; None where no file has a place.
+            takes_files: Whether files have a place there.
         """
         parts = [self._text(text)] if self._is_said(text) else []
         # A caption goes out as a text of its own before its file, since no part has a field for it;
         # what reads a history back takes a text right before a second file for a caption again.
         for index, attachment in enumerate(attachments):
-            part = None if part_of is None else part_of(attachment)
+            part = self._attached(attachment) if takes_files else None
             if part is None:
                 kind = f"{attachment.media_type} ({attachment.mime_type})"
                 where = f"{position}.attachments[{index}]"
@@ -363,6 +359,18 @@ class Rendering(ABC):
                 parts.append(self._text(attachment.caption))
             parts.append(part)
         return parts
+
+    def parts_of_result(self, result: ToolResult, position: str) -> list[dict[str, Any]]:
+        """Make the parts of a result: its text names the files that have no part."""
+        if not result.attachments:
+            return self.parts_of(result.model_text, (), position)
+        unshown = (each for each in result.attachments if self._attached(each) is None)
+        return self.parts_of(named_text(result, unshown), result.attachments, position)
+
+    def _attached(  # noqa: B027 - a wire may take no files
+        self, attachment: Attachment
+    ) -> dict[str, Any] | None:
+        """Make the part of a file; None where the wire has none, as by default."""
 
     def _is_said(self, text: str) -> bool:
         """Tell which texts have a part."""

@@ -93,7 +93,7 @@ class Rendering(BlockRendering):
             names = map(self.facts.wire_name, found)
             return {**block, "content": references(names)}
         block["content"] = (
-            self._content_of_result(result, position) if result.attachments else result.model_text
+            self.parts_of_result(result, position) if result.attachments else result.model_text
         )
         if result.is_error:
             block["is_error"] = True

@@ -26,7 +26,7 @@ class Rendering(BlockRendering):
     form = BLOCKS
 
     def _message(self, message: Message, position: str) -> None:
-        blocks = self.parts_of(message.text, message.attachments, position, self._attached)
+        blocks = self.parts_of(message.text, message.attachments, position)
         documents = [each["document"]["name"] for each in blocks if "document" in each]
         if documents and not any("text" in each for each in blocks):
             blocks.insert(0, {"text": ", ".join(documents)})
@@ -47,7 +47,7 @@ class Rendering(BlockRendering):
     def _result_block(
         self, result: ToolResult, answers: dict[str, Any], position: str
     ) -> dict[str, Any]:
-        content = self._content_of_result(result, position)
+        content = self.parts_of_result(result, position)
         status = "error" if result.is_error else "success"
         return {"toolResult": {**answers, "content": content, "status": status}}
 

@@ -36,7 +36,7 @@ class Rendering(FrontRendering):
         return said["role"] == "model" and _calls(said)
 
     def _message(self, message: Message, position: str) -> None:
-        parts = self.parts_of(message.text, message.attachments, position, _file)
+        parts = self.parts_of(message.text, message.attachments, position)
         if not (parts or self.said or self._results or self._of_user):
             # The API takes empty text from the user, who so lets the model begin. It is alone,
             # so that it is sent again as it was where more is said after it.
@@ -45,6 +45,12 @@ class Rendering(FrontRendering):
 
     def _text(self, text: str) -> dict[str, Any]:
         return {"text": text}
+
+    def _attached(self, attachment: Attachment) -> dict[str, Any]:
+        data, kind = data_of(attachment), {"mimeType": attachment.mime_type}
+        if data is None:
+            return {"fileData": {**kind, "fileUri": attachment.url}}
+        return {"inlineData": {**kind, "data": data}}
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
         # Two contents: one of function responses may hold nothing else.
@@ -60,7 +66,7 @@ class Rendering(FrontRendering):
         else:
             response["response"] = {"output": _output(result)}
         self._results.append({"functionResponse": response})
-        self._of_user += self.parts_of("", result.attachments, position, _file)
+        self._of_user += self.parts_of("", result.attachments, position)
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         payload = self.payload_of(turn, position)
@@ -155,10 +161,3 @@ def _replayed(payload: Mapping[str, Any]) -> dict[str, Any]:
         if "functionCall" in part:
             send_as_object(part["functionCall"], "args")
     return replayed
-
-
-def _file(attachment: Attachment) -> dict[str, Any]:
-    data, kind = data_of(attachment), {"mimeType": attachment.mime_type}
-    if data is None:
-        return {"fileData": {**kind, "fileUri": attachment.url}}
-    return {"inlineData": {**kind, "data": data}}

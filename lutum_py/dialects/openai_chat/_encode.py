@@ -19,11 +19,19 @@ from ..._text.json import copy_json, is_mapping, is_sequence
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Attachment
 from ..._transcript.result import ToolResult
-from .._openai import OpenAIRendering, chat_part
-from .._wire.rendered_items import named_text, send_as_text
+from .._openai import OpenAIRendering, named_data
+from .._wire.rendered_items import data_of, named_text, send_as_text
 from .._wire.replay import told_apart
 from ._decode import function_of
 from ._facts import FACTS
+
+_AUDIO: Final = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/wave": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+}
 
 
 class Rendering(OpenAIRendering):
@@ -33,7 +41,15 @@ class Rendering(OpenAIRendering):
     roles_with_files = frozenset({"user"})
 
     def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
-        return chat_part(attachment)
+        data, mime_type = data_of(attachment), attachment.mime_type
+        if attachment.media_type == "image":
+            return {"type": "image_url", "image_url": {"url": attachment.url}}
+        if data is not None and attachment.media_type == "audio" and mime_type in _AUDIO:
+            audio = {"data": data, "format": _AUDIO[mime_type]}
+            return {"type": "input_audio", "input_audio": audio}
+        if data is not None and attachment.media_type == "file":
+            return {"type": "file", "file": named_data(attachment, data)}
+        return None
 
     def _result(self, result: ToolResult, position: str) -> None:
         # Such as {"c1": {"role": "tool", "tool_call_id": "call_7"}}, noted with the turn: the

@@ -26,14 +26,14 @@ from ..._transcript.message import Attachment
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError
 from .._findings import Loss
-from .._openai import OpenAIRendering, responses_part
+from .._openai import OpenAIRendering, named_data
 from .._wire.offered import (
     NativeSearch,
     as_sent,
     callers_of,
     compiled,
 )
-from .._wire.rendered_items import arguments_object, named_text, send_as_text
+from .._wire.rendered_items import arguments_object, data_of, named_text, send_as_text
 from .._wire.replay import ModelNames, told_apart
 from ._decode import ANSWERS, CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call, repeated_in
 from ._facts import FACTS, NAME
@@ -70,7 +70,13 @@ class Rendering(OpenAIRendering):
         return made
 
     def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
-        return responses_part(attachment)
+        data = data_of(attachment)
+        if attachment.media_type == "image":
+            return {"type": "input_image", "image_url": attachment.url, "detail": "auto"}
+        if attachment.media_type == "file":
+            file = {"file_url": attachment.url} if data is None else named_data(attachment, data)
+            return {"type": "input_file", **file}
+        return None
 
     def _text(self, text: str) -> dict[str, Any]:
         return {"type": "input_text", "text": text}
@@ -94,10 +100,10 @@ class Rendering(OpenAIRendering):
     def _output(self, result: ToolResult, position: str) -> str | list[dict[str, Any]]:
         if not result.attachments:
             return result.model_text
-        unshown = [each for each in result.attachments if responses_part(each) is None]
-        text = named_text(result, unshown)
-        parts = self.parts_of(text, result.attachments, position, responses_part)
-        return parts if any(part["type"] != "input_text" for part in parts) else text
+        parts = self.parts_of_result(result, position)
+        if any(part["type"] != "input_text" for part in parts):
+            return parts
+        return named_text(result, result.attachments)
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         payload = self.payload_of(turn, position)
