@@ -8,15 +8,30 @@ outputs of tools. (OpenAI API reference: "Create chat completion", "Create a mod
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from .._text.json import is_mapping
 from .._transcript.message import Attachment, MediaType, Message, data_url
 from ._dialect import Draft
 from ._wire.history import History, Part
+from ._wire.reading import UNKNOWN_EVENTS, without_nulls
 from ._wire.rendering import Rendering
+
+UNTIDY: Final = (b"null", b'"parsed')
+"""One of these is in the JSON of each payload that is not tidy."""
+
+
+def tidying(*free: str) -> Callable[[Any], Any]:
+    """Make what copies a response without null fields, and without what only the SDK puts there.
+
+    Args:
+        free: The fields of which users and models wrote what is in them: nulls may mean something.
+    """
+    of_sdk = frozenset({"parsed", "parsed_arguments"})
+    return partial(without_nulls, free=frozenset({*free, UNKNOWN_EVENTS}), of_sdk=of_sdk)
 
 
 def named_data(attachment: Attachment, data: str) -> dict[str, Any]:

@@ -21,9 +21,9 @@ from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
 from .._dialect import PUBLIC, Dialect, Draft
-from .._openai import openai_body
+from .._openai import UNTIDY, openai_body
 from .._wire.offered import described
-from ._decode import UNTIDY, tidy, turn_of
+from ._decode import tidy, turn_of
 from ._encode import Rendering
 from ._facts import FACTS
 from ._facts import NAME as NAME

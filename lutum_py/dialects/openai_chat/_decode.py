@@ -9,7 +9,6 @@ what the finish reason says.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 from ..._text.json import is_mapping, is_sequence
@@ -22,20 +21,15 @@ from ..._transcript.assistant import (
     ToolCallItem,
     Usage,
 )
-from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, read_call, turn_from, without_nulls
+from .._openai import tidying
+from .._wire.reading import Place, count_at, read_call, turn_from
 from ._facts import FACTS
 
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
-# The arguments of a host that sends an object instead of text are the model's own data.
 _FUNCTION = ("function", "arguments")
-_FREE = frozenset({"arguments", UNKNOWN_EVENTS})
 
-
-UNTIDY: Final = (b"null", b'"parsed')
-"""One of these is in the JSON of each payload that `tidy` would change."""
-
-
-tidy: Final = partial(without_nulls, free=_FREE, of_sdk=frozenset({"parsed", "parsed_arguments"}))
+# The arguments of a host that sends an object instead of text are the model's own data.
+tidy: Final = tidying("arguments")
 """Copies a response without null fields and without what only the SDK puts there."""
 
 

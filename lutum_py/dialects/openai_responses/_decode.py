@@ -8,7 +8,6 @@ provider runs itself, or it has a form that only the provider knows: it is kept 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 from ..._transcript.assistant import (
@@ -22,15 +21,8 @@ from ..._transcript.assistant import (
     ToolMetadata,
     Usage,
 )
-from .._wire.reading import (
-    UNKNOWN_EVENTS,
-    Place,
-    caller_of,
-    count_at,
-    read_call,
-    turn_from,
-    without_nulls,
-)
+from .._openai import tidying
+from .._wire.reading import Place, caller_of, count_at, read_call, turn_from
 from ._facts import FACTS
 
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -52,25 +44,9 @@ ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {
     SEARCH_CALL: ("function_call_output", "tool_search_output"),
 }
 
-# What users and models wrote may hold nulls that mean something.
-_FREE = frozenset(
-    {
-        "arguments",
-        "attributes",
-        "metadata",
-        "output_schema",
-        "parameters",
-        "schema",
-        UNKNOWN_EVENTS,
-    }
+tidy: Final = tidying(
+    "arguments", "attributes", "metadata", "output_schema", "parameters", "schema"
 )
-
-
-UNTIDY: Final = (b"null", b'"parsed')
-"""One of these is in the JSON of each payload that `tidy` would change."""
-
-
-tidy: Final = partial(without_nulls, free=_FREE, of_sdk=frozenset({"parsed", "parsed_arguments"}))
 """Copies a response without null fields and without what only the SDK puts there."""
 
 
