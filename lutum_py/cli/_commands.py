@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from errno import ENOSPC
 from pathlib import Path
@@ -138,14 +138,13 @@ def _file_argument(saved: str) -> Any:
     return typer.Argument(metavar="FILE", help=text)
 
 
-def _violation_lines(violation: Violation) -> list[Text]:
-    """Show where a violation is, what is wrong and what mends it."""
-    return [
-        text(""),
-        text(f"{violation.position}  {violation.rule}", "bold"),
-        text(f"  problem: {violation.problem}"),
-        text(f"  remedy:  {violation.remedy}"),
-    ]
+def _violation_lines(violations: Iterable[Violation]) -> Iterator[Text]:
+    """Show where each violation is, what is wrong and what mends it."""
+    for violation in violations:
+        yield text("")
+        yield text(f"{violation.position}  {violation.rule}", "bold")
+        yield text(f"  problem: {violation.problem}")
+        yield text(f"  remedy:  {violation.remedy}")
 
 
 def _tell_repair(
@@ -160,8 +159,7 @@ def _tell_repair(
         complain(text(f"Written to `{written}`."))
     if left:
         complain(text(f"Not repaired: {counted(len(left), 'violation')}"))
-        for violation in left:
-            complain(*_violation_lines(violation))
+        complain(*_violation_lines(left))
 
 
 _MAY_TELL = "May be left out where the content tells."
@@ -245,7 +243,7 @@ def check(
         as_json,
         data,
         text(f"{conversation.name} ({conversation.what}): {count}", "bold"),
-        *(line for violation in violations for line in _violation_lines(violation)),
+        *_violation_lines(violations),
     )
     raise typer.Exit(1 if violations else 0)
 
@@ -358,7 +356,7 @@ def convert(
     except HistoryError as error:
         complain(
             text(f"{conversation.name} ({conversation.what}) would be refused. Repair it first:"),
-            *(line for violation in error.violations for line in _violation_lines(violation)),
+            *_violation_lines(error.violations),
         )
         raise typer.Exit(1) from error
     with reading(conversation.name):

@@ -72,11 +72,6 @@ Lock = dict[str, dict[str, LockedTool]]
 """By the name of the toolset on the command line, then by the wire name of the tool."""
 
 
-def _lock_of(toolset: type[Toolset]) -> dict[str, LockedTool]:
-    """Return what is locked of each tool of a toolset."""
-    return {selector.name: _locked_tool(selector) for selector in toolset}
-
-
 def _locked_tool(selector: AnySelector) -> LockedTool:
     definition = selector.definition
     schema = _settled(definition.input_schema)
@@ -222,11 +217,6 @@ class ToolChange:
     changes: tuple[FieldChange, ...] = ()
     verdict: Verdict | None = None
 
-    @property
-    def is_text_only(self) -> bool:
-        """Whether nothing changed but descriptions."""
-        return all(change.kind == "description" for change in self.changes)
-
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain JSON data."""
         verdict = self.verdict
@@ -243,7 +233,8 @@ class ToolChange:
     def lines(self) -> Iterator[str]:
         """Give it as lines for people, the first one the heading."""
         sign = {"added": "+", "removed": "-", "changed": "~"}[self.kind]
-        note = ", descriptions only" if self.kind == "changed" and self.is_text_only else ""
+        is_text_only = {change.kind for change in self.changes} == {"description"}
+        note = ", descriptions only" if is_text_only else ""
         yield f"{sign} {self.name}: {self.kind}{note}"
         for change in self.changes:
             yield f"    {change.path}: {change.text}"
@@ -352,7 +343,7 @@ def write_lock(
     for reference in dropped:
         if reference not in locked:
             listed = ", ".join(locked) or "nothing"
-            raise Failure(f"{_named(file)} does not lock `{reference}`. It locks: {listed}.")
+            raise Failure(f"`{file}` does not lock `{reference}`. It locks: {listed}.")
     references = toolsets or ([] if dropped else list(locked))
     current, changes = _compared(references, locked, file)
     kept = {
@@ -374,7 +365,7 @@ def write_lock(
         "dropped": gone,
     }
     state = "written" if is_written else "up to date already"
-    told = [text(f"{_named(file)}: {state}, {_size(whole)}")]
+    told = [text(f"`{file}`: {state}, {_size(whole)}")]
     for words, names in (("Left as locked", kept), ("No longer locked", gone)):
         if names:
             told.append(text(f"{words}: {', '.join(names)}"))
@@ -403,7 +394,7 @@ def check_lock(toolsets: Sequence[str], file: Path, as_json: bool) -> int:
         "toolsets": list(current),
         "changes": [change.to_dict() for change in changes],
     }
-    told = [text(f"{_named(file)} is up to date: {_size(current)}")]
+    told = [text(f"`{file}` is up to date: {_size(current)}")]
     if changes:
         command = _lock_command(file, *toolsets)
         told = list(_change_lines(file, locked, current, changes, command))
@@ -428,7 +419,7 @@ def _compared(references: Sequence[str], locked: Lock, file: Path) -> tuple[Lock
     current: Lock = {}
     for reference in dict.fromkeys(references):
         found = _load(reference, file, locked)
-        current[reference] = _lock_of(found)
+        current[reference] = {each.name: _locked_tool(each) for each in found}
         changes += compare_tools(reference, locked.get(reference, {}), current[reference], found)
     return current, changes
 
@@ -441,14 +432,10 @@ def _load(reference: str, file: Path, locked: Collection[str]) -> type[Toolset]:
         if isinstance(failure, ImportFailure) or reference not in locked:
             raise
         raise Failure(
-            f"{failure} {_named(file)} locks it. If it is gone, run "
+            f"{failure} `{file}` locks it. If it is gone, run "
             f"{_lock_command(file, '--drop', reference)}; if it was renamed or moved, put its new "
             "name at the end of that command."
         ) from None
-
-
-def _named(file: Path) -> str:
-    return f"`{file}`"
 
 
 def _size(lock: Lock) -> str:
@@ -464,7 +451,7 @@ def _change_lines(
         for kind in ("changed", "added", "removed")
         if (count := sum(change.kind == kind for change in changes))
     ]
-    yield text(f"{_named(file)} is out of date: {', '.join(counts)}", "bold")
+    yield text(f"`{file}` is out of date: {', '.join(counts)}", "bold")
     for reference in lock:
         of_toolset = [change for change in changes if change.toolset == reference]
         if of_toolset:
