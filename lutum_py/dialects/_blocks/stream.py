@@ -46,7 +46,7 @@ class BlockState:
         inside: The way from the block to its fields.
         arguments: The argument text of a call.
         call: The number, id and name of a call that the program answers.
-        is_open: Whether more may come.
+        made: That call, once it is whole.
         says: The key of the text that is shown, and as what.
     """
 
@@ -57,7 +57,7 @@ class BlockState:
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     arguments: PartialJson = field(default_factory=PartialJson)
     call: tuple[int, str, str] | None = None
-    is_open: bool = True
+    made: ToolMetadata | None = None
     says: tuple[str, Delta] | None = None
 
     def add(self, key: str, text: str) -> None:
@@ -141,11 +141,11 @@ class BlockStream(StreamReader):
     def _close(self, state: BlockState) -> Iterator[StreamEvent]:
         # Hosts that stop a block twice, or not at all: the first stop completes the call, and for
         # the others the end of the stream does.
-        was_open, state.is_open = state.is_open, False
-        if state.call is not None and was_open:
+        if state.call is not None and state.made is None:
             index, call_id, name = state.call
             arguments = Place(self.dialect, state.read()).written_at("input", "{}")
-            yield CallCompleted(index, ToolMetadata(id=call_id, name=name, arguments=arguments))
+            state.made = ToolMetadata(id=call_id, name=name, arguments=arguments)
+            yield CallCompleted(index, state.made)
 
     def _report(self, usage: Usage | None) -> list[StreamEvent]:
         return [] if usage is None else [UsageReported(usage)]
@@ -173,11 +173,8 @@ class BlockStream(StreamReader):
             if state.call is not None:
                 # Of a stream that broke off, only calls that came to their end count: one with half
                 # of its arguments must not look like one that can run.
-                if not state.is_open and not isinstance(fields.get("input"), str):
-                    _, call_id, name = state.call
-                    text = Place(self.dialect, fields).written_at("input", "{}")
-                    call = ToolMetadata(id=call_id, name=name, arguments=text)
-                    items.append(ToolCallItem(call, caller_of(fields)))
+                if state.made is not None and not isinstance(fields.get("input"), str):
+                    items.append(ToolCallItem(state.made, caller_of(fields)))
             elif state.says is not None:
                 key, delta = state.says
                 said = text_or_none(fields.get(key))

@@ -26,7 +26,10 @@ from .._wire.reading import Place, count_at, read_call, turn_from
 from ._facts import FACTS
 
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
-_FUNCTION = ("function", "arguments")
+
+CALLS: Final[Mapping[str, str]] = {"function": "arguments", "custom": "input"}
+"""The kinds of calls, each the key of what is called, and where that has what the model wrote."""
+
 
 # The arguments of a host that sends an object instead of text are the model's own data.
 tidy: Final = tidying("arguments")
@@ -74,6 +77,11 @@ def usage_of(response: Place) -> Usage | None:
     )
 
 
+def kind_of(call: Mapping[str, Any]) -> str:
+    """Return the kind of a call, which hosts may leave out."""
+    return "custom" if call.get("type") == "custom" else "function"
+
+
 def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the call of the old single-function form; None for the empty shell that hosts send."""
     function = message.get("function_call")
@@ -104,9 +112,9 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     # `index` is how many there were, so that a call of the old form is numbered after them. Some
     # hosts send both forms, of one call or of two: what is there counts.
     for index, call in enumerate(message.items_at("tool_calls"), 1):
-        kind, key = ("custom", "input") if call.text_at("type") == "custom" else _FUNCTION
+        kind = "custom" if call.text_at("type") == "custom" else "function"
         called, call_id = call.need(kind), call.text_at("id")
-        made = read_call(called, key, call_id, response_id, index - 1, empty="")
+        made = read_call(called, CALLS[kind], call_id, response_id, index - 1, empty="")
         yield ToolCallItem(made)
     if "function_call" in fields and function_of(fields) is not None:
         called = message.need("function_call")

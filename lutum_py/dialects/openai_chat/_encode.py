@@ -22,7 +22,7 @@ from ..._transcript.result import ToolResult
 from .._openai import OpenAIRendering, named_data
 from .._wire.rendered_items import data_of, named_text, send_as_text
 from .._wire.replay import told_apart
-from ._decode import function_of
+from ._decode import CALLS, function_of, kind_of
 from ._facts import FACTS
 
 _AUDIO: Final = {
@@ -77,7 +77,7 @@ class Rendering(OpenAIRendering):
 def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield what holds the name of each call, in order."""
     for call in message.get("tool_calls", ()):
-        yield call["custom" if call["type"] == "custom" else "function"]
+        yield call[kind_of(call)]
     if message.get("function_call"):
         yield message["function_call"]
 
@@ -107,12 +107,10 @@ def _tidy(message: dict[str, Any]) -> None:
         # Some hosts send a call without its type, others one with the empty shell of the other kind
         # beside it, {"type": "function", "function": {...}, "custom": null}; OpenAI refuses both.
         call.setdefault("type", "function")
-        is_custom = call["type"] == "custom"
-        call.pop("function" if is_custom else "custom", None)
-        if is_custom:
-            send_as_text(call["custom"], "input")
-        else:
-            send_as_text(call["function"], "arguments")
+        kind = kind_of(call)
+        for other in CALLS.keys() - {kind}:
+            call.pop(other, None)
+        send_as_text(call[kind], CALLS[kind])
     if function_of(message) is None:
         message.pop("function_call", None)
     else:

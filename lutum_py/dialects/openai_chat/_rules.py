@@ -17,6 +17,7 @@ from ..._text.json import is_mapping, is_object, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
 from .._repair.mending import MAYBE_TEXT, Form, Mending, text_of
 from .._repair.pairing import Pairing, Piece, distinct_ids, note_places
+from ._decode import CALLS, kind_of
 from ._facts import FACTS
 
 RESULTS: Final = frozenset({"tool", "function"})
@@ -24,7 +25,6 @@ RESULTS: Final = frozenset({"tool", "function"})
 
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant"}) | RESULTS
 _SAID: Final = ("content", "tool_calls", "function_call", "audio", "refusal")
-_CALLS: Final[Mapping[str, str]] = {"function": "arguments", "custom": "input"}
 
 
 def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] | None:
@@ -141,7 +141,7 @@ def _tool_calls(index: int, message: dict[str, Any], given: Any, mending: Mendin
 
 def _call(call: Any, index: int, number: int, mending: Mending) -> bool:
     """Mend one call; say whether there is anything to be kept of it."""
-    kind = "custom" if is_mapping(call) and call.get("type") == "custom" else "function"
+    kind = kind_of(call) if is_mapping(call) else "function"
     inner = call.get(kind) if is_mapping(call) else None
     if not is_object(call) or not is_object(inner):
         mending.note(
@@ -154,7 +154,7 @@ def _call(call: Any, index: int, number: int, mending: Mending) -> bool:
         return False
     if not isinstance(call.get("id"), MAYBE_TEXT):
         mending.text_id(call, "id", f"messages[{index}].tool_calls[{number}]")
-    key = _CALLS[kind]
+    key = CALLS[kind]
     if not mending.is_well_written(inner, key):
         mending.mend_call(inner, key, f"messages[{index}].tool_calls[{number}].{kind}")
     return True
@@ -328,8 +328,7 @@ def _calls(message: Mapping[str, Any]) -> list[tuple[int | None, dict[str, Any],
     """Return the place of each call in its list, the call, and its name."""
     found: list[tuple[int | None, dict[str, Any], Any]] = []
     for number, call in enumerate(message.get("tool_calls") or ()):
-        inner = call["custom" if call.get("type") == "custom" else "function"]
-        found.append((number, call, inner["name"]))
+        found.append((number, call, call[kind_of(call)]["name"]))
     old = message.get("function_call")
     if old is not None:
         found.append((None, old, old["name"]))

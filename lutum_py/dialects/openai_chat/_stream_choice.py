@@ -19,7 +19,7 @@ from ..._transcript.stream_events import (
     arguments_delta,
 )
 from .._wire.reading import Place, objects_in, own_id
-from ._decode import plain_text
+from ._decode import CALLS, plain_text
 
 _REASONING = ("reasoning_content", "reasoning")
 _REASONS = frozenset({*_REASONING, "reasoning_details"})
@@ -50,16 +50,14 @@ class _CallState:
 
     def whole(self) -> dict[str, Any]:
         """Return the call as a whole response has it."""
-        if self.kind == "function_call":
-            return self.inner("arguments")
-        if self.kind == "custom":
-            return {**self.fields, "custom": self.inner("input")}
-        return {**self.fields, "function": self.inner("arguments")}
-
-    def inner(self, key: str) -> dict[str, Any]:
-        """Return what stands inside the call, with its text under `key`."""
         named = {"name": self.name} if self.is_named else {}
-        return {**self.function, **named, key: self.arguments.text}
+        inner = {**self.function, **named, self.text_key: self.arguments.text}
+        return inner if self.kind == "function_call" else {**self.fields, self.kind: inner}
+
+    @property
+    def text_key(self) -> str:
+        """Where it has the text that the model writes."""
+        return CALLS.get(self.kind, "arguments")
 
 
 class ChoiceState:
@@ -322,8 +320,7 @@ class ChoiceState:
             call.kind = "custom"
         inner = place.get(call.kind)
         if inner is not None:
-            text_key = "input" if call.kind == "custom" else "arguments"
-            self._inner(call, inner, text_key, response_id, events)
+            self._inner(call, inner, response_id, events)
 
     # Which call a piece belongs to: the one of its id at its index; else the last one of its index,
     # or the last one at all where there is no index. An id that is new under a known index begins a
@@ -361,17 +358,12 @@ class ChoiceState:
                 return
             found = self._old = _CallState("function_call", len(self._calls), None)
             self._calls.append(found)
-        self._inner(found, place, "arguments", response_id, events)
+        self._inner(found, place, response_id, events)
 
     def _inner(
-        self,
-        call: _CallState,
-        place: Place,
-        text_key: str,
-        response_id: str | None,
-        events: list[StreamEvent],
+        self, call: _CallState, place: Place, response_id: str | None, events: list[StreamEvent]
     ) -> None:
-        index = call.number
+        index, text_key = call.number, call.text_key
         for key, value in place.object().items():
             if key == "name" and isinstance(value, str):
                 # Some hosts send the whole name again with every piece.
