@@ -36,6 +36,8 @@ class Facts:
         key: The field of a request body that holds the conversation.
         tool_names: The names of tools that the provider takes.
         tool_names_in_words: The same for people.
+        message_word: What it calls a message of a conversation.
+        result_word: What it calls the result of a call.
         names_at: The ways to names of tools in a body, outside of its conversation; `[]` goes
             through a list.
         truncated: The finish reasons that say that a limit on tokens ended the turn.
@@ -58,6 +60,8 @@ class Facts:
     key: str
     names_at: tuple[str, ...]
     truncated: frozenset[str]
+    message_word: str = "message"
+    result_word: str = "result"
     tool_names: re.Pattern[str] = re.compile(r"[a-zA-Z0-9_-]{1,64}")
     tool_names_in_words: str = "letters, digits, `_` and `-`, at most 64 characters"
     call_ids: re.Pattern[str] = re.compile(r".+", re.DOTALL)

@@ -33,7 +33,7 @@ class Block(Piece):
 def read_messages(messages: list[Any], form: BlockForm, mending: Mending) -> list[Spoken[Block]]:
     """Read the messages of a request, without what says nothing, and number their turns."""
     pieces_of = partial(_blocks, form, mending)
-    return read_spoken(messages, "message", Block.said_at, _ROLES, pieces_of, mending)
+    return read_spoken(messages, Block.said_at, _ROLES, pieces_of, mending)
 
 
 def _blocks(
@@ -181,7 +181,7 @@ def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
     pairing: Pairing[Block] = Pairing()
     pairing.pair(calls, results, partial(_key, form))
     remedy = "Send exactly one result for each call, with the call's id"
-    answers = pairing.answers(calls, remedy, partial(_unanswered, form, mending), mending)
+    answers = pairing.answers(calls, remedy, partial(_unanswered, form), mending)
     touched: set[int] = set()
     for group, answered in answers.items():
         if note_places(group, answered, mending):

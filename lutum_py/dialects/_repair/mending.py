@@ -75,15 +75,15 @@ class Mending:
         self._violations.append(Violation(position, rule, problem, remedy))
         self._changes.append(Change(position, rule, what, is_mended))
 
-    def drop_unknown(self, position: str, word: str, item: Any, roles: Iterable[str]) -> None:
+    def drop_unknown(self, position: str, item: Any, roles: Iterable[str]) -> None:
         """Note a message whose role is unknown.
 
         Args:
             position: Where it stands.
-            word: What the provider calls a message.
             item: What is there.
             roles: The known ones.
         """
+        word = self.facts.message_word
         self.note(
             position,
             "unknown_role",
@@ -107,27 +107,22 @@ class Mending:
         self._taken.add(name)
         return True
 
-    def drop(self, position: str, rule: str, remedy: str, word: str = "result") -> None:
+    def drop(self, position: str, rule: str, remedy: str) -> None:
         """Note a result that has no place.
 
         Args:
             position: Where it stands.
             rule: `orphan_result` or `duplicate_result`.
             remedy: What to send.
-            word: What the provider calls it.
         """
-        is_orphan = rule == "orphan_result"
+        word, is_orphan = self.facts.result_word, rule == "orphan_result"
         why = "it answers no call" if is_orphan else f"its call has a {word} already"
         what = f"removed the {word}, because {why}"
         self.note(position, rule, f"the {word} has no place: {why}", remedy, what)
 
-    def out_of_order(self, position: str, word: str = "result") -> None:
-        """Note a result that stands where that of another call belongs.
-
-        Args:
-            position: Where it stands.
-            word: What the provider calls it.
-        """
+    def out_of_order(self, position: str) -> None:
+        """Note a result that stands where that of another call belongs."""
+        word = self.facts.result_word
         self.note(
             position,
             "results_out_of_order",
@@ -136,15 +131,15 @@ class Mending:
             f"put the {word} where its call stands",
         )
 
-    def unanswered(self, position: str, call: Any, remedy: str, word: str = "result") -> None:
+    def unanswered(self, position: str, call: Any, remedy: str) -> None:
         """Note a call that nobody answered, which gets a result that says so.
 
         Args:
             position: Where the call stands.
             call: Its id, or its name.
             remedy: What to send.
-            word: What the provider calls a result.
         """
+        word = self.facts.result_word
         self.note(
             position,
             "call_without_result",
@@ -233,17 +228,15 @@ class Mending:
         )
         call[key] = {UNREADABLE: value} if value else {}
 
-    def mend_name(
-        self, result: dict[str, Any], name: Any, position: str, word: str = "result"
-    ) -> None:
+    def mend_name(self, result: dict[str, Any], name: Any, position: str) -> None:
         """Let a result have the name of the tool that was called.
 
         Args:
             result: What holds its name.
             name: The name in the call.
             position: Where the result is in the request.
-            word: What the provider calls it.
         """
+        word = self.facts.result_word
         self.note(
             position,
             "result_of_other_tool",

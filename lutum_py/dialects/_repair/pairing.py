@@ -98,7 +98,6 @@ class Spoken(Generic[P]):
 
 def read_spoken(
     messages: Iterable[Any],
-    word: str,
     said_at: str,
     roles: Mapping[str | None, str],
     pieces_of: Callable[[int, Mapping[str, Any], str, int], list[P]],
@@ -108,7 +107,6 @@ def read_spoken(
 
     Args:
         messages: The messages.
-        word: What the provider calls one.
         said_at: Where one has what it says, by its number.
         roles: By what stands there, the role of who speaks.
         pieces_of: Reads what is said in a message, given the numbers of that and of its first
@@ -116,21 +114,21 @@ def read_spoken(
         mending: Takes a note of each breach.
     """
     spoken: list[Spoken[P]] = []
-    number = 0
+    number, facts = 0, mending.facts
     for index, message in enumerate(messages):
         given = message.get("role") if is_mapping(message) else ""
         role = roles.get(given) if isinstance(given, MAYBE_TEXT) else None
         if not is_mapping(message) or role is None:
-            mending.drop_unknown(f"{mending.facts.key}[{index}]", word, message, roles.values())
+            mending.drop_unknown(f"{facts.key}[{index}]", message, roles.values())
             continue
         pieces = pieces_of(index, message, role, number)
         number += len(pieces)
         if pieces:
             spoken.append(Spoken(index, message, role, pieces))
         else:
-            remedy, what = "Leave it out", f"removed the {word}"
+            word, remedy = facts.message_word, "Leave it out"
             problem = f"the {word} says nothing"
-            mending.note(said_at % index, f"empty_{word}", problem, remedy, what)
+            mending.note(said_at % index, f"empty_{word}", problem, remedy, f"removed the {word}")
     number_turns(spoken)
     return spoken
 
@@ -259,11 +257,10 @@ class Pairing(Generic[P]):
         self,
         calls: Iterable[P],
         remedy: str,
-        made: Callable[[P], P],
+        made: Callable[[Mending, P], P],
         mending: Mending,
         *,
-        fit: Callable[[P, P], None] | None = None,
-        word: str = "result",
+        fit: Callable[[Mending, P, P], None] | None = None,
     ) -> dict[int, list[tuple[P, P]]]:
         """Return the calls of each turn with their results, and note the results without a place.
 
@@ -273,36 +270,32 @@ class Pairing(Generic[P]):
             made: Makes the result of a call that nobody answered, and notes that.
             mending: Takes the notes.
             fit: Mends what in a result that was found is not of its call.
-            word: What the provider calls a result.
         """
         for result, rule in self.dropped.items():
-            mending.drop(result.position, rule, remedy, word)
+            mending.drop(result.position, rule, remedy)
         answers: dict[int, list[tuple[P, P]]] = {}
         for call in calls:
             found = self.result_of.get(call)
             if found is not None and fit is not None:
-                fit(call, found)
-            answers.setdefault(call.group, []).append((call, found or made(call)))
+                fit(mending, call, found)
+            answers.setdefault(call.group, []).append((call, found or made(mending, call)))
         return answers
 
 
-def note_places(
-    group: int, answered: Iterable[tuple[Piece, Piece]], mending: Mending, word: str = "result"
-) -> bool:
+def note_places(group: int, answered: Iterable[tuple[Piece, Piece]], mending: Mending) -> bool:
     """Note each result that does not stand at the head of the next turn, in the calls' order.
 
     Args:
         group: The turn that made the calls.
         answered: Its calls and their results, in order.
         mending: Takes a note of each breach.
-        word: What the provider calls a result.
 
     Returns:
         Whether the results have to be written again: one of them is misplaced, or was made.
     """
     # `near` has the results that stand in the right turn, in the order of their calls: [3, 1, 2] by
     # place. What should be there is the same sorted, [1, 2, 3].
-    is_touched = False
+    is_touched, word = False, mending.facts.result_word
     near: list[Piece] = []
     for call, result in answered:
         if result.group == group + 1:
@@ -322,7 +315,7 @@ def note_places(
     for result, right in zip(near, sorted(near, key=lambda piece: piece.number), strict=True):
         if result is not right:
             is_touched = True
-            mending.out_of_order(result.position, word)
+            mending.out_of_order(result.position)
         elif result.is_behind:
             is_touched = True
             mending.note(

@@ -26,6 +26,8 @@ def _is_own_body(body: Mapping[str, Any]) -> bool:
 FACTS: Final = Facts(
     name=NAME,
     key="contents",
+    message_word="content",
+    result_word="response",
     tool_names=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
     tool_names_in_words=(
         "letters, digits, `_`, `.`, `:` and `-`, a letter or `_` first, at most 64 characters"

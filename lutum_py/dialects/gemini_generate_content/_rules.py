@@ -82,7 +82,7 @@ def _inner(value: Mapping[str, Any], key: str, other: str) -> dict[str, Any] | N
 def read_contents(contents: list[Any], mending: Mending) -> list[Spoken[Part]]:
     """Read the contents of a request, without what says nothing, and number their turns."""
     pieces_of = partial(_parts, mending)
-    return read_spoken(contents, "content", Part.said_at, _ROLES, pieces_of, mending)
+    return read_spoken(contents, Part.said_at, _ROLES, pieces_of, mending)
 
 
 def _parts(
@@ -188,12 +188,10 @@ def _mend(contents: list[Any], mending: Mending) -> None:
     calls = [part for said in spoken for part in said.pieces if said.role == "model" and part.call]
     results = [part for said in spoken for part in said.pieces if part.result is not None]
     pairing = _paired(calls, results)
-    made = partial(_outcome_unknown, mending)
-    fit = partial(_same_name, mending)
-    answers = pairing.answers(calls, _AS_MANY, made, mending, fit=fit, word="response")
+    answers = pairing.answers(calls, _AS_MANY, _outcome_unknown, mending, fit=_same_name)
     touched: set[int] = set()
     for group, answered in answers.items():
-        if note_places(group, answered, mending, "response"):
+        if note_places(group, answered, mending):
             touched.add(group)
             for call, result in answered:
                 result.answer(call)
@@ -307,14 +305,14 @@ def _begin(mending: Mending) -> None:
 
 
 def _outcome_unknown(mending: Mending, call: Part) -> Part:
-    mending.unanswered(call.position, call.name, _AS_MANY, "response")
+    mending.unanswered(call.position, call.name, _AS_MANY)
     result = {"name": call.name, "response": {"error": OUTCOME_UNKNOWN}}
     return call.beside({"functionResponse": result}, result)
 
 
 def _same_name(mending: Mending, call: Part, result: Part) -> None:
     if result.name != call.name:
-        mending.mend_name(result.result or {}, call.name, result.position, "response")
+        mending.mend_name(result.result or {}, call.name, result.position)
 
 
 FORM: Final = Form(

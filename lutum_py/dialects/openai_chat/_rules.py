@@ -9,7 +9,6 @@ keeps the outcome. (OpenAI API reference: "Create chat completion", messages.)
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -37,7 +36,7 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
     """
     role = message.get("role") if is_mapping(message) else None
     if not isinstance(role, str) or role not in _ROLES:
-        mending.drop_unknown(f"messages[{index}]", "message", message, _ROLES)
+        mending.drop_unknown(f"messages[{index}]", message, _ROLES)
         return None
     # Whatever is changed below is changed in `owned`: a copy, or on the first look the caller's own
     # message, of which `note` then lets nothing be changed.
@@ -258,8 +257,7 @@ def _mend(messages: list[Any], mending: Mending) -> None:
     calls, results = _pieces(kept)
     pairing = _paired(calls, results)
     remedy = "Send exactly one result for each call, with the call's id"
-    made = partial(_unanswered, mending)
-    answers = pairing.answers(calls, remedy, made, mending, fit=partial(_fit, mending))
+    answers = pairing.answers(calls, remedy, _unanswered, mending, fit=_fit)
     answers_at: dict[int, list[Part]] = {}
     for group, answered in answers.items():
         note_places(group, answered, mending)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -106,7 +105,7 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
     if kind == "message":
         role = fields.get("role")
         if not isinstance(role, str) or role not in _ROLES:
-            mending.drop_unknown(f"input[{index}]", "message", given, _ROLES)
+            mending.drop_unknown(f"input[{index}]", given, _ROLES)
             return None
         if not _is_said(fields.get("content")):
             remedy = "Send what is said, or leave the message out"
@@ -203,8 +202,7 @@ def _mend(given: list[Any], mending: Mending) -> None:
     ):
         _answer_elsewhere(pairing)
     remedy = "Send exactly one output for each call, with its call id"
-    made = partial(_unanswered, mending)
-    answers = pairing.answers(calls, remedy, made, mending, fit=partial(_of_right_type, mending))
+    answers = pairing.answers(calls, remedy, _unanswered, mending, fit=_of_right_type)
     answered = [each for group in answers.values() for each in group]
     placed = _placed(items, answered, set(pairing.dropped), mending)
     taken = (item.key for item in placed)
