@@ -157,7 +157,7 @@ class Dialect(Generic[C]):
 
     def tool_of(self, definition: ToolDef, strict: bool) -> dict[str, Any]:
         """Describe one tool."""
-        strict = strict and self.facts.may_be_strict(definition)
+        strict = strict and (self.facts.calls_strictly or "program" not in definition.callers)
         # Copied: what was compiled is kept for the next request, and this one is the caller's to
         # change.
         schema = copy_json(compiled(definition, self.facts, strict).schema)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
 
-from .._schema.definition import ToolDef
 from .._schema.options import Caller
 from .._schema.schema_reader import JsonSchema
 from .._schema.stand_in import stand_in
@@ -76,10 +75,6 @@ class Facts:
     rewrite: Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None = None
     is_own_item: Callable[[Mapping[str, Any]], bool] = lambda _: False
     is_own_body: Callable[[Mapping[str, Any]], bool] = lambda _: False
-
-    def may_be_strict(self, definition: ToolDef) -> bool:
-        """Tell whether a tool may be offered in strict mode, as far as its callers go."""
-        return self.calls_strictly or "program" not in definition.callers
 
     def takes_name(self, name: object) -> bool:
         """Tell whether the provider takes a name of a tool."""

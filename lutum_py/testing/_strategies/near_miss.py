@@ -157,13 +157,10 @@ def _out_of_range(node: JsonSchema, value: Any) -> Iterator[Any]:
     kind = kind_of(node)
     if kind in ("integer", "number"):
         step = 1 if kind == "integer" else 0.5
-        if "minimum" in node:
-            yield node["minimum"] - step
-        if "maximum" in node:
-            yield node["maximum"] + step
-        for key in ("exclusiveMinimum", "exclusiveMaximum"):
+        beyond = {"minimum": -step, "maximum": step, "exclusiveMinimum": 0, "exclusiveMaximum": 0}
+        for key, by in beyond.items():
             if key in node:
-                yield node[key]
+                yield node[key] + by
         if "multipleOf" in node:
             yield from _between_multiples(kind, node["multipleOf"], value)
     elif kind == "string" and not node.get("format"):
