@@ -278,8 +278,7 @@ def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
 
 def never_ran(result: ToolResult) -> bool:
     """Whether a call was given up before it ran, or others for it, so that it read nothing."""
-    is_given_up = result.status in ("rejected", "cancelled")
-    return is_given_up and not (result.labels and result.labels.inner)
+    return result.status in NOT_RUN and not (result.labels and result.labels.inner)
 
 
 def with_inner_labels(result: ToolResult, made_of: Iterable[ToolResult]) -> ToolResult:

@@ -184,12 +184,10 @@ def _read_tools(saved: Saved) -> Iterable[tuple[str, LockedTool]]:
         entry = saved.inner(name)
         output = entry.inner_or_none("output_schema")
         tool = LockedTool(
-            description=entry.get("description", str),
-            digest=entry.get("digest", str),
+            **entry.some(str, "description", "digest"),
             input_schema=entry.inner("input_schema").data,
             output_schema=None if output is None else output.data,
-            on=entry.get("on", bool),
-            strict=entry.get("strict", bool),
+            **entry.some(bool, "on", "strict"),
             deferred=entry.get("deferred", bool, False),
         )
         # A merge that took half of each side leaves a schema that no tool ever had. Compared with

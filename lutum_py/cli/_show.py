@@ -269,11 +269,8 @@ def _counts(items: Sequence[TranscriptItem]) -> tuple[tuple[str, str], ...]:
 
 def _tokens(turns: Iterable[AssistantTurn]) -> list[tuple[str, str]]:
     usage = sum((turn.usage for turn in turns if turn.usage is not None), Usage())
-    return (
-        [("Tokens", " · ".join(said).replace(" tokens", ""))]
-        if (said := usage_in_words(usage))
-        else []
-    )
+    said = " · ".join(usage_in_words(usage)).replace(" tokens", "")
+    return [("Tokens", said)] if said else []
 
 
 def page_of(shown: Shown) -> str:

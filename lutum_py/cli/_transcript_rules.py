@@ -11,7 +11,7 @@ from typing import Any, Final
 from .._text.json import copy_json, is_array, is_object, shorten
 from .._transcript.check import Checked, CheckedCall, TranscriptFault, checked
 from .._transcript.request import TranscriptItem
-from .._transcript.result import ToolResult, dump_result
+from .._transcript.result import ToolResult, dump_result, make_result
 from .._transcript.saved import TRANSCRIPT, Saved
 from .._transcript.transcript_json import load_item
 from ..dialects._findings import Change, Violation
@@ -115,12 +115,4 @@ def _answer(call: CheckedCall, items: list[Any]) -> Any:
     metadata = call.metadata
     if call.result is not None:
         return {**items[call.result], "name": metadata.name, "arguments": metadata.arguments}
-    return dump_result(
-        ToolResult(
-            id=metadata.id,
-            name=metadata.name,
-            arguments=metadata.arguments,
-            result=_UNKNOWN,
-            status="indeterminate",
-        )
-    )
+    return dump_result(make_result(metadata, _UNKNOWN, "indeterminate"))

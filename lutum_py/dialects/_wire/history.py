@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from ..._text.json import compact_json, is_mapping, is_sequence, parse_json, shorten
 from ..._transcript.assistant import AssistantTurn, ToolMetadata
 from ..._transcript.message import Attachment, MediaType, Message, Role, data_url, media_type_of
-from ..._transcript.result import REJECTION_PREFIX, ResultStatus, ToolResult
+from ..._transcript.result import REJECTION_PREFIX, ResultStatus, ToolResult, make_result
 from ..._transcript.transcript import CommittedRound, Transcript
 from ...errors import DialectError
 from .._facts import Facts
@@ -202,15 +202,7 @@ class History:
         status = _status_said(result, "error" if is_error else "success")
         if is_error is False and status != "success":
             self.lose(position, "it says that the call failed, so that it comes back as an error")
-        answer = ToolResult(
-            id=call.id,
-            name=call.name,
-            arguments=call.arguments,
-            result=result,
-            status=status,
-            attachments=attachments,
-        )
-        made.results.append(answer)
+        made.results.append(make_result(call, result, status, attachments=attachments))
         # Something was said between the call and this result, which then moves before it.
         if self._items[-1] is not made:
             self.lose(position, "it comes back right after the turn that made the call")
