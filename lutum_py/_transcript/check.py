@@ -7,7 +7,7 @@ that it can answer, and only what finds no place so is one too many.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -110,6 +110,26 @@ class Checked:
         problem, mend = problem.format(*words), mend and mend.format(*words)
         where = position or f"items[{at}]"
         self.faults.append(TranscriptFault(at, where, rule, problem, remedy, mend))
+
+
+def is_whole(items: Iterable[Any]) -> bool:
+    """Whether each call has its result after it: nearly all have, so no more is asked at first."""
+    # The results of a turn stand after it in the order of its calls, so the calls that wait are a
+    # queue: ["c1", "c2"], of which each result has to answer the first.
+    waiting: list[ToolMetadata] = []
+    for item in items:
+        if isinstance(item, ToolResult):
+            if not waiting or not item.answers(waiting.pop(0)):
+                return False
+        elif waiting:
+            return False
+        elif isinstance(item, AssistantTurn):
+            waiting = list(item.tool_calls)
+            if len(waiting) > 1 and len({call.id for call in waiting}) < len(waiting):
+                return False
+        elif not isinstance(item, Message):
+            return False
+    return not waiting
 
 
 def checked(items: Sequence[Any]) -> Checked:

@@ -49,29 +49,21 @@ def dump_transcript(items: Iterable[TranscriptItem]) -> str:
 
 def load_transcript(text: str | bytes) -> list[TranscriptItem]:
     """Read what `dump_transcript` gave, and refuse what would be invalid."""
+    from .check import checked, is_whole  # only where something is loaded
+
     saved = open_saved(text, TRANSCRIPT)
     items: list[TranscriptItem] = []
     # The calls of the last turn, the next one to be answered at the end: `pop` takes it off in one
-    # step. Nearly every transcript that is loaded is right, and is then not looked at by `checked`.
+    # step.
     waiting: list[ToolMetadata] = []
-    is_right = True
     for entry in saved.each("items"):
-        call = waiting.pop() if waiting else None
-        item = load_item(entry, call)
+        item = load_item(entry, waiting.pop() if waiting else None)
         items.append(item)
-        if isinstance(item, ToolResult):
-            is_right = is_right and call is not None and item.answers(call)
-        else:
-            is_right = is_right and call is None
-            if isinstance(item, AssistantTurn):
-                waiting = [*reversed(item.tool_calls)]
-                if len(waiting) > 1:
-                    is_right = is_right and len({each.id for each in waiting}) == len(waiting)
+        if isinstance(item, AssistantTurn):
+            waiting = [*reversed(item.tool_calls)]
     # An invalid transcript would be refused by a provider at the next request, with a message about
     # a position in a body. Here the place in the text is known, and what to do.
-    if waiting or not is_right:
-        from .check import checked
-
+    if not is_whole(items):
         faults = checked(items).faults
         first, more = faults[0], len(faults) - 1
         others = f" ({more} more of its items {'is' if more == 1 else 'are'} wrong)" if more else ""

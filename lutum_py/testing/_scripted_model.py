@@ -19,7 +19,7 @@ from .._transcript.assistant import (
     ToolMetadata,
     Usage,
 )
-from .._transcript.check import checked
+from .._transcript.check import checked, is_whole
 from .._transcript.message import Message
 from .._transcript.request import TurnRequest
 from .._transcript.result import ToolResult
@@ -168,10 +168,10 @@ class ScriptedModel:
             start, end = self._taken_of(items), items.base_count
             # Only what is new is checked, or a loop of 1,000 turns would check 500,000 of them.
             # Only where that fails is all of it looked at, to say what is wrong.
-            if not _is_whole(item for _, item in items.numbered(start, end)):
+            if not is_whole(item for _, item in items.numbered(start, end)):
                 fault = _first_fault([item for _, item in items.numbered(0, end)])
             fault = fault or _misplaced_in(items)
-        elif not _is_whole(items):
+        elif not is_whole(items):
             fault = _first_fault(items)
         if fault is not None:
             raise DialectError(
@@ -192,24 +192,6 @@ class ScriptedModel:
         if known is None or known[0]() is not items.transcript or known[1] is not items.front:
             return 0
         return known[2] if known[2] <= items.base_count else 0
-
-
-def _is_whole(items: Iterable[Any]) -> bool:
-    """Whether each call has its result after it: nearly all have, so no more is asked at first."""
-    # The results of a turn stand after it in the order of its calls, so the calls that wait are a
-    # queue: ["c1", "c2"], of which each result has to answer the first.
-    waiting: list[ToolMetadata] = []
-    for item in items:
-        if isinstance(item, ToolResult):
-            if not waiting or not item.answers(waiting.pop(0)):
-                return False
-        elif waiting or not isinstance(item, AssistantTurn | Message):
-            return False
-        elif isinstance(item, AssistantTurn):
-            waiting = list(item.tool_calls)
-            if len({call.id for call in waiting}) < len(waiting):
-                return False
-    return not waiting
 
 
 def _first_fault(items: Sequence[Any]) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from lutum_py import AssistantTurn, Message, Session, ToolMetadata, Transcript, TurnRequest, Usage
+from lutum_py._transcript.check import is_whole
 from lutum_py._transcript.transcript import TranscriptView
 from lutum_py.errors import DeveloperError, DialectError, MisuseError
 from lutum_py.streaming import ArgumentsDelta
 from lutum_py.testing import ScriptedModel, ScriptExhausted
-from lutum_py.testing._scripted_model import _is_whole
 from lutum_py.turns import ReasoningItem, ServerToolItem, TextItem, ToolCallItem
 from lutum_py.window import View
 from tests.round_tools import Shop, adds, answer, done, forged, needs, turn
@@ -255,9 +255,9 @@ def test_checking_costs_no_more_in_a_long_conversation(monkeypatch: pytest.Monke
     def counting(items: Iterable[Any]) -> bool:
         items = list(items)
         looked_at.append(len(items))
-        return _is_whole(items)
+        return is_whole(items)
 
-    monkeypatch.setattr("lutum_py.testing._scripted_model._is_whole", counting)
+    monkeypatch.setattr("lutum_py.testing._scripted_model.is_whole", counting)
     session = Session()
     model = ScriptedModel(lambda request: turn((f"c{len(request.items)}", "add", {"a": 1})))
     for at in range(30):
