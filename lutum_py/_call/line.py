@@ -274,7 +274,7 @@ class Kept:
         self.traces: Mapping[str, str] = traces
         self.inner: Mapping[str, Any] = inner
         self.turn: AssistantTurn | None = turn
-        self.tries = _NO_TRIES
+        self.tries: dict[str, list[CallLine]] = _NO_TRIES
 
     def closed(self, closed_by: str | None, key_begins: str) -> Kept:
         """Return the same for calls that are closed in another way, or open."""

@@ -62,7 +62,7 @@ class Rows:
     def __init__(self, connection: Any, dialect: SqlDialect, key: bytes | None) -> None:
         self._connection = connection
         self._dialect = dialect
-        self.key = key
+        self.key: bytes | None = key
 
     def all(self, sql: str, *values: object) -> list[Row]:
         """Return the rows that a query finds."""
