@@ -14,6 +14,7 @@ from lutum_py.dialects import (
     gemini_generate_content,
 )
 from lutum_py.errors import DialectError
+from tests.cases import over
 
 from .histories import file, image
 
@@ -101,3 +102,14 @@ def test_two_calls_of_one_id_are_refused() -> None:
     assert gemini_generate_content.check(contents) == []
     with pytest.raises(DialectError, check=lambda error: error.where == "contents"):
         gemini_generate_content.read_history(contents)
+
+
+@over("output", [float("nan"), {1, 2}, 10**5000, object()])
+def test_a_response_that_is_not_json_is_refused_with_its_place(output: Any) -> None:
+    """Whoever wrote the history is told where it is wrong, and not what Python says of it."""
+    call = {"functionCall": {"name": "f", "args": {}}}
+    response = {"functionResponse": {"name": "f", "response": {"output": output}}}
+    contents = [{"role": "model", "parts": [call]}, {"role": "user", "parts": [response]}]
+    with pytest.raises(DialectError) as caught:
+        gemini_generate_content.read_history({"contents": contents})
+    assert str(caught.value.where).startswith("contents[1]")

@@ -10,7 +10,7 @@ import mimetypes
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from ..._text.json import compact_json, is_mapping, is_sequence, parse_json, shorten
 from ..._transcript.assistant import AssistantTurn, ToolMetadata
@@ -31,6 +31,8 @@ NOTHING_SAID: Final = "empty_conversation"
 """The rule that a conversation of no message breaks."""
 
 _NO_PLACE: Final = "a transcript has no place for it"
+
+T = TypeVar("T")
 
 
 # A round and not its turn alone: a transcript takes a turn with calls only with all of its results,
@@ -85,6 +87,21 @@ class History:
         for index, message in enumerate(listed):
             if message is not None:
                 yield f"{self._key}[{index}]", message
+
+    def as_json(self, read: Callable[[Any], T], value: Any, where: str) -> T:
+        """Read a value with a function that raises where JSON cannot carry it.
+
+        Raises:
+            DialectError: JSON cannot; the text says where.
+        """
+        try:
+            return read(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise DialectError(
+                f"{self._dialect} at {where}: it is not JSON data ({error}). Give plain JSON data.",
+                dialect=self._dialect,
+                where=where,
+            ) from None
 
     def lose(self, where: str, text: str = _NO_PLACE) -> None:
         """Note what a transcript cannot hold."""

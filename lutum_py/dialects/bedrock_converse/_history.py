@@ -33,7 +33,8 @@ def _answer(block: Mapping[str, Any], position: str, history: History) -> None:
     # A result of one JSON block is the output itself. As text it would be a string that holds JSON,
     # and a tool that reads it again would get another type.
     if len(content) == 1 and "json" in content[0]:
-        history.answer_json(compact_json(content[0]["json"]), where, is_error=is_error)
+        text = history.as_json(compact_json, content[0]["json"], f"{where}.content[0].json")
+        history.answer_json(text, where, is_error=is_error)
     else:
         history.answer(_parts(content, f"{where}.content", history), where, is_error=is_error)
     history.rest(result, ("toolUseId", "content", "status"), where)
@@ -46,7 +47,7 @@ def _parts(content: Any, position: str, history: History) -> Iterator[Part]:
         if isinstance(block.get("text") if kind else None, str):
             yield block["text"]
         elif kind == "json":
-            yield compact_json(block["json"])
+            yield history.as_json(compact_json, block["json"], f"{where}.json")
         elif kind in MEDIA and is_mapping(block[kind]):
             yield from _file(kind, block[kind], f"{where}.{kind}", history)
         elif kind != "toolResult":

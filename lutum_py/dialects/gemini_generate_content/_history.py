@@ -23,11 +23,13 @@ def read_history(history: History) -> None:
     the output, whole, or an error, where it has one.
     """
     for key in ("systemInstruction", "system_instruction"):
-        history.say("system", _said(tidy(history.body.get(key)), key, history), key)
+        history.say(
+            "system", _said(history.as_json(tidy, history.body.get(key), key), key, history), key
+        )
     said: list[Any] = []
     begun = ""
     for position, given in history.listed():
-        content = tidy(given)
+        content = history.as_json(tidy, given, position)
         if content.get("role") == "model":
             # The API counts contents of the model that follow each other as one turn.
             begun = begun if said else position
@@ -73,7 +75,9 @@ def _answer(response: Mapping[str, Any], position: str, history: History) -> Non
         given = given if given.keys() != {key} else given[key]
     else:
         given = given[key]
-    history.answer_json(compact_json(given), position, is_error=is_error, attachments=files)
+    history.answer_json(
+        history.as_json(compact_json, given, where), position, is_error=is_error, attachments=files
+    )
     history.rest(response, ("id", "name", "response", "parts"), position)
 
 
