@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
@@ -190,13 +189,19 @@ def _counted(keyword: str, rule: Any) -> Any:
         _take(1 + _breadth(value) + (0 if keyword == "enum" else _breadth(wanted)))
         if by_pattern and is_object(value):
             _take(_patterns_in(schema) * len(value))
-        asked = by_keys and (is_object(value) or is_array(value))
-        with _asking(len(value)) if asked else nullcontext():
+        steps = _steps.get()
+        before = 0 if steps is None else steps.keys
+        if steps is not None and by_keys and (is_object(value) or is_array(value)):
+            steps.keys = max(before, len(value))  # how many `_is_boolean` is asked about
+        try:
             # A text that quotes the value is work too: an error for each of 10,000 items, each with
             # all of them in it, would write a gigabyte.
             for error in rule(validator, wanted, value, schema) or ():
                 _take(len(error.message) // _STEP)
                 yield error
+        finally:
+            if steps is not None:
+                steps.keys = before
 
     return counted
 
@@ -205,20 +210,6 @@ def _patterns_in(schema: Any) -> int:
     """Count the patterns of names in a schema, long ones as several."""
     patterns = schema.get("patternProperties")
     return sum(1 + len(each) // _STEP for each in patterns) if is_object(patterns) else 0
-
-
-@contextmanager
-def _asking(keys: int) -> Generator[None]:
-    """Let `_is_boolean` know how many keys or items it is asked about."""
-    steps = _steps.get()
-    if steps is None:
-        yield
-        return
-    before, steps.keys = steps.keys, max(steps.keys, keys)
-    try:
-        yield
-    finally:
-        steps.keys = before
 
 
 def _is_boolean(_: Any, part: Any) -> bool:
