@@ -37,7 +37,7 @@ def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
     options: ToolOptions = tool._options
     names = _local_names(tool, frame)
     signature = read_signature(function, tool._docstring, skip=options.skip, namespace=names)
-    qualname = qualname_of(tool)
+    qualname: str = tool.__qualname__
     place = f"Tool function `{qualname}`"
     if input_type is not None:
         _check_input(place, signature, input_type)
@@ -78,7 +78,7 @@ def _arguments(
             parameters,
             fields,
             module=tool.__module__,
-            qualname=f"{qualname_of(tool)}.Input",
+            qualname=f"{tool.__qualname__}.Input",
             strict=strict,
         )
 
@@ -92,7 +92,7 @@ def _arguments(
     from .._schema.input_model import field_names, sole_input
 
     if sole_input(parameters) is not None:
-        return _sole_argument(f"Tool function `{qualname_of(tool)}`", signature, strict), None
+        return _sole_argument(f"Tool function `{tool.__qualname__}`", signature, strict), None
     fields = field_names(parameters)
     # What its fields are called and described by is in the function's docstring.
     plain = all(is_plain(parameter.annotation) for parameter in parameters)
@@ -159,9 +159,3 @@ def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
         names = {**frame.f_locals, **names}
         frame = frame.f_back
     return names or None
-
-
-def qualname_of(tool: Any) -> str:
-    """Return the name of a tool in its module, which no checker knows an instance to have."""
-    name: str = tool.__qualname__
-    return name

@@ -30,7 +30,7 @@ from .._schema.options import ToolOptions
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .define import Declared
-from .fn_spec import fn_spec, qualname_of
+from .fn_spec import fn_spec
 
 if TYPE_CHECKING:
     from .._call.call import FnCall, ToolCall
@@ -80,6 +80,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
     """
 
     __wrapped__: Callable[Params, Returned_co]
+    __qualname__: str
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
         self._input_type = input_type
         # The frame is kept only where an annotation names what comes later: its locals will have
         # it then.
-        place = f"Tool function `{qualname_of(self)}`"
+        place = f"Tool function `{self.__qualname__}`"
         self._declared = Declared(place, functools.partial(self._make, frame))
 
     def _make(self, frame: FrameType | None) -> ToolSpec[Any, Any]:
@@ -119,7 +120,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
         bound = None if invocation is None else invocation.bound_to(method.__self__)
         if bound is None:
             raise ToolDefinitionError(
-                f"Tool function `{qualname_of(self)}` does not take an instance first: its first "
+                f"Tool function `{self.__qualname__}` does not take an instance first: its first "
                 "parameter is filled in by the model. Leave `self` without an annotation."
             )
         # Another specification for each instance: the origin and what is run differ, and what the
@@ -130,7 +131,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
             arguments=own.arguments,
             output=own.output,
             invocation=bound,
-            named=(*own._named[:2], qualname_of(self)),
+            named=(*own._named[:2], self.__qualname__),
         )
 
     def __call__(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Returned_co:
@@ -159,10 +160,10 @@ class DecoratedFn(Generic[Params, Returned_co]):
         return cast("str", self._options.name)  # filled in when it was decorated
 
     def __repr__(self) -> str:
-        return f"<tool_fn {qualname_of(self)}: {self.name!r}>"
+        return f"<tool_fn {self.__qualname__}: {self.name!r}>"
 
     def __reduce__(self) -> str:
-        return qualname_of(self)
+        return self.__qualname__
 
 
 class ToolFn(DecoratedFn[Params, Returned_co]):
