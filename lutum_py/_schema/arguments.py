@@ -213,10 +213,10 @@ class Arguments:
             # A default may have no JSON form, as `float("inf")` or an open file. Left out, it comes
             # back as the default when the data is read.
             data = self._dump(value, warnings=warnings)
+            if infinity_in(data) is None:
+                return data
         except PydanticSerializationError:
-            return self._dump(value, exclude_unset=True, warnings=warnings)
-        if infinity_in(data) is None:
-            return data
+            pass
         return self._dump(value, exclude_unset=True, warnings=warnings)
 
     def from_data(self, data: Any) -> Any:

@@ -100,21 +100,16 @@ def field_names(parameters: Iterable[Parameter]) -> dict[str, str]:
     # A parameter `schema` or `_id` cannot be a field of a pydantic model. `{"_id": "id_", "city":
     # "city"}`: the field has another name, and `_id` is its alias, so the model still reads `_id`.
     names = [parameter.name for parameter in parameters]
-    taken = {name for name in names if _can_carry(name)}
-    fields: dict[str, str] = {}
+    fields = {name: name for name in names}
+    taken = {name for name in names if can_carry(FnInput, name)}
     for name in names:
-        field = name
-        if not _can_carry(name):
+        if name not in taken:
             field = (name.lstrip("_") or "field") + "_"
-            while field in taken or not _can_carry(field):
+            while field in taken or not can_carry(FnInput, field):
                 field += "_"
             taken.add(field)
-        fields[name] = field
+            fields[name] = field
     return fields
-
-
-def _can_carry(name: str) -> bool:
-    return can_carry(FnInput, name)
 
 
 def build_input_model(
@@ -136,8 +131,7 @@ def build_input_model(
     definitions: dict[str, Any] = {}
     for parameter in parameters:
         field = fields[parameter.name]
-        alias = None if field == parameter.name else parameter.name
-        definitions[field] = _field(parameter, alias)
+        definitions[field] = _field(parameter, None if field == parameter.name else parameter.name)
     base = StrictFnInput if strict else FnInput
     try:
         model = create_model(name, __base__=base, __module__=module, **definitions)
@@ -233,10 +227,10 @@ def _field(parameter: Parameter, alias: str | None) -> tuple[Any, Any]:
         about = None
     if any(info.validation_alias is not None for info in own):
         alias = None  # the author has named it
-    if about is None and alias is None:
-        return (annotation, ... if default is REQUIRED else default)
-    extra = Field(description=about, alias=alias) if alias else Field(description=about)
-    return (Annotated[annotation, extra], ... if default is REQUIRED else default)
+    if about is not None or alias is not None:
+        extra = Field(description=about, alias=alias) if alias else Field(description=about)
+        annotation = Annotated[annotation, extra]
+    return annotation, ... if default is REQUIRED else default
 
 
 def _describe(parameter: Parameter) -> str:
