@@ -113,8 +113,7 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
     # Plain values that are equal where the tools are: the functions themselves, and of a definition
     # its digest. Held weakly, so that a toolset that nobody uses any more is gone.
     key = (name, *((_identity(each.spec.origin), each.options) for each in members))
-    found = _made.get(key)
-    if found is not None:
+    if (found := _made.get(key)) is not None:
         return found
     twice = "two tools are called {} on the wire. Rename one with `name=`."
     declared = _declared(name, members, twice)
@@ -153,11 +152,9 @@ def _identity(origin: Any) -> Any:
     """Tell tools apart: by what they are, and those of definitions by what those say."""
     if isinstance(origin, SchemaTool):
         return digest_of(origin.definition.to_dict())
-    return (
-        (type(origin), id(origin.__self__), origin.__func__)
-        if isinstance(origin, MethodType)
-        else origin
-    )
+    if isinstance(origin, MethodType):
+        return type(origin), id(origin.__self__), origin.__func__
+    return origin
 
 
 def _check_name(name: object) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Mapping
 from inspect import CO_VARARGS, unwrap
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from .._call.member_options import UNSAID, MemberOptions
 from .._call.spec import ToolSpec
@@ -35,14 +35,11 @@ class ToolMember:
         self.options = options
 
 
-class GroupMember:
+class GroupMember(NamedTuple):
     """One nested toolset in the body of a toolset."""
 
-    __slots__ = ("inner", "options")
-
-    def __init__(self, inner: Any, options: MemberOptions) -> None:
-        self.inner = inner
-        self.options = options
+    inner: Any
+    options: MemberOptions
 
 
 def rules_of(function: Any) -> tuple[Rule, ...]:
@@ -125,14 +122,17 @@ def read_body(
                 f"Toolset `{name}`: `{key}` is a name that the toolset itself uses. Rename it, or "
                 "move it out of the class."
             )
-        elif not key.startswith("_") and _is_plain_function(value):
+        elif key.startswith("_"):
+            continue
+        elif isinstance(value, FunctionType) and "." not in value.__qualname__:
+            # It is a function of a module: methods and what decorators make have longer names.
             raise ToolDefinitionError(
                 f"Toolset `{name}`: `{key} = {value.__name__}` is a function, but no tool. "
                 f"Decorate it with `@tool_fn`, and declare `{key} = tool({value.__name__})`."
             )
-        elif not key.startswith("_") and isinstance(value, FunctionType):
+        elif isinstance(value, FunctionType):
             functions[key] = value
-        elif not key.startswith("_") and not isinstance(value, _METHODS):
+        elif not isinstance(value, _METHODS):
             raise ToolDefinitionError(
                 f"Toolset `{name}`: `{key} = {shorten(value)}` is neither a tool nor a method. "
                 f"Declare `{key} = tool(...)` or `{key} = toolset(...)`, or move it out of the "
@@ -168,11 +168,6 @@ def _is_method(function: FunctionType) -> bool:
     if not names:
         return bool(code.co_flags & CO_VARARGS)
     return names[0] in ("self", "cls") or names[0].startswith("_")
-
-
-def _is_plain_function(value: object) -> bool:
-    """Whether it is a function of a module: methods and what decorators make have longer names."""
-    return isinstance(value, FunctionType) and "." not in value.__qualname__
 
 
 def _check_member_name(toolset: str, key: str, root: type) -> None:
