@@ -96,8 +96,18 @@ def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Ou
     if options.capabilities is not None:
         _check_targets(place, definition)
     if not arguments.is_plain:
-        _check_input(place, definition, arguments)
-    _check_output(place, output)
+        try:
+            definition.input_schema  # noqa: B018 - computed now, and kept
+        except PydanticUserError as error:
+            fault = _without_schema(arguments.type, error)
+            raise ToolDefinitionError(f"{place}: {fault}") from error
+    try:
+        output.check()
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: its output type `{type_name(output.type)}` has no schema "
+            f"({reason_of(error)}). Use a type that pydantic knows, or `Any`."
+        ) from error
     return definition
 
 
@@ -112,23 +122,6 @@ def _check_targets(place: str, definition: ToolDef) -> None:
                 f"{place}: effect {effect.kind.value!r} has the target {effect.target!r}, which "
                 f"is not an argument. The arguments are {names_for_message(known)}."
             )
-
-
-def _check_input(place: str, definition: ToolDef, arguments: Arguments) -> None:
-    try:
-        definition.input_schema  # noqa: B018 - computed now, and kept
-    except PydanticUserError as error:
-        raise ToolDefinitionError(f"{place}: {_without_schema(arguments.type, error)}") from error
-
-
-def _check_output(place: str, output: Output) -> None:
-    try:
-        output.check()
-    except Exception as error:
-        raise ToolDefinitionError(
-            f"{place}: its output type `{type_name(output.type)}` has no schema "
-            f"({reason_of(error)}). Use a type that pydantic knows, or `Any`."
-        ) from error
 
 
 def _without_schema(input_type: Any, error: PydanticUserError) -> str:

@@ -150,6 +150,11 @@ def tool(
         )
     if approval_message is not None:
         _check_message(approval_message, spec.definition)
+    rules: tuple[Rule, ...] = ()
+    if rule is not None:
+        from .._call.rules import ArgsRule
+
+        rules = (ArgsRule(spec, rule),)
     options = MemberOptions(
         off=off,
         deferred=deferred,
@@ -157,16 +162,10 @@ def tool(
         timeout=timeout,
         needs_approval=needs_approval,
         approval_message=approval_message,
-        rules=() if rule is None else (_rule_of(spec, rule),),
+        rules=rules,
         callers=callers,
     )
     return ToolMember(spec, options)
-
-
-def _rule_of(spec: ToolSpec[Any, Any], rule: Any) -> Rule:
-    from .._call.rules import ArgsRule
-
-    return ArgsRule(spec, rule)
 
 
 def _check_message(message: str, definition: ToolDef) -> None:
