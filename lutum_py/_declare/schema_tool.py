@@ -59,28 +59,22 @@ class SchemaArguments(Arguments):
         seen: set[Any] = set()
         for error in errors:
             loc = tuple(error.absolute_path)
+            value = error.instance
             if error.validator == "required" and is_array(error.validator_value):
                 # One error comes for each missing name, but none says which.
                 for name in error.validator_value:
-                    if name not in error.instance and (*loc, name) not in seen:
+                    if name not in value and (*loc, name) not in seen:
                         seen.add((*loc, name))
-                        yield {"type": "missing", "loc": (*loc, name), "input": error.instance}
-                continue
-            if error.validator == "additionalProperties":
-                for name in _additional(error.instance, error.schema):
-                    yield {
-                        "type": PydanticCustomError("extra_forbidden", "there is no such field"),
-                        "loc": (*loc, name),
-                        "input": error.instance[name],
-                    }
-                continue
-            kind = _expects_container(error)
-            yield {
+                        yield {"type": "missing", "loc": (*loc, name), "input": value}
+            elif error.validator == "additionalProperties":
+                for name in _additional(value, error.schema):
+                    kind = PydanticCustomError("extra_forbidden", "there is no such field")
+                    yield {"type": kind, "loc": (*loc, name), "input": value[name]}
+            else:
                 # The text is an argument: as a template, its braces would be places to fill.
-                "type": PydanticCustomError(kind, "{text}", {"text": error.message}),
-                "loc": loc,
-                "input": error.instance,
-            }
+                said = {"text": error.message}
+                kind = PydanticCustomError(_expects_container(error), "{text}", said)
+                yield {"type": kind, "loc": loc, "input": value}
 
     def to_data(self, value: Any) -> Any:
         """Return the dict as it is."""
