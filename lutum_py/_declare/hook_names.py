@@ -69,9 +69,7 @@ def slot_of(members: Iterable[str], name: str) -> tuple[str, Phase] | None:
 
 def generated_names(members: Iterable[str]) -> Iterator[str]:
     """Yield the names of all hooks of some members, without the verb in front."""
-    for member in members:
-        for ending, _ in _ENDINGS:
-            yield member + ending
+    return (member + ending for member in members for ending, _ in _ENDINGS)
 
 
 class Mark(NamedTuple):

@@ -66,21 +66,17 @@ def offered_in(offer: Offer, transcript: Transcript, available: Available = None
 
 def _read(offer: Offer, transcript: Transcript) -> _Loaded:
     kept = kept_of(transcript).loaded
-    known: _Loaded | None = kept.take(offer)
-    if known is None:
-        known = _Loaded(0, (), offer.with_loaded(offer.default, ()))
+    known = kept.take(offer) or _Loaded(0, (), offer.with_loaded(offer.default, ()))
     # `read` says how far the transcript was looked at: a transcript only grows, so the rest is new.
     length = len(transcript)
-    if known.read == length:
-        kept.put(offer, known)
-        return known
-    selectors = _more(offer, known.selectors, transcript[known.read : length])
-    offered = known.offered
-    if len(selectors) > len(known.selectors):
-        offered = offer.with_loaded(offer.default, selectors)
-    made = _Loaded(length, selectors, offered)
-    kept.put(offer, made)
-    return made
+    if known.read < length:
+        selectors = _more(offer, known.selectors, transcript[known.read : length])
+        offered = known.offered
+        if len(selectors) > len(known.selectors):
+            offered = offer.with_loaded(offer.default, selectors)
+        known = _Loaded(length, selectors, offered)
+    kept.put(offer, known)
+    return known
 
 
 def _more(

@@ -86,8 +86,7 @@ def _index_of(offer: Offer) -> Bm25:
 
 def _parts_of(definition: ToolDef) -> Iterator[str]:
     # BM25 weighs a word by how often it is there, so a name counts more by being said more.
-    for _ in range(_NAME_COUNTS):
-        yield definition.name
+    yield from [definition.name] * _NAME_COUNTS
     yield definition.description
     yield from _said_in(definition.input_schema, is_parameter=False)
 

@@ -324,12 +324,8 @@ class ToolCapabilities:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data, every key present, that `from_dict` reads back."""
-        return {
-            "emits_progress": self.emits_progress,
-            "emits_observer_text": self.emits_observer_text,
-            "background_safe": self.background_safe,
-            "effects": [effect.to_dict() for effect in self.effects],
-        }
+        values = {name: getattr(self, name) for name in _CAPABILITY_KEYS}
+        return {**values, "effects": [effect.to_dict() for effect in self.effects]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ToolCapabilities:

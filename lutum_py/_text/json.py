@@ -364,13 +364,11 @@ def infinity_in(value: Any, loc: tuple[int | str, ...] = ()) -> Any:
     """Find a number that JSON cannot carry: where it is, and which."""
     if isinstance(value, float):
         return None if isfinite(value) else (loc, value)
-    parts: Iterable[tuple[Any, Any]]
+    parts: Iterable[tuple[Any, Any]] = ()
     if is_object(value):
         parts = value.items()
     elif isinstance(value, list | tuple | set | frozenset):
         parts = enumerate(cast("Iterable[Any]", value))
-    else:
-        return None
     for key, part in parts:
         found = infinity_in(part, (*loc, key))
         if found is not None:
