@@ -6,26 +6,24 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .._schema.schema_reader import UNIONS, Part, localized, merged_part
+from .._schema.schema_reader import REMARKS, UNIONS, Part, localized, merged_part
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object
 from .fits import join
 from .type_words import type_words
 
-_REMARKS: Final = frozenset({"title", "examples", "$comment", "deprecated", "$schema"})
 _HANDLED: Final = frozenset(
     {
-        *_REMARKS,
+        *REMARKS,
+        *UNIONS,
         "$defs",
+        "$schema",
         "additionalProperties",
-        "anyOf",
         "const",
         "default",
         "definitions",
-        "description",
         "discriminator",
         "enum",
         "items",
-        "oneOf",
         "prefixItems",
         "properties",
         "required",
@@ -86,14 +84,11 @@ class _Comparison:
         seen |= {pair}
         one, other = merged_part(old, self._old), merged_part(new, self._new)
         same_shape = yield from self._types(one, other, path, seen)
-        if "default" in one or "default" in other:
-            before, after = one.get("default", _NOTHING), other.get("default", _NOTHING)
-            if _differ(before, after):
-                yield FieldChange(path, "default", f"default {_shown(before)} → {_shown(after)}")
-        for key in sorted((one.keys() | other.keys()) - _HANDLED):
+        for key in ["default", *sorted((one.keys() | other.keys()) - _HANDLED)]:
             before, after = one.get(key, _NOTHING), other.get(key, _NOTHING)
             if _differ(before, after):
                 kind = "schema" if is_object(after) or is_array(after) else "bound"
+                kind = key if key == "default" else kind
                 yield FieldChange(path, kind, f"{key} {_shown(before)} → {_shown(after)}")
         if one.get("description") != other.get("description"):
             yield FieldChange(path, "description", "description changed")

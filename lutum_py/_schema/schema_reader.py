@@ -19,48 +19,26 @@ Part: TypeAlias = JsonSchema
 """One of the schemas that all hold of one value, with neither a reference nor `allOf` in it."""
 Steps: TypeAlias = tuple[str | int, ...]
 
+UNIONS: Final = ("anyOf", "oneOf")
+_BRANCHES: Final = (*UNIONS, "allOf", "if", "then", "else")
+_DEPENDENT: Final = ("dependentSchemas", "dependencies")
+_OTHER_KEYS: Final = ("additionalProperties", "unevaluatedProperties")
+ANY_KEY: Final = (*_OTHER_KEYS, "patternProperties")
+_ANY_ITEM: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
 # Names below the first are the author's own: a property called "items" is not a keyword.
 _BY_NAME: Final = frozenset(
-    {
-        "$defs",
-        "definitions",
-        "dependencies",
-        "dependentSchemas",
-        "patternProperties",
-        "properties",
-    }
+    {"$defs", "definitions", "properties", "patternProperties", *_DEPENDENT}
 )
 _ANY_NUMBER: Final = frozenset(
-    {
-        "additionalItems",
-        "additionalProperties",
-        "allOf",
-        "anyOf",
-        "contains",
-        "else",
-        "if",
-        "items",
-        "not",
-        "oneOf",
-        "prefixItems",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    }
+    {*_BRANCHES, *_OTHER_KEYS, *_ANY_ITEM, "not", "prefixItems", "propertyNames"}
 )
-ANY_KEY: Final = ("additionalProperties", "unevaluatedProperties", "patternProperties")
-_ANY_ITEM: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
 NAMES: Final = "lutum:names"
 """A keyword of ours: the properties that may be meant by a name that no property has."""
-UNIONS: Final = ("anyOf", "oneOf")
 NEVER: Final[Part] = {"enum": []}
 """A part that no value fits."""
 REMARKS: Final = frozenset({"title", "description", "examples", "$comment", "deprecated"})
 """Keywords that are for people: no program is to care for a change of them."""
-_OF_VALUE: Final = frozenset(
-    {*UNIONS, "allOf", "if", "then", "else", "dependentSchemas", "dependencies"}
-)
+_OF_VALUE: Final = frozenset({*_BRANCHES, *_DEPENDENT})
 """Keywords whose schemas may describe the same value as the schema with the keyword."""
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _MARKS: Final = {"$dynamicRef": "$dynamicAnchor", "$recursiveRef": "$recursiveAnchor"}
@@ -184,7 +162,7 @@ def below(schema: JsonSchema, step: str | int) -> list[Any]:
         return found
     patterns = schema.get("patternProperties")
     others = [*(patterns.values() if is_object(patterns) else ())]
-    others += [schema[key] for key in ANY_KEY[:2] if key in schema]
+    others += [schema[key] for key in _OTHER_KEYS if key in schema]
     return [each for each in others if each is not False]
 
 
