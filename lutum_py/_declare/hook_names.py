@@ -25,17 +25,13 @@ VERBS: dict[Phase, str] = {
 
 HOOK_SET_NAMES = frozenset(
     {
-        "after",
-        "before",
+        *VERBS.values(),
         "copy",
-        "describe",
         "description_overrides",
         "description_overrides_sync",
         "extend",
-        "gate",
         "hook_tool_call",
         "mro",
-        "on",
         "on_args",
         "register_hooks",
         "toolset",
