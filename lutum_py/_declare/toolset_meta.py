@@ -296,81 +296,59 @@ def make_toolset(
     return made
 
 
+# Of `class App: data = toolset(Data)` with `Data.crm = toolset(Crm)` the views have the paths
+# ("data",) and ("data", "crm"), and all selectors count through: App's own order of declaration.
 def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) -> None:
     """Give a new toolset its selectors and the bound views of what it nests."""
     counter: list[Selector[Any, Any]] = []
     make = selector_type(owner)
     type.__setattr__(owner, "Selector", make)
-    members = _bound(owner, declared, (), owner._whole, counter, make)
+
+    def bound(
+        members: Mapping[str, ToolMember | GroupMember | AnySelector | ToolsetMeta],
+        path: tuple[str, ...],
+        around: MemberOptions,
+    ) -> dict[str, Selector[Any, Any] | ToolsetMeta]:
+        """Bind what stands in a class body, or in an inner toolset, to a place in the outer one."""
+        found: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
+        for key, member in members.items():
+            place = (*path, key)
+            if isinstance(member, ToolsetMeta):
+                found[key] = view(member, place, around)
+            elif isinstance(member, GroupMember):
+                found[key] = view(member.inner, place, member.options.inside(around))
+            else:
+                found[key] = selector = make.kind_for(member.spec)(
+                    member.spec,
+                    path=place,
+                    toolset=owner,
+                    index=len(counter),
+                    options=member.options.inside(around),
+                    inner=member if isinstance(member, AnySelector) else None,
+                )
+                counter.append(selector)
+        return found
+
+    def view(inner: ToolsetMeta, path: tuple[str, ...], options: MemberOptions) -> ToolsetMeta:
+        """Make the class that stands for an inner toolset on one path of an outer one.
+
+        It inherits from the inner one, whose methods it therefore has, as type checkers believe.
+        """
+        start = len(counter)
+        body = {
+            "__module__": owner.__module__,
+            "__qualname__": ".".join((owner.__qualname__, *path)),
+            "__doc__": inner.__doc__,
+        }
+        made: ToolsetMeta = type.__new__(ToolsetMeta, path[-1], (inner,), body)
+        type.__setattr__(made, "Selector", selector_type(made, make))
+        members = bound(inner._members, path, options)
+        _settle(made, members, tuple(counter[start:]), inner._origin)
+        type.__setattr__(made, "_path", path)
+        return made
+
+    members = bound(declared, (), owner._whole)
     _settle(owner, members, tuple(counter), None)
-
-
-# Of `class App: data = toolset(Data)` with `Data.crm = toolset(Crm)` the views have the paths
-# ("data",) and ("data", "crm"), and all selectors count through: App's own order of declaration.
-def _bound(
-    owner: ToolsetMeta,
-    members: Mapping[str, ToolMember | GroupMember | AnySelector | ToolsetMeta],
-    path: tuple[str, ...],
-    around: MemberOptions,
-    counter: list[Selector[Any, Any]],
-    make: type[Any],
-) -> dict[str, Selector[Any, Any] | ToolsetMeta]:
-    """Bind what stands in a class body, or in an inner toolset, to a place in the outer one.
-
-    Args:
-        owner: The outer toolset.
-        members: What is there: of an inner toolset its own selectors and views.
-        path: The place.
-        around: What is said of all of them.
-        counter: The selectors so far.
-        make: The class of the owner's selectors.
-    """
-    bound: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
-    for key, member in members.items():
-        place = (*path, key)
-        if isinstance(member, ToolsetMeta):
-            bound[key] = _view(owner, member, place, around, counter, make)
-        elif isinstance(member, GroupMember):
-            inside = member.options.inside(around)
-            bound[key] = _view(owner, member.inner, place, inside, counter, make)
-        else:
-            bound[key] = selector = make.kind_for(member.spec)(
-                member.spec,
-                path=place,
-                toolset=owner,
-                index=len(counter),
-                options=member.options.inside(around),
-                inner=member if isinstance(member, AnySelector) else None,
-            )
-            counter.append(selector)
-    return bound
-
-
-def _view(
-    owner: ToolsetMeta,
-    inner: ToolsetMeta,
-    path: tuple[str, ...],
-    options: MemberOptions,
-    counter: list[Selector[Any, Any]],
-    make: type[Any],
-) -> ToolsetMeta:
-    """Make the class that stands for an inner toolset on one path of an outer one.
-
-    It inherits from the inner one, whose methods it therefore has, as type checkers believe.
-    """
-    start = len(counter)
-    body = {
-        "__module__": owner.__module__,
-        "__qualname__": ".".join((owner.__qualname__, *path)),
-        "__doc__": inner.__doc__,
-    }
-    made: Any = type.__new__(ToolsetMeta, path[-1], (inner,), body)
-    type.__setattr__(made, "Selector", selector_type(made, make))
-    members = _bound(owner, inner._members, path, options, counter, make)
-    _settle(made, members, tuple(counter[start:]), inner._origin)
-    type.__setattr__(made, "_path", path)
-    view: ToolsetMeta = made
-    return view
 
 
 # `_by_name` has the tools of all paths, as `{"find": App.find, "crm_find": App.data.crm.find}`: the
