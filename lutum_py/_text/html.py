@@ -133,19 +133,23 @@ def left_out(text: str, limit: int) -> str:
     return f"({len(text) - limit:,} more characters)"
 
 
+def _tag(tag: str, kind: str, *content: Content, **attributes: str) -> Element:
+    return Element(tag, kind, content, tuple(attributes.items()))
+
+
 def group(*content: Content) -> Element:
     """Put elements after each other."""
-    return Element("", "", content)
+    return _tag("", "", *content)
 
 
 def note(text: str) -> Element:
     """Show a text as less important."""
-    return Element("span", "note", (text,))
+    return _tag("span", "note", text)
 
 
 def mark(text: str, kind: str) -> Element:
     """Show a word with a coloured mark before it."""
-    return Element("span", f"mark {kind}", (text,))
+    return _tag("span", f"mark {kind}", text)
 
 
 def paragraph(text: str, limit: int = 600, *, code: bool = False, label: str = "") -> Element:
@@ -157,13 +161,13 @@ def paragraph(text: str, limit: int = 600, *, code: bool = False, label: str = "
         code: Whether it is set in a fixed width.
         label: A word of ours before it.
     """
-    before = (note(f"{label}: "),) if label else ()
-    return Element("div", "code" if code else "text", (*before, *_cut(text, limit)))
+    before = [note(f"{label}: ")] if label else []
+    return _tag("div", "code" if code else "text", *before, *_cut(text, limit))
 
 
 def named(text: str) -> Element:
     """Show an id or the name of a tool, which is broken only where it is very long."""
-    return Element("div", "name", tuple(_cut(text, 80)))
+    return _tag("div", "name", *_cut(text, 80))
 
 
 def _cut(text: str, limit: int) -> Iterator[Content]:
@@ -183,19 +187,18 @@ def table(
         kinds: The kinds of the cells of a row, where they are not all alike.
     """
     kinds = kinds or ["cell"] * len(head)
-    top = Element("tr", "", tuple(Element("th", "cell", (each,)) for each in head))
+    top = _tag("tr", "", *(_tag("th", "cell", each) for each in head))
     lines: list[Element] = []
     for row in rows:
-        cells = [Element("td", kind, (each,)) for kind, each in zip(kinds, row, strict=False)]
-        lines.append(Element("tr", "", tuple(cells)))
-    parts = Element("thead", "", (top,)), Element("tbody", "", tuple(lines))
-    return Element("table", "table", parts)
+        cells = [_tag("td", kind, each) for kind, each in zip(kinds, row, strict=False)]
+        lines.append(_tag("tr", "", *cells))
+    return _tag("table", "table", _tag("thead", "", top), _tag("tbody", "", *lines))
 
 
 def figure(title: str, about: str, *content: Element) -> Element:
     """Put a title, a remark and what is to be shown together."""
-    heading = Element("div", "", (Element("strong", "", (title,)), note(f" {about}")))
-    return Element("div", "figure", (heading, *content))
+    heading = _tag("div", "", _tag("strong", "", title), note(f" {about}"))
+    return _tag("div", "figure", heading, *content)
 
 
 PartKind: TypeAlias = Literal["text", "code", "call", "hidden", "problem", "picture"]
@@ -280,13 +283,9 @@ def whole_table(head: Sequence[str], entries: Iterable[Entry], name: str) -> Ele
     """
     rows: list[Sequence[Content]] = []
     for number, entry in enumerate(entries):
-        place = Element(
-            "div",
-            "number" if entry.place.isdigit() else "id",
-            (entry.place,),
-            (("id", f"{name}{number}"),),
-        )
-        about = [Element("div", "about", (each,)) for each in entry.about]
+        kind = "number" if entry.place.isdigit() else "id"
+        place = _tag("div", kind, entry.place, id=f"{name}{number}")
+        about = [_tag("div", "about", each) for each in entry.about]
         rows.append((place, _who(entry, about), group(*map(_whole, entry.parts))))
     return table(head, rows, _KINDS)
 
@@ -298,31 +297,30 @@ def _who(entry: Entry, about: Iterable[Element]) -> Element:
 
 
 def _whole(part: Part) -> Element:
-    label = (Element("span", "label", (part.label,)),) if part.label else ()
+    label = [_tag("span", "label", part.label)] if part.label else []
     if part.kind == "call":
-        about = (note(part.about),) if part.about else ()
-        return Element("div", "call", (*label, Element("b", "tool", (part.text,)), *about))
+        about = [note(part.about)] if part.about else []
+        return _tag("div", "call", *label, _tag("b", "tool", part.text), *about)
     if part.kind == "problem":
-        return Element("div", "problem", (*label, Element("div", "text", (part.text,))))
+        return _tag("div", "problem", *label, _tag("div", "text", part.text))
     if part.kind == "picture":
         return _picture(part)
     # Without a script, `details` and `summary` fold: the preview is the summary, and the whole
     # inside.
     preview = "" if part.kind == "hidden" else preview_of(part.text)
     set_as = "text" if part.kind == "hidden" else part.kind
-    whole = Element("div", set_as, (part.text,))
+    whole = _tag("div", set_as, part.text)
     if preview == part.text and (part.text or not label):
-        return Element("div", "part", (*label, whole))
+        return _tag("div", "part", *label, whole)
     more = f"show all {len(part.text):,} characters"
-    seen = (Element("div", f"{set_as} seen", (preview,)),) if preview else ()
-    summary = Element("summary", "", (*label, *seen, Element("span", "more", (more,))))
-    return Element("details", "part", (summary, whole))
+    seen = [_tag("div", f"{set_as} seen", preview)] if preview else []
+    summary = _tag("summary", "", *label, *seen, _tag("span", "more", more))
+    return _tag("details", "part", summary, whole)
 
 
 def _picture(part: Part) -> Element:
-    attributes = (("src", part.source), ("alt", part.text), ("loading", "lazy"))
-    image = Element("img", "", (), attributes)
-    return Element("figure", "picture", (image, Element("figcaption", "", (part.text,))))
+    image = _tag("img", "", src=part.source, alt=part.text, loading="lazy")
+    return _tag("figure", "picture", image, _tag("figcaption", "", part.text))
 
 
 def preview_of(text: str) -> str:
@@ -395,13 +393,8 @@ def page(
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    shown = as_classes(
-        Element(
-            "main",
-            "",
-            (_header(title, about, facts), *map(_remark, remarks), *map(_section, sections)),
-        )
-    )
+    header = _header(title, about, facts)
+    shown = as_classes(_tag("main", "", header, *map(_remark, remarks), *map(_section, sections)))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
@@ -414,33 +407,24 @@ def page(
 
 
 def _header(title: str, about: str, facts: Iterable[tuple[str, str]]) -> Element:
-    counted = tuple(
-        Element("div", "", (Element("dt", "", (word,)), Element("dd", "", (value,))))
-        for word, value in facts
-    )
-    return Element(
-        "header",
-        "",
-        (
-            Element("p", "kind", (about,)),
-            Element("h1", "", (title,)),
-            *((Element("dl", "facts", counted),) if counted else ()),
-        ),
-    )
+    counted = [
+        _tag("div", "", _tag("dt", "", word), _tag("dd", "", value)) for word, value in facts
+    ]
+    shown = [_tag("dl", "facts", *counted)] if counted else []
+    return _tag("header", "", _tag("p", "kind", about), _tag("h1", "", title), *shown)
 
 
 def _remark(remark: Remark) -> Element:
-    title = Element("b", "", (remark.title,))
+    title = _tag("b", "", remark.title)
     if remark.place:
-        title = Element("a", "", (title,), (("href", f"#{remark.place}"),))
-    text = Element("div", "text", (remark.text,))
-    return Element("aside", f"remark {remark.kind}", (title, text))
+        title = _tag("a", "", title, href=f"#{remark.place}")
+    return _tag("aside", f"remark {remark.kind}", title, _tag("div", "text", remark.text))
 
 
 def _section(section: Section) -> Element:
     shown = whole_table(section.head, section.entries, section.name)
     if section.is_folded:
-        opened = Element("summary", "", (Element("h2", "", (section.title,)),))
-        return Element("details", "section", (opened, shown))
-    heading = (Element("h2", "", (section.title,)),) if section.title else ()
-    return Element("section", "", (group(*heading), shown))
+        opened = _tag("summary", "", _tag("h2", "", section.title))
+        return _tag("details", "section", opened, shown)
+    heading = [_tag("h2", "", section.title)] if section.title else []
+    return _tag("section", "", group(*heading), shown)
