@@ -256,12 +256,13 @@ _EXACT: Final = (_OBJECTS | _FIELDS).union(
 
 
 def _is_exact(part: dict[str, Any]) -> bool:
+    return part["type"] in _EXACT and "serialization" not in part and not keeps_extra(part)
+
+
+def keeps_extra(part: dict[str, Any]) -> bool:
+    """Whether unknown fields are kept in a part of a core schema."""
     config = part.get("config", {})
-    return (
-        part["type"] in _EXACT
-        and "serialization" not in part
-        and "allow" not in (part.get("extra_behavior"), config.get("extra_fields_behavior"))
-    )
+    return "allow" in (part.get("extra_behavior"), config.get("extra_fields_behavior"))
 
 
 _OF_AN_AUTHOR: Final = frozenset(

@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError
 
 from .._text.json import infinity_in, is_object
 from .attribute_docstrings import attribute_docstrings
-from .plain_types import SURELY_JSON
+from .plain_types import is_surely_json
 from .schema_reader import NAMES, JsonSchema, follow, subschemas
 from .secrets import Masking
 
@@ -31,11 +31,7 @@ class _ToolSchema(GenerateJsonSchema):
         return False
 
     def encode_default(self, dft: Any) -> Any:
-        # Most defaults are one of these, and making a serializer for each is slow.
-        kind = dft.__class__
-        if dft is None or kind is bool or (kind is int and abs(dft) < SURELY_JSON):
-            return dft
-        if kind is str and dft.isascii():
+        if is_surely_json(dft):  # to make a serializer for each of these is slow
             return dft
         encoded = super().encode_default(dft)
         if infinity_in(encoded) is not None:

@@ -185,30 +185,22 @@ def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:
         The trace, and in which mode the serializer shows what there was: one that the author wrote
         for JSON alone has to have its say.
     """
-    from .closed_schema import schema_parts
+    from .closed_schema import keeps_extra, schema_parts
 
     # `b"null"` for a type with floats, `None` for `list[str]`, and the empty text, which is found
     # in every output, where NaN is written as a word.
     trace: bytes | None = None
     mode = "python"
     for part in schema_parts(core_schema):
-        config = part.get("config", {})
-        if config.get("ser_json_inf_nan") == "constants":
+        # What may be written of a number that JSON does not have.
+        is_open = part["type"] in _OPEN_KINDS or "serialization" in part or keeps_extra(part)
+        if part.get("config", {}).get("ser_json_inf_nan") == "constants":
             trace = b""
-        elif trace is None and _is_open(part, config):
+        elif trace is None and is_open:
             trace = b"null"
         if str(part.get("serialization", {}).get("when_used")).startswith("json"):
             mode = "json"
     return trace, mode
-
-
-def _is_open(part: dict[str, Any], config: dict[str, Any]) -> bool:
-    """Whether a part of a core schema may be written of a number that JSON does not have."""
-    return (
-        part["type"] in _OPEN_KINDS
-        or "serialization" in part
-        or "allow" in (part.get("extra_behavior"), config.get("extra_fields_behavior"))
-    )
 
 
 def _lost_number(plain: Any, written: Any, loc: tuple[int | str, ...]) -> FieldIssue | None:

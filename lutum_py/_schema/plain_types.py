@@ -36,7 +36,7 @@ _PLAIN = frozenset({str, int, float, bool, NoneType})
 _UNIONS: Final = (Union, UnionType)
 _CONTAINERS = frozenset({list, dict, tuple, *_UNIONS})
 _NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
-SURELY_JSON: Final = 2**53
+_SURELY_WHOLE: Final = 2**53
 """Integers below it are the same for every reader of JSON."""
 _UNSORTED: Final = ("default", "properties")
 """Parameters whose schema pydantic leaves unsorted, since it takes their name for a keyword."""
@@ -152,19 +152,23 @@ def _choice_of(parts: tuple[Any, ...]) -> JsonSchema | None:
     return {"anyOf": choices}
 
 
+def is_surely_json(value: Any) -> bool:
+    """Whether a value is in JSON what it is in Python, for every reader, as most defaults are."""
+    kind: object = value.__class__
+    if kind is str:
+        return bool(value.isascii())
+    if kind is int:
+        return bool(abs(value) < _SURELY_WHOLE)
+    return value is None or kind is bool or (kind is float and isfinite(value))
+
+
 def _fits(default: Any, annotation: Any) -> bool:
     """Whether a default surely is of a type, and JSON."""
     if default is None:
         return True
-    kind: object = default.__class__
-    if kind is str:
-        is_json = default.isascii()
-    else:
-        is_json = kind is bool or (
-            abs(default) < SURELY_JSON if kind is int else kind is float and isfinite(default)
-        )
-    if not is_json:
+    if not is_surely_json(default):
         return False
+    kind: object = default.__class__
     origin = get_origin(annotation)
     if origin is None:
         return annotation is kind
