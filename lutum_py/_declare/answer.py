@@ -51,6 +51,9 @@ class Answer(Generic[A]):
         Answer(Literal['yes', 'no'], by='format', name='verdict')
     """
 
+    spec: ToolSpec[Any, Any]
+    """The tool that is called with the answer."""
+
     def __init__(
         self,
         type: TypeForm[A],  # noqa: A002 - the field's own word
@@ -71,17 +74,12 @@ class Answer(Generic[A]):
         self._description = description
         # A tool in all but name: what a model sends as the answer is decoded, mended and refused in
         # the same way as the arguments of a call.
-        self._spec = _spec_of(type, name, description)
+        self.spec = _spec_of(type, name, description)
 
     @property
     def definition(self) -> ToolDef:
         """Name, description and schema of the answer, as a tool has them."""
-        return self._spec.definition
-
-    @property
-    def spec(self) -> ToolSpec[Any, Any]:
-        """The tool that is called with the answer."""
-        return self._spec
+        return self.spec.definition
 
     def value_of(self, input: Any) -> A:
         """Take the answer out of the field that it is in, if it does."""
@@ -106,7 +104,7 @@ class Answer(Generic[A]):
             return None, (issue,)
         metadata = ToolMetadata(id=self.name, name=self.name, arguments=text)
         try:
-            call: AnyToolCall = self._spec.free_selector._decode(metadata, redact=redact)
+            call: AnyToolCall = self.spec.free_selector._decode(metadata, redact=redact)
         except InvalidArgumentsError as error:
             return None, error.fields
         return self.value_of(call.input), ()
