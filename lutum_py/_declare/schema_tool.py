@@ -35,13 +35,9 @@ class SchemaArguments(Arguments):
         self._name = definition.name
         self._checker = schema_checker(f"the arguments of tool {definition.name!r}", self._schema)
         parse = self.validate_json
-
-        def validate_json(text: str) -> Any:
-            return self._checked(parse(text))
-
         # Of the instance, as pydantic's own is for other inputs: the decoder of calls holds the
         # bound function, and asks no class.
-        self.validate_json = validate_json
+        self.validate_json = lambda text: self._checked(parse(text))
 
     def check(self, value: Any, *, by_name: bool = False) -> Any:
         """Validate a dict that a program made."""

@@ -306,10 +306,7 @@ def _declared_output(model: type[BaseModel]) -> Any:
 
 
 def _snake_case(name: str) -> str:
-    for ending in ("Args", "Input"):
-        if name.endswith(ending) and name != ending:
-            name = name.removesuffix(ending)
-            break
+    name = re.sub(r"(?<=.)(Args|Input)\Z", "", name)
     # `HTTPGetArgs` becomes `http_get`, and `GetUserInput` becomes `get_user`.
     name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()

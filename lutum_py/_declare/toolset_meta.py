@@ -10,7 +10,6 @@ from __future__ import annotations
 import copyreg
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Union
 
 from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions
@@ -101,7 +100,9 @@ class ToolsetMeta(type):
     def _offer(cls) -> Offer:
         """What it offers, worked out when it is first asked for."""
         if cls._made_offer is None:
-            made: Offer = _offer_type()(cls, cls._selectors)
+            from .offer import Offer
+
+            made = Offer(cls, cls._selectors)
             type.__setattr__(cls, "_made_offer", made)
             return made
         return cls._made_offer
@@ -223,13 +224,6 @@ class ToolsetMeta(type):
             f"{'.'.join(selector.path)}{_state_of(selector)}" for selector in cls._selectors
         )
         return f"<toolset {cls.__qualname__}: {visible(shown) or 'no tools'}>"
-
-
-@cache
-def _offer_type() -> Any:
-    from .offer import Offer
-
-    return Offer
 
 
 def _state_of(selector: AnySelector) -> str:
