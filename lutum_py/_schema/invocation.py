@@ -46,6 +46,9 @@ class Invocation:
         self.context: str | None = signature.context
         self.hidden: Mapping[str, Any] = signature.hidden
         self.positional: tuple[str, ...] = signature.positional
+        self.annotations: dict[str, Any] = {
+            each.name: each.annotation for each in signature.parameters
+        }
         self.whole: str | None = signature.parameters[0].name if fields is None else None
         self.required: frozenset[str] = frozenset(
             n for n, default in signature.hidden.items() if default is REQUIRED
@@ -75,7 +78,7 @@ class Invocation:
             visible = names[:1] or ["input"]
             positional, fields = tuple(visible), None
         else:
-            visible, positional = own._visible, own.positional
+            visible, positional = [*own.annotations], own.positional
             fields = own._fields
         hidden, context, is_async = read_others(function, [*visible, *names[: len(positional)]])
         if own is not None:
@@ -108,11 +111,6 @@ class Invocation:
         )
         return Invocation(MethodType(self.function, instance), signature, self._fields)
 
-    @property
-    def _visible(self) -> list[str]:
-        """The parameters that the model fills in."""
-        return [parameter.name for parameter in self._signature.parameters]
-
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
         """Call the function: gives its output, or an awaitable of it where it is async.
 
@@ -144,20 +142,15 @@ class Invocation:
         ]
         return positional, keywords
 
-    @property
-    def annotations(self) -> dict[str, Any]:
-        """The annotations of the parameters that the model fills in."""
-        return {each.name: each.annotation for each in self._signature.parameters}
-
     def arguments_of(self, input: Any) -> dict[str, Any]:
         """Return what the model filled in, by the parameters of the function."""
         if self._fields is None:
-            return dict.fromkeys(self._visible, input)
+            return dict.fromkeys(self.annotations, input)
         return {name: getattr(input, field) for name, field in self._fields.items()}
 
     def unfit(self, function: Callable[..., Any]) -> str | None:
         """Say why a function cannot be called with what a call passes; None where it can."""
-        needed = [*self._visible, *self.required, *filter(None, [self.context])]
+        needed = [*self.annotations, *self.required, *filter(None, [self.context])]
         keywords = {name: name for name in needed}
         positional = [keywords.pop(name, name) for name in self.positional]
         try:
@@ -174,7 +167,7 @@ class Invocation:
         Raises:
             MisuseError: The function takes no such argument.
         """
-        signature, visible = signature_of(self.function), self._visible
+        signature, visible = signature_of(self.function), [*self.annotations]
         kept = [signature.parameters[name] for name in visible]
         if self.context is not None:
             from .._context.context import ToolContext
@@ -199,14 +192,14 @@ class Invocation:
         Raises:
             MisuseError: The function takes no such argument, or the model does not fill it in.
         """
-        if unknown := [name for name in changes if name not in self._visible]:
+        if unknown := [name for name in changes if name not in self.annotations]:
             raise MisuseError(
                 f"{names_for_message(map(str, unknown))} cannot be changed in a call of tool "
-                f"`{tool}`. What the model fills in: {names_for_message(self._visible)}."
+                f"`{tool}`. What the model fills in: {names_for_message(self.annotations)}."
             )
         arguments = {**self.arguments_of(input), **changes}
         if self._fields is None:
-            return arguments[self._visible[0]]
+            return arguments[next(iter(self.annotations))]
         return {field: arguments[name] for name, field in self._fields.items()}
 
     def check(self, call: Any, skipped: dict[str, Any]) -> None:
@@ -217,10 +210,9 @@ class Invocation:
         """
         if unknown := sorted(skipped.keys() - self.hidden.keys() - {self.context}):
             hidden = names_for_message([*self.hidden, *filter(None, [self.context])])
-            is_visible = unknown[0] in self._visible
-            why = (
-                "is filled in by the model" if is_visible else "is not a parameter of the function"
-            )
+            why = "is not a parameter of the function"
+            if unknown[0] in self.annotations:
+                why = "is filled in by the model"
             raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}): `{unknown[0]}` {why}. What can be passed "
                 f"here: {hidden}."
