@@ -255,12 +255,10 @@ def brief_table(
     """Lay out entries for a notebook: long texts are cut, as are long lists of parts."""
 
     def shown(part: Part) -> Element:
-        if part.kind == "call":
-            words = " ".join(filter(None, (part.text, part.about)))
-            return paragraph(words, code_limit, code=True, label=part.label)
-        is_code = part.kind == "code"
+        is_code = part.kind in ("code", "call")
+        words = " ".join(filter(None, (part.text, part.about)))
         limit = code_limit if is_code else text_limit
-        return paragraph(part.text, limit, code=is_code, label=part.label)
+        return paragraph(words, limit, code=is_code, label=part.label)
 
     rows: list[Sequence[Content]] = []
     for entry in entries:
