@@ -13,6 +13,7 @@ Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one)
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin
 
@@ -97,13 +98,9 @@ class Arguments:
         # mended.
         if text.strip() in NO_ARGUMENTS:
             return self.validate_json(_EMPTY), ()
-        try:
-            data: Any = from_json(text)
-        except (TypeError, ValueError):  # a lone surrogate is a TypeError
-            try:
-                raise error from None
-            finally:
-                del error  # else its traceback would hold this frame, and this frame the error
+        data: Any = None  # in which nothing is mended, as in a text that is no JSON
+        with suppress(TypeError, ValueError):  # a lone surrogate is a TypeError
+            data = from_json(text)
         paths: list[str] = []
         failed = error
         if isinstance(data, str) and is_object(inner := container_in(data)):
@@ -128,7 +125,7 @@ class Arguments:
         try:
             raise error
         finally:
-            del error, failed
+            del error, failed  # else its traceback would hold this frame, and this frame the error
 
     def _mending_schema(self) -> JsonSchema:
         if self._mending is None:

@@ -237,8 +237,7 @@ def _plain(function: Any) -> Any:
 def hint_of(function: Callable[..., Any], name: str) -> Any:
     """Evaluate one annotation; `REQUIRED` where there is none, or where it has no value here."""
     plain = _plain(function)
-    written = annotations_of(plain).get(name, REQUIRED)
-    return REQUIRED if written is REQUIRED else plain_hint(written, _names_around(plain))
+    return plain_hint(annotations_of(plain).get(name, REQUIRED), _names_around(plain))
 
 
 def plain_hint(annotation: Any, names: dict[str, Any] | None = None) -> Any:
