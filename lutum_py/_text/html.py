@@ -39,14 +39,13 @@ _CELL: Final = (
     "padding:3px 14px 3px 0;text-align:left;vertical-align:top;"
     "border-bottom:1px solid rgba(127,127,127,.35)"
 )
+_KINDS: Final = ("place", "who", "what")
+"""The kinds of the cells of an entry."""
 _STYLES: Final = {
     "": "",
     "figure": "line-height:1.4",
     "table": "border-collapse:collapse;margin:4px 0;text-align:left",
-    "cell": _CELL,
-    "place": _CELL,
-    "who": _CELL,
-    "what": _CELL,
+    **dict.fromkeys(["cell", *_KINDS], _CELL),
     "text": _TEXT,
     "code": f"{_TEXT};min-width:12em;font-family:monospace",
     "name": (
@@ -204,7 +203,6 @@ def figure(title: str, about: str, *content: Element) -> Element:
 PartKind: TypeAlias = Literal["text", "code", "call", "hidden", "problem", "picture"]
 
 _PARTS: Final = 12
-_KINDS: Final = ("place", "who", "what")
 _FOLDED_AFTER: Final = 24
 _PREVIEW_LINES: Final = 12
 _PREVIEW: Final = 1200
