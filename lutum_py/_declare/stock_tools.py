@@ -23,7 +23,6 @@ from .._text.bm25 import Bm25
 from .._text.json import is_object, is_whole, shorten
 from .._transcript.result_cap import READER, ResultStore, check_bound, check_store, head_of
 from ..errors import MisuseError, NotFound, ToolDefinitionError
-from .offer import Offer
 from .tool_fn import ToolFn, tool_fn
 from .toolset_meta import ToolsetMeta
 
@@ -66,22 +65,17 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Select
     if not _is_count(limit):
         raise MisuseError.of_field("search_tools", "limit", "a positive whole number", limit)
     offer = toolset._offer
-    deferred = offer.deferred.selectors
-    return tuple(deferred[number] for number in _index_of(offer).ranked(query, limit))
+    deferred = offer.deferred
+    index: Bm25 | None = offer.index
+    if index is None:
+        # Not under a lock: two threads make the same index at worst.
+        index = Bm25(map(_parts_of, deferred.definitions))
+        offer._put(index=index)
+    return tuple(deferred.selectors[number] for number in index.ranked(query, limit))
 
 
 def _is_count(value: object) -> bool:
     return is_whole(value) and value > 0
-
-
-def _index_of(offer: Offer) -> Bm25:
-    """Return the index of what a toolset defers, made with the first search."""
-    # Not under a lock: two threads make the same index at worst.
-    index: Bm25 | None = offer.index
-    if index is None:
-        index = Bm25(map(_parts_of, offer.deferred.definitions))
-        offer._put(index=index)
-    return index
 
 
 def _parts_of(definition: ToolDef) -> Iterator[str]:
