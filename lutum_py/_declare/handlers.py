@@ -16,6 +16,7 @@ from typing import (
     Protocol,
     Self,
     TypeVar,
+    cast,
     overload,
 )
 
@@ -102,9 +103,7 @@ class Handlers(Generic[T]):
     @property
     def toolset(self) -> type[T]:
         """The toolset whose tools are done."""
-        own: Any = self._toolset
-        toolset: type[T] = own
-        return toolset
+        return cast("type[T]", self._toolset)
 
     @overload
     def on(  # type: ignore[overload-overlap]

@@ -101,7 +101,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
     def _make(self, frame: FrameType | None) -> ToolSpec[Any, Any]:
         return fn_spec(self, frame)
 
-    def _made(self) -> Any:
+    def _made(self) -> ToolSpec[Any, Any]:
         """Return the tool's specification.
 
         Raises:
@@ -115,7 +115,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
         Raises:
             ToolDefinitionError: The instance is not what the function takes first.
         """
-        own: ToolSpec[Any, Any] = self._made()
+        own = self._made()
         invocation = own.invocation
         bound = None if invocation is None else invocation.bound_to(method.__self__)
         if bound is None:
@@ -151,8 +151,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
     @property
     def definition(self) -> ToolDef:
         """What the model is told about the tool."""
-        definition: ToolDef = self._made().definition
-        return definition
+        return self._made().definition
 
     @property
     def name(self) -> str:
@@ -182,8 +181,7 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
         Raises:
             ToolDefinitionError: An annotation names something that still is not defined.
         """
-        spec: FnSpec[Params, Any] = self._made()
-        return spec
+        return cast("FnSpec[Params, Any]", self._made())
 
     if TYPE_CHECKING:
         # Of a bound method this is Python's own, which passes on what the function has.
@@ -239,8 +237,7 @@ class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, Inp
         Raises:
             ToolDefinitionError: An annotation names something that still is not defined.
         """
-        spec: ToolSpec[InputType, Output] = self._made()
-        return spec
+        return self._made()
 
     if TYPE_CHECKING:
 
@@ -261,8 +258,7 @@ class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, Inp
     @property
     def Call(self) -> type[ToolCall[InputType, Output]]:  # noqa: N802 - a class, named as one
         """The class of the calls."""
-        call_type: type[ToolCall[Any, Output]] = self._made().call_type
-        return call_type
+        return self._made().call_type
 
 
 class MakesToolFn(Protocol):
