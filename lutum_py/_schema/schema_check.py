@@ -30,7 +30,7 @@ def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
                 f"Invalid JSON schema for {what}: at `{error.json_path}`, {error.message}. Correct "
                 "it there."
             ) from error
-        return SchemaChecker(_validator(kind, schema))
+        return SchemaChecker(validator_of(what, schema))
     raise ToolDefinitionError(
         f"Invalid JSON schema for {what}: at `{fault.path}`, {fault.problem}. {fault.remedy}"
     )
@@ -47,7 +47,15 @@ def validator_of(what: str, schema: Any, **rules: Any) -> Any:
     Raises:
         MissingExtraError: The package `jsonschema` is not installed.
     """
-    return _validator(_kind_for(what, schema)[0], schema, **rules)
+    kind = _bounded(_kind_for(what, schema)[0])
+    from jsonschema import validators as untyped
+    from referencing.jsonschema import EMPTY_REGISTRY
+
+    if rules:
+        validators: Any = untyped
+        kind = validators.extend(kind, rules)
+    # With a registry of its own it never asks the network for what a reference names.
+    return kind(localized(schema, for_validator=True), registry=EMPTY_REGISTRY)
 
 
 def _kind_for(what: str, schema: Any) -> tuple[Any, Any]:
@@ -61,18 +69,6 @@ def _kind_for(what: str, schema: Any) -> tuple[Any, Any]:
             "python -m pip install 'lutum-py[jsonschema]'"
         ) from error
     return validator_for(schema), SchemaError
-
-
-def _validator(kind: Any, schema: Any, **rules: Any) -> Any:
-    from jsonschema import validators as untyped
-    from referencing.jsonschema import EMPTY_REGISTRY
-
-    bounded = _bounded(kind)
-    if rules:
-        validators: Any = untyped
-        bounded = validators.extend(bounded, rules)
-    # With a registry of its own it never asks the network for what a reference names.
-    return bounded(localized(schema, for_validator=True), registry=EMPTY_REGISTRY)
 
 
 @cache
