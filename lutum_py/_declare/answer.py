@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from .._call.call import AnyToolCall
 from .._call.spec import ToolSpec
@@ -83,8 +83,7 @@ class Answer(Generic[A]):
 
     def value_of(self, input: Any) -> A:
         """Take the answer out of the field that it is in, if it does."""
-        value: A = getattr(input, _FIELD) if _is_wrapped(self.type) else input
-        return value
+        return cast("A", getattr(input, _FIELD) if _is_wrapped(self.type) else input)
 
     def partial_of(self, data: Any) -> Any:
         """Return the answer so far, as plain data."""
@@ -119,8 +118,7 @@ class Answer(Generic[A]):
 def answer_of(given: Any) -> Answer[Any]:
     """Take a type for an answer of it, by a tool."""
     kind: Any = Answer  # as a class it would narrow to an answer of an unknown type
-    answer: Answer[Any] = given if isinstance(given, kind) else kind(given)
-    return answer
+    return cast("Answer[Any]", given if isinstance(given, kind) else kind(given))
 
 
 def _made(kind: Any, by: Any, name: str, description: str | None) -> Answer[Any]:

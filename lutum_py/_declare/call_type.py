@@ -7,7 +7,6 @@ nobody has decided about it, whatever was decided about the one that was written
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, cast
 from uuid import uuid4
 
@@ -21,7 +20,7 @@ from pydantic_core import (
 from .._call.call import AnyToolCall
 from .._schema.field_issues import hidden
 from .._schema.schema_reader import JsonSchema, follow, localized
-from .._text.json import compact_json, is_array, is_object, shorten
+from .._text.json import compact_json, is_array, is_mapping, is_object, shorten
 from .._transcript.assistant import ToolMetadata
 from ..errors import MisuseError
 
@@ -150,7 +149,7 @@ class _Input:
     def _text_of(self, value: Any) -> str:
         arguments = self.spec.arguments
         try:
-            text = compact_json(value) if isinstance(value, _MAPPING) else None
+            text = compact_json(value) if is_mapping(value) else None
         except (TypeError, ValueError, RecursionError):
             text = None
         if text is None:
@@ -170,8 +169,6 @@ class _Input:
 
 _DEPTH: Final = 3
 """Of the place of what does not fit: the tool, its input, and the argument; after it, keys."""
-_MAPPING: Any = Mapping
-"""The same for `isinstance`: as a class it would narrow to one of an unknown type."""
 _PLAIN: Any = dict[str, Any]
 """The type of an input that is known by a JSON schema only."""
 

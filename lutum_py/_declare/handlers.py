@@ -94,8 +94,7 @@ class Handlers(Generic[T]):
     """
 
     def __init__(self, toolset: type[T]) -> None:
-        own: Any = toolset
-        self._toolset: ToolsetMeta = own
+        self._toolset = cast("ToolsetMeta", toolset)
         # By member, and not by tool: a toolset that is nested twice has two members of one tool,
         # and each may have a handler of its own.
         self._invocations: dict[AnySelector, Invocation] = {}

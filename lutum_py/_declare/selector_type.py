@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from pydantic_core import PydanticCustomError, core_schema
 
@@ -50,8 +50,7 @@ class _ToolsetSelector(Selector[Any, Any]):
     @classmethod
     def all(cls) -> tuple[Selector[Any, Any], ...]:
         """Return every selector, in the order of declaration."""
-        selectors: tuple[Selector[Any, Any], ...] = cls.of_toolset._selectors
-        return selectors
+        return cast("tuple[Selector[Any, Any], ...]", cls.of_toolset._selectors)
 
     @classmethod
     def try_from_name(cls, name: str) -> Selector[Any, Any] | None:
@@ -66,8 +65,7 @@ class _ToolsetSelector(Selector[Any, Any]):
         Raises:
             UnknownToolError: There is none; the error suggests a near one.
         """
-        selector: Selector[Any, Any] = cls.of_toolset[name]
-        return selector
+        return cast("Selector[Any, Any]", cls.of_toolset[name])
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
