@@ -64,17 +64,19 @@ def prepare(database: Database, *, is_there: bool = False) -> None:
     """
     tables = () if is_there else TABLES
     found = _read_or_make(database, "SELECT one, version FROM lutum_store", *tables)
+    if found is None:
+        return  # they are all of this version
     if found != [(1, VERSION)]:
         said = found[0][1] if len(found) == 1 and found[0][0] == 1 else found
         raise StoreError(
             f"The tables at {database.name} are of version {shorten(said)}; this release knows "
             f"version {VERSION}. Use the release that made them, or another database."
         )
-    _read_or_make(database, "SELECT COUNT(*) FROM lutum_hold", HOLDS)
+    _read_or_make(database, "SELECT EXISTS (SELECT 1 FROM lutum_hold)", HOLDS)
 
 
-def _read_or_make(database: Database, query: str, *tables: str) -> list[Row]:
-    """Return what is in a table, which is made where it is not there."""
+def _read_or_make(database: Database, query: str, *tables: str) -> list[Row] | None:
+    """Return what is in a table; None if it was not there, and was made with others."""
     try:
         return _all(database, query)
     except StoreError:  # no such table, unless whatever failed fails once more
@@ -89,7 +91,7 @@ def _read_or_make(database: Database, query: str, *tables: str) -> list[Row]:
             return _all(database, query)
         except StoreError:
             raise failed from failed.__cause__
-    return _all(database, query)
+    return None
 
 
 def _all(database: Database, query: str) -> list[Row]:
