@@ -234,10 +234,10 @@ class RichProgressSink:
     """Show one progress bar a call in the terminal, while used in a `with` statement.
 
     Needs the extra `rich`. It takes what tools report, and the `CallEvent`s of a plan: pass it as
-    the sink of contexts and as `on_event=`. Where calls are run without a plan, `around` does what
+    the sink of contexts and as `on_event=`. If calls are run without a plan, `around` does what
     the events do. A call that reports no figure gets a bar that pulses. Above the bars a line
     counts the calls that it knows of: done, running and waiting, which is for their turn or for a
-    decision. Of the bars of calls that have ended, the last 8 stay. Where the output is not a
+    decision. Of the bars of calls that have ended, the last 8 stay. If the output is not a
     terminal, only the last state is printed.
 
     Other activities and observer text are not shown.

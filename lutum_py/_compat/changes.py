@@ -59,7 +59,7 @@ def changes_between(old: Any, new: Any) -> list[FieldChange]:
         new: Another.
 
     Returns:
-        Every difference, in the order of the new schema's fields, removed ones last; none where
+        Every difference, in the order of the new schema's fields, removed ones last; none if
         the schemas differ in nothing but titles, examples and order.
 
     Example:

@@ -46,7 +46,7 @@ class Fitting:
             schema: The document, or any schema within it.
 
         Returns:
-            Whether it is; None where that cannot be told.
+            Whether it is; None if that cannot be told.
         """
         try:
             # The first fault is enough, so the rest is not looked for.

@@ -61,7 +61,7 @@ class Verdict:
     Attributes:
         answer: `yes` where that is proven, `no` where `example` shows otherwise, else `maybe`.
         reason: Why, in a sentence without a full stop.
-        example: A value that fits the old schema and not the new one; None where there is none.
+        example: A value that fits the old schema and not the new one; None if there is none.
     """
 
     answer: Literal["yes", "no", "maybe"]
@@ -184,7 +184,7 @@ class Proof:
         return True
 
     def _cases(self, old: list[Part], goals: list[Part]) -> list[list[Part]] | None:
-        """Return cases that cover the old parts, where these have to be shown one by one."""
+        """Return cases that cover the old parts, if these have to be shown one by one."""
         if goals and (cases := cases_of(old, self._old)) is not None:
             return cases
         named = [name for name in _TYPES if types_named(name) & types_of(old)]

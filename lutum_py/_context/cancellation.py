@@ -42,7 +42,7 @@ class CancellationToken:
 
     @property
     def reason(self) -> str | None:
-        """Why it was cancelled; None where nobody said, or where it was not."""
+        """Why it was cancelled; None if nobody said, or it was not."""
         return self._outcome.get("reason")
 
     @property

@@ -313,7 +313,7 @@ class ToolContext(Immutable, _ContextFields):
         Args:
             status: A `ProgressStatus` or its name.
             message: A line for people.
-            progress: How much is done, from 0 to 1; None where nobody knows.
+            progress: How much is done, from 0 to 1; None if nobody knows.
             loaded: Units done, not negative.
             total: Units in all, not negative.
 
@@ -373,7 +373,7 @@ class ToolContext(Immutable, _ContextFields):
         self._emit(ActivityDelta, activity_type, steps)
 
     def emit_observer(self, content: str, source: str | None = None) -> None:
-        """Tell something to whoever watches the system, and not to the user.
+        """Report something to the operators of the system, and not to the user.
 
         Args:
             content: What to tell.

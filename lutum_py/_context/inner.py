@@ -78,7 +78,7 @@ class Inner:
     """What a tool finds that comes back from calls it asked for.
 
     Attributes:
-        state: The bytes or text that it left; None where it left none, or a session.
+        state: The bytes or text that it left; None if it left none, or a session.
         rounds: The results of each time that it asked, in the order of the calls: all of what each
             call gave, since only models need less.
     """

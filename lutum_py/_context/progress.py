@@ -55,7 +55,7 @@ class ToolCallProgressState:
         call_id: The id of the call.
         tool_name: The wire name of its tool.
         status: How the call is doing.
-        progress: How much of it is done, from 0 to 1; None where nobody knows.
+        progress: How much of it is done, from 0 to 1; None if nobody knows.
         loaded: How many units are done, in the tool's own unit.
         total: How many units there are.
         message: A line for people.

@@ -50,7 +50,7 @@ class SuspendTicket:
         id: The id of the suspension; made up where it is left out.
         action: A word for what is asked, as in `approve_payment`.
         message: What the person is told.
-        parameters: Plain data for whoever shows the question.
+        parameters: Plain data for the program that shows the question.
         response_schema: A JSON schema that the decision's result has to fit, if it is not None.
         resume_mode: What a decision to resume means.
 
@@ -116,9 +116,9 @@ class Decision:
         edit: The whole arguments to go on with, by their wire names; `waiting.edit(changes)` puts
             them together, and `plan.amend` takes them in. A copy is kept.
         by: Who decided, in your own words; the library knows no users.
-        at: When, in ISO 8601; now, in UTC, where it is left out.
+        at: When, in ISO 8601; now, in UTC, if it is left out.
         ticket: The id of the ticket that was shown, so that no other question is answered.
-        asked_in: Names the round that asked, where that is known: a ticket's id may be your own,
+        asked_in: Names the round that asked, if that is known: a ticket's id may be your own,
             and come again. `waiting.approve()` and its like put both in.
 
     Raises:

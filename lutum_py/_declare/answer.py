@@ -92,7 +92,7 @@ class Answer(Generic[A]):
         return data.get(_FIELD) if is_object(data) else None
 
     def read_text(self, text: str, *, redact: bool) -> tuple[A | None, tuple[FieldIssue, ...]]:
-        """Read an answer that is a text; where it is not one, say what is wrong with it.
+        """Read an answer that is a text; if it is not one, say what is wrong with it.
 
         Raises:
             ToolInputError: A validator of the type broke.

@@ -67,7 +67,7 @@ def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
 def _arguments(
     tool: Any, name: str, signature: Signature, strict: bool
 ) -> tuple[Arguments, dict[str, str] | None]:
-    """Return what decodes the input, and each parameter's field; None where one is the input."""
+    """Return what decodes the input, and each parameter's field; None if one is the input."""
     parameters = signature.parameters
 
     def model() -> type[FnInput]:

@@ -2,7 +2,7 @@
 
 A transcript only grows, so that what was read of it is kept with it, and each item is looked at
 once. The transcript is the one source: a plan, a view or a session has no say in it, and what a
-result names counts only where it is a deferred tool of the toolset.
+result names counts only if it is a deferred tool of the toolset.
 """
 
 from __future__ import annotations

@@ -123,8 +123,8 @@ def tool(
             mapping of the arguments to change, `Complete` or `Reject`. That of any other tool takes
             the input, and returns another input in place of the mapping. A call begins only
             after it was asked.
-        callers: Who may call it, where a provider runs programs that call tools: `model`,
-            `program`, or both. Where this is left out, it is the model alone. Other providers let
+        callers: Who may call it, if a provider runs programs that call tools: `model`,
+            `program`, or both. If this is left out, it is the model alone. Other providers let
             the model call it, and a request says so in its losses.
 
     Raises:

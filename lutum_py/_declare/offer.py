@@ -134,7 +134,7 @@ class OfferedTools(Immutable):
         selectors: The tools: in the order of declaration, and then what was deferred, in the order
             in which it was loaded or named, so that one more changes nothing before it.
         by_name: The same by wire name.
-        deferred: What a search may load, and has loaded, where the offer goes by that.
+        deferred: What a search may load, and has loaded, if the offer goes by that.
     """
 
     __slots__ = ("_definitions", "by_name", "deferred", "selectors")

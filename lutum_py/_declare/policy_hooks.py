@@ -52,7 +52,7 @@ def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[Mark, Any]]:
 
 
 def _remedy(policy: object) -> str | None:
-    """Say what to do with something that is not a policy; None where it may be one."""
+    """Say what to do with something that is not a policy; None if it may be one."""
     if isinstance(policy, type):
         return f"Pass an instance: `{policy.__name__}()`"
     return "Register one function by `@hooks.on(selector)`" if inspect.isroutine(policy) else None

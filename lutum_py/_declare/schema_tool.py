@@ -95,7 +95,7 @@ def _expects_container(error: Any) -> LiteralString:
 
 
 def _types_wanted(error: Any) -> list[str]:
-    """List the types that would have been right; none where something else is wrong."""
+    """List the types that would have been right; none if something else is wrong."""
     if error.validator == "type":
         wanted = error.validator_value
         return [wanted] if isinstance(wanted, str) else list(wanted)

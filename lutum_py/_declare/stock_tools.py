@@ -239,7 +239,7 @@ def result_reader(store: ResultStore, max_bytes: int = 8_000) -> ToolFn[..., str
         max_bytes: The bound on one answer, in bytes of UTF-8; 400 at least.
 
     Returns:
-        The tool. Where its toolset has a smaller cap of its own, lift that for it with
+        The tool. If its toolset has a smaller cap of its own, lift that for it with
         `tool(result_reader(store), result_cap=None)`.
 
     Raises:

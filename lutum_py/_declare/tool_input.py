@@ -269,7 +269,7 @@ def _spec(model: type[BaseModel], output_type: Any, options: ToolOptions) -> Too
 
 
 def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:
-    """Evaluate an output type that is written as a string, where the model's module knows it."""
+    """Evaluate an output type that is written as a string, if the model's module knows it."""
     if output_type is None:
         return type(None)
     if not isinstance(output_type, str | ForwardRef):

@@ -4,7 +4,7 @@ The straight way is one call of pydantic's JSON validator. Everything that model
 that leave no doubt about the meaning is mended off that way, after validation failed:
 
 - nothing at all, blanks and `null` mean `{}`;
-- an object or array that came as a string of JSON is read, where a string is not accepted;
+- an object or array that came as a string of JSON is read, if a string is not accepted;
 - `null` for a field that may be left out, but has no null, means left out.
 
 Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one) are refused.
@@ -87,10 +87,10 @@ class Arguments:
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
     def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
-        """Read text that failed to validate, where it leaves no doubt about what is meant.
+        """Read text that failed to validate, if it leaves no doubt about what is meant.
 
         Raises:
-            ValidationError: The error that is given, where no mending helps.
+            ValidationError: The error that is given, if no mending helps.
         """
         from .mended_arguments import container_in, mend_places
 
@@ -136,7 +136,7 @@ class Arguments:
         """Validate an input that a program made, through its fields.
 
         An instance of a model or dataclass is taken apart first, because pydantic takes an instance
-        as it is, also where a field of it was set to something else.
+        as it is, also if a field of it was set to something else.
 
         Args:
             value: The input.
@@ -228,7 +228,7 @@ class Arguments:
         """Write an input as JSON, so that one that was changed in place is told by its text.
 
         Returns:
-            What `from_text` makes the input of again; None where it has no JSON form.
+            What `from_text` makes the input of again; None if it has no JSON form.
         """
         try:
             try:

@@ -83,7 +83,7 @@ class ToolDef(Immutable):
         timeout: Seconds that a run may take, in `call()` and under `execution`; None for no limit.
         idempotent: Whether a second run of the same call does no harm.
         strict: Whether arguments have to be of the very type, without coercion.
-        callers: Who may call it, where a toolset says so: the model, and programs of the model's
+        callers: Who may call it, if a toolset says so: the model, and programs of the model's
             that its provider runs.
     """
 
@@ -213,7 +213,7 @@ class ToolDef(Immutable):
 
     @property
     def output_schema(self) -> JsonSchema | None:
-        """The JSON schema of the output, or None where the tool does not declare one."""
+        """The JSON schema of the output, or None if the tool does not declare one."""
         if callable(self._output):
             made: JsonSchema = read_only(self._output())
             self._put(_output=made)

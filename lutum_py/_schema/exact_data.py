@@ -2,7 +2,7 @@
 
 pydantic masks a `SecretStr` in JSON, and writes a set in any order. What is stored has to be what
 was there, and equal inputs have to give equal data. So the value is gone through beside its data,
-by the names of its fields. Where the two do not fit together, because a type is written in a way of
+by the names of its fields. If the two do not fit together, because a type is written in a way of
 its own, nothing is changed; a secret that stays masked by that is an error, never a loss.
 """
 

@@ -99,7 +99,7 @@ def field_issues(
 
 
 def _may_be_secret(masking: Masking, kind: str, loc: Sequence[int | str], value: object) -> bool:
-    """Whether what came somewhere may be a secret, or hold one, also where that is out of place."""
+    """Whether what came somewhere may be a secret, or hold one, also if that is out of place."""
     if is_object(value) or is_array(value) or kind in _UNKNOWN or masking.hides(loc):
         return True
     return isinstance(value, str) and value.lstrip()[:1] in ("{", "[")

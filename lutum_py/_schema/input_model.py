@@ -158,7 +158,7 @@ def check_fields(
         place: What the model is of, for messages.
         kind: What the author knows its fields as: `field` or `parameter`.
         model: A model that is complete.
-        shown: What the author calls a field, where that is something else than its name.
+        shown: What the author calls a field, if that is something else than its name.
 
     Raises:
         ToolDefinitionError: Two fields share a name, or a default does not fit.

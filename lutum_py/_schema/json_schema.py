@@ -20,7 +20,7 @@ from .secrets import Masking
 
 
 class _ToolSchema(GenerateJsonSchema):
-    """Leave out titles made from field names; say nothing where a default has no JSON form."""
+    """Leave out titles made from field names; say nothing if a default has no JSON form."""
 
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012 - as in the base
         "skipped-choice",

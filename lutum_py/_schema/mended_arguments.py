@@ -55,7 +55,7 @@ def mend_places(data: Any, error: ValidationError, schema: Callable[[], JsonSche
 
 
 def container_in(text: str) -> Any:
-    """Read an object or array out of a string; None where it holds neither."""
+    """Read an object or array out of a string; None if it holds neither."""
     try:
         value = read_json(text)
     except ValueError:

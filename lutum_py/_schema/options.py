@@ -63,7 +63,7 @@ class ToolOptions:
     # `@tool_fn(description="...")` wins over the docstring, and an empty text wins too: it was
     # said.
     def or_else(self, *, name: str, description: str) -> ToolOptions:
-        """Fill in what the declaration itself says, where the author said nothing else."""
+        """Fill in what the declaration itself says, if the author said nothing else."""
         return replace(
             self,
             name=name if self.name is None else self.name,

@@ -2,7 +2,7 @@
 
 JSON has neither NaN nor infinities, and pydantic writes a null in their place without a word. So
 text that has a null in it is laid beside the value, and refused where a number was lost. Only types
-that may hold such a number are looked at, and only where the trace of one is there.
+that may hold such a number are looked at, and only if the trace of one is there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Output:
     """Encode the outputs of one tool.
 
     Attributes:
-        type: The declared type, or None where anything goes.
+        type: The declared type, or None if anything goes.
     """
 
     __slots__ = ("_adapter", "_is_plain", "_mode", "_serialize", "_trace", "_validate", "type")
@@ -163,7 +163,7 @@ class Output:
         return self.adapter.validate_json(text)
 
     def json_schema(self) -> JsonSchema | None:
-        """Return the JSON schema of the output; None where the type says nothing or has none."""
+        """Return the JSON schema of the output; None if the type says nothing or has none."""
         if self.type is None:
             return None
         from pydantic.errors import PydanticInvalidForJsonSchema

@@ -3,7 +3,7 @@
 pydantic takes an instance of a class as it is, so that a model needs a second look that a list of
 numbers does not. Most parameters are plain, and are spared all checks that exist for the others.
 
-Their schemas are written straight, as pydantic would write them, where they leave no doubt. Those
+Their schemas are written straight, as pydantic would write them, if they leave no doubt. Those
 of all others are left to pydantic, which has the last word here too: a test holds the two together.
 """
 
@@ -93,7 +93,7 @@ def is_object_type(input_type: Any) -> bool:
 
 
 def plain_schema(parameters: tuple[Parameter, ...]) -> JsonSchema | None:
-    """Write the schema of an object with these fields; None where that takes pydantic.
+    """Write the schema of an object with these fields; None if that takes pydantic.
 
     It does where a default may not fit its type, where a field cannot have the parameter's name,
     and where that name makes pydantic write in another order.

@@ -142,7 +142,7 @@ class _Steps:
 
     Attributes:
         left: How many may be taken.
-        keys: How many keys or items the value has, where a keyword asks which were looked at.
+        keys: How many keys or items the value has, if a keyword asks which were looked at.
         keys_of: The keys of what enums list, by the identity of the list.
     """
 
@@ -209,7 +209,7 @@ def _patterns_in(schema: Any) -> int:
 
 
 def _is_boolean(_: Any, part: Any) -> bool:
-    """Tell whether something is a boolean; where `unevaluated*` asks it of a schema, count that.
+    """Tell whether something is a boolean; if `unevaluated*` asks it of a schema, count that.
 
     For each schema that may have looked at a value, the package lists all keys that it looked at,
     and then searches the list for each key.
@@ -277,9 +277,9 @@ def _parts_in(value: Any) -> int:
 
 
 def schema_faults(what: str, schema: Mapping[str, Any], value: Any) -> list[str]:
-    """Say where a value does not fit a schema; nothing where it fits.
+    """Say where a value does not fit a schema; nothing if it fits.
 
-    Where the schema has secrets, nothing of the value is repeated.
+    If the schema has secrets, nothing of the value is repeated.
     """
     faults = schema_checker(what, dict(schema)).iter_errors(value)
     hides = Masking(dict(schema)).found

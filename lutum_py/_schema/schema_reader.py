@@ -85,7 +85,7 @@ def alternatives(schema: JsonSchema) -> list[Node]:
 
 
 def types_in(schema: JsonSchema) -> list[str]:
-    """List the types that a schema names; none where it names none."""
+    """List the types that a schema names; none if it names none."""
     named = schema.get("type", [])
     return [*named] if is_array(named) else [named]
 
@@ -113,7 +113,7 @@ def _path_of_steps(steps: Iterable[str | int]) -> str:
 
 
 def follow(reference: Any, root: Any) -> Any:
-    """Return the target of a reference from the root, as in `#/$defs/a`; None where there is none.
+    """Return the target of a reference from the root, as in `#/$defs/a`; None if there is none.
 
     In a schema that has more than one identifier, references are to be made so by `localized`.
     """

@@ -2,7 +2,7 @@
 
 Secret is what a JSON schema calls `writeOnly` or gives the format `password`, and what pydantic
 has a type of secrets for. Data is checked against the schema, and a mask stands wherever a secret
-may be: also where the data does not have the shape that the schema says, so that the place of a
+may be: also if the data does not have the shape that the schema says, so that the place of a
 secret below cannot be told. So what is masked may be more than a secret, and never less.
 """
 

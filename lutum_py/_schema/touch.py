@@ -132,7 +132,7 @@ _Form: TypeAlias = Literal["NFC", "NFKC"]
 
 
 def _targets(value: Any, form: _Form) -> Iterator[str | None]:
-    """Yield the targets that an argument names; None where it may be any."""
+    """Yield the targets that an argument names; None if it may be any."""
     if is_array(value) and value:
         for part in value:
             yield from _targets(part, form)
@@ -154,7 +154,7 @@ _PATTERN = re.compile(r"[*?\[{]")
 
 
 def _path(text: str) -> str | None:
-    """Resolve a path by its letters; None where nobody can tell by them where it is."""
+    """Resolve a path by its letters; None if nobody can tell by them where it is."""
     text = _folded(text, "NFC").replace("\\", "/")
     if _ANYWHERE.match(text):
         return None

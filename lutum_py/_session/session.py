@@ -33,7 +33,7 @@ class Session:
 
     Args:
         transcript: What was said before; a new transcript by default.
-        id: Names the conversation, in your own words. Where there is one, the idempotency keys of
+        id: Names the conversation, in your own words. If there is one, the idempotency keys of
             its calls begin with it and the turn's place, so that equal calls of two turns differ.
 
     Raises:
@@ -130,7 +130,7 @@ class Session:
                 any text ends the conversation.
 
         Returns:
-            The same as `collect()` gave, also where the answer came beside calls; None where the
+            The same as `collect()` gave, also if the answer came beside calls; None if the
             last turn is not an answer of this type, or something was said since.
 
         Raises:

@@ -37,7 +37,7 @@ def visible(text: str, kept: str = "") -> str:
 
     Those are control characters, line and paragraph separators, what overrides the direction of
     reading, halves of surrogate pairs, and what Unicode leaves unassigned or calls ignorable, also
-    where it joins emoji or letters.
+    if it joins emoji or letters.
 
     Args:
         text: Text that anybody may have written.
@@ -108,7 +108,7 @@ def quoted(name: str) -> str:
 
 
 def words_of(error: object) -> str:
-    """Return the text of anything, such as an exception; where its `str` raises, say so.
+    """Return the text of anything, such as an exception; if its `str` raises, say so.
 
     >>> words_of(ValueError("no such city"))
     'no such city'

@@ -406,7 +406,7 @@ _TOKEN: Final = r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+'
 
 
 def indented_json(text: str, width: int = 72) -> str:
-    """Lay out JSON text on lines, where it does not fit on one; no value is written otherwise.
+    """Lay out JSON text on lines, if it does not fit on one; no value is written otherwise.
 
     Text that is not JSON stays as it is.
 

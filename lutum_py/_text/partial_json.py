@@ -58,7 +58,7 @@ class PartialJson:
     def view(self, number: int) -> Any:
         """Return the value as far as it can be read there; for display only.
 
-        Where it cannot be read at all, that is what could be read before.
+        If it cannot be read at all, that is what could be read before.
         """
         # A view may be asked for late and out of order, and is to be the same then. `_last` is the
         # one that was read last, so that asking for each in turn reads the text once.

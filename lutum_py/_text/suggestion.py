@@ -16,7 +16,7 @@ _MOST = 30
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name nearest to `name`, or None where none is near."""
+    """Return the known name nearest to `name`, or None if none is near."""
     from difflib import get_close_matches
 
     def plain(text: str) -> str:
@@ -30,7 +30,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
 
 def meant_by(name: str, known: Iterable[str]) -> str:
-    """Ask in a sentence, with a space before it, for the nearest name; empty where none is near.
+    """Ask in a sentence, with a space before it, for the nearest name; empty if none is near.
 
     >>> meant_by("forcast", ["forecast"])
     ' Did you mean `forecast`?'

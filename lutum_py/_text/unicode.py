@@ -43,7 +43,7 @@ def sendable_json(value: Any) -> Any:
 
 
 def is_plainly_sendable(value: Any) -> bool:
-    """Tell in one go that all texts in JSON data can be sent; False where it takes a closer look.
+    """Tell in one go that all texts in JSON data can be sent; False if it takes a closer look.
 
     What is told so is nested no deeper than a few hundred levels.
     """

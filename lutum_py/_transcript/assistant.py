@@ -116,7 +116,7 @@ class TextItem(_Worded):
 
 @dataclass(frozen=True, slots=True)
 class ReasoningItem(_Worded):
-    """Reasoning that the provider shows; empty where it shows only an encrypted form."""
+    """Reasoning that the provider shows; empty if it shows only an encrypted form."""
 
     text: str
 
@@ -135,7 +135,7 @@ class ToolCallItem:
     Attributes:
         metadata: The call.
         caller: The id of the item that made it, which a provider runs: a program of the model's;
-            None where the model made the call itself.
+            None if the model made the call itself.
     """
 
     metadata: ToolMetadata
@@ -199,14 +199,14 @@ CutOff: TypeAlias = Literal["answer", "arguments"]
 # With an `__init__` of its own, as `ToolMetadata`: some streams tell it with every event.
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Usage:
-    """Count what a turn cost, in tokens; None where the provider does not say.
+    """Count what a turn cost, in tokens; None if the provider does not say.
 
     Attributes:
         input_tokens: All tokens of the request, cached ones included.
         output_tokens: All tokens of the answer, reasoning included.
         cached_tokens: How many of the input tokens came from a cache.
         reasoning_tokens: How many of the output tokens were reasoning.
-        cache_write_tokens: How many of the input tokens were written to a cache, where the provider
+        cache_write_tokens: How many of the input tokens were written to a cache, if the provider
             counts that.
 
     Usages add up, also by `sum`; what neither of two says stays None.
@@ -298,8 +298,8 @@ class AssistantTurn(Frozen, _TurnFields):
 
     Args:
         items: The parts of the turn, in the order in which they came.
-        text: The text, where `items` is left out.
-        tool_calls: The calls, where `items` is left out.
+        text: The text, if `items` is left out.
+        tool_calls: The calls, if `items` is left out.
         finish_reason: Why the turn ended, in the provider's own word.
         usage: What the turn cost.
         model: The model that answered.

@@ -27,7 +27,7 @@ class TranscriptFault:
         rule: A stable name of what is broken, as in `call_without_result`.
         problem: What is wrong, in words.
         remedy: What to do about it.
-        mend: What a repair does about it; None where it can do nothing.
+        mend: What a repair does about it; None if it can do nothing.
     """
 
     at: int

@@ -72,7 +72,7 @@ class Labels(Frozen, _LabelFields):
             believed: Whether the server may call its results trusted; else it can only lower.
 
         Returns:
-            None where the server says nothing, or nothing that it is believed.
+            None if the server says nothing, or nothing that it is believed.
 
         Raises:
             MisuseError: `meta` is not a mapping.
@@ -141,7 +141,7 @@ def joined_labels(own: Labels | None, inner: Iterable[tuple[str, Labels | None]]
 
 
 def dump_labels(labels: Labels | None) -> dict[str, Any]:
-    """Return the entry that a saved result has of its labels; none where it has none."""
+    """Return the entry that a saved result has of its labels; none if it has none."""
     if labels is None:
         return {}
     readers = None if labels.readers is None else list(labels.readers)

@@ -45,7 +45,7 @@ class Attachment:
         mime_type: Its MIME type, as in `image/png`.
         url: Where it is: an `https:` address, or a `data:` URL that carries it.
         caption: A line about it for people and models.
-        size: Its size in bytes, where that is known.
+        size: Its size in bytes, if that is known.
         name: The name of the file, for providers that want one.
 
     Raises:
@@ -212,7 +212,7 @@ def attachments_of(owner: str, given: Iterable[Attachment]) -> tuple[Attachment,
 
 
 def dump_attachments(attachments: tuple[Attachment, ...]) -> dict[str, Any]:
-    """Return the entry of a value that stands for its attachments; nothing where there are none."""
+    """Return the entry of a value that stands for its attachments; nothing if there are none."""
     # A name came later than the other fields: texts without one are as they always were.
     listed = [{name: getattr(each, name) for name in _NAMES} for each in attachments]
     for data in listed:
@@ -314,7 +314,7 @@ class Message:
     Attributes:
         role: Who says it: `system`, `developer` or `user`.
         text: What is said; half of a surrogate pair, which no client could send, becomes U+FFFD.
-        attachments: Files that go with it, where the provider takes them.
+        attachments: Files that go with it, if the provider takes them.
 
     Raises:
         InvalidValueError: The role is none of the three.

@@ -38,7 +38,7 @@ class Place:
 
     @property
     def digest(self) -> str:
-        """The digest of the last item; empty where there was none."""
+        """The digest of the last item; empty if there was none."""
         if self._digest is None:
             self._digest = "" if self._last is None else digest_of_item(self._last)
         return self._digest

@@ -179,9 +179,9 @@ class TurnRequest(Frozen, _RequestFields):
         max_output_tokens: An upper bound on the answer, in tokens.
         parallel_tool_calls: Whether several calls in one turn are welcome; None leaves it open.
         extra: Request fields of one provider, passed through untouched.
-        answer: Name and schema of the final answer, where the text is to be that.
+        answer: Name and schema of the final answer, if the text is to be that.
         cache: How the provider's cache of prompts is to be used; None leaves that to the provider.
-        deferred: The tools that a search of the model may load, where there are any.
+        deferred: The tools that a search of the model may load, if there are any.
 
     Raises:
         MisuseError: A field has another type.

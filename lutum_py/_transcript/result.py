@@ -62,11 +62,11 @@ class ToolResult(Frozen, _ResultFields):
         result: The output as JSON text, for the program.
         status: `success`, `error`, `rejected`, `cancelled` or `indeterminate`.
         message: What the model reads instead of `result`, if it is not None.
-        attachments: Files that go with the result, where the provider takes them.
+        attachments: Files that go with the result, if the provider takes them.
         code: A stable code for an error.
-        labels: What is known of who wrote it and who may read it, where the tool said so; never
+        labels: What is known of who wrote it and who may read it, if the tool said so; never
             sent. See `lutum_py.flow`.
-        ran_with: The final arguments, with secrets masked, where the program replaced what the
+        ran_with: The final arguments, with secrets masked, if the program replaced what the
             model had sent before the call was run; a plan says so when it ends. For the record: it
             is never sent.
 
@@ -205,7 +205,7 @@ class ToolResult(Frozen, _ResultFields):
 
         Returns:
             A dict with `tool_name`, `status` (`success` or `error`), `data` and `message`; and,
-            where the status or code says more, `metadata` with them.
+            if the status or code says more, `metadata` with them.
         """
         shape: dict[str, Any] = {
             "tool_name": self.name,
@@ -337,7 +337,7 @@ def dump_result(result: ToolResult) -> dict[str, Any]:
 
 
 def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
-    """Read what `dump_result` gave; of the call that it answers, where that is known."""
+    """Read what `dump_result` gave; of the call that it answers, if that is known."""
     data = saved.data
     attachments: tuple[Attachment, ...] = ()
     labels: Labels | None = None

@@ -161,7 +161,7 @@ _WITH_HANDLE: Final = re.compile(
 
 
 def cut_again(text: str, size: int) -> str | None:
-    """Cut more of a text that a cap has cut, and name its handle; None where it names none."""
+    """Cut more of a text that a cap has cut, and name its handle; None if it names none."""
     # A view may cut what a cap has cut already. A second notice inside the first would name no
     # handle that keeps the rest; so the numbers of the notice are read, and one notice is written
     # again. A text of the tool may look like a notice, so its numbers have to add up.

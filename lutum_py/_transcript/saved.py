@@ -181,7 +181,7 @@ class Saved:
         return values[values.index(value)]
 
     def each(self, key: str, *, optional: bool = False) -> Iterator[Saved]:
-        """Go through a list of objects, which may be missing only where that is said."""
+        """Go through a list of objects, which may be missing only if that is said."""
         entries: list[object] = self.get(key, _LIST, [] if optional else _MISSING)
         for index, entry in enumerate(entries):
             yield Saved(entry, key, self._error, self, index)

@@ -100,7 +100,7 @@ class Latest(Generic[V]):
         self._values: dict[Any, V] = {}
 
     def take(self, key: object) -> V | None:
-        """Take a value out; None where there is none."""
+        """Take a value out; None if there is none."""
         return self._values.pop(key, None)
 
     def put(self, key: object, value: V) -> None:
@@ -204,7 +204,7 @@ class Transcript(Sequence[TranscriptItem]):
         self._last = committed
 
     def usage(self) -> Usage | None:
-        """Add up what the turns cost; None where no turn says.
+        """Add up what the turns cost; None if no turn says.
 
         What failed or was discarded is in no transcript, and so not in the sum either.
         """

@@ -152,7 +152,7 @@ def _check_own(transcript: Transcript, cuts: Iterable[Cut]) -> None:
 
 
 def is_inside(items: Sequence[TranscriptItem], place: int) -> bool:
-    """Tell whether a place is inside of a round, where a transcript or view was edited."""
+    """Tell whether a place is inside of a round, if a transcript or view was edited."""
     return place < len(items) and isinstance(items[place], ToolResult)
 
 

@@ -232,7 +232,7 @@ class Cutting:
         return programs_in(self.items)
 
     def _around(self, place: int) -> str | None:
-        """Name what a place is inside of, and what of it belongs together; None where no such."""
+        """Name what a place is inside of, and what of it belongs together; None if no such."""
         if any(first < place <= last for first, last in self.programs):
             return "program: its turns"
         return "round: its turn and results" if is_inside(self.items, place) else None

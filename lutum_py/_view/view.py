@@ -201,7 +201,7 @@ class View:
         """Cut what is needed to stay within a limit, and nothing while the request does.
 
         Above the limit, results are cleared, the oldest first, then the oldest rounds dropped, as
-        far as needed to free `at_least`. Where that cannot be freed, nothing is cut: a small cut
+        far as needed to free `at_least`. If that cannot be freed, nothing is cut: a small cut
         would cost the provider's cache and come again at once.
 
         Args:

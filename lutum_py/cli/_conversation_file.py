@@ -1,7 +1,7 @@
 """Read a conversation, see what it is, and apply the rules that it is under.
 
 A saved transcript says what it is. The body of a request does not, but most hold something that
-only one dialect has; where none does, the user has to say.
+only one dialect has; if none does, the user has to say.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def read_transcript(conversation: Conversation) -> tuple[Transcript, list[Loss]]
 
 
 def encoded_for(dialect: str, items: Sequence[TranscriptItem]) -> EncodedRequest:
-    """Make the conversation of a request; where the user has to begin, let the user begin."""
+    """Make the conversation of a request; if the user has to begin, let the user begin."""
     encode = dialect_module(dialect).encode_request
     try:
         body: EncodedRequest = encode(TurnRequest(items=items))

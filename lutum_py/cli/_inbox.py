@@ -39,7 +39,7 @@ class Wish:
         digest: At least the first 8 digits of the digest that was shown.
         ticket: The id of the ticket that was shown, or how it begins.
         changes: The arguments that are to change, with their new values.
-        result: What the ticket asks for; None where nothing was given.
+        result: What the ticket asks for; None if nothing was given.
         reason: Why.
         by: Who says so.
     """

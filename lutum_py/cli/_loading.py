@@ -30,7 +30,7 @@ class ImportFailure(Failure):
 
 @contextmanager
 def showing(with_traceback: bool) -> Generator[None]:
-    """Write the traceback of a failing import to standard error, where it was asked for."""
+    """Write the traceback of a failing import to standard error, if it was asked for."""
     try:
         yield
     except ImportFailure as failure:

@@ -329,7 +329,7 @@ def write_lock(
     """Write the toolsets that are named into the lock file, and let the others in it be.
 
     Args:
-        toolsets: What to write; where none is named and none dropped, all that are in the file.
+        toolsets: What to write; if none is named and none dropped, all that are in the file.
         file: The lock file.
         dropped: What is to be locked no longer.
         as_json: Whether the answer is for programs.

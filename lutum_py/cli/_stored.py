@@ -56,7 +56,7 @@ def read_stored(
 ) -> tuple[Conversation, Saved | None]:
     """Read a conversation, and the plan of its open round up to what was done since it was saved.
 
-    Without its tools: each row has to fit its seal, and that is all that is known of it. Where no
+    Without its tools: each row has to fit its seal, and that is all that is known of it. If no
     session was saved, the conversation is empty.
 
     Args:

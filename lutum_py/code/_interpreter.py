@@ -1,9 +1,9 @@
 """Run a program up to the calls that it waits for, and on from there.
 
-Monty runs it in a process of its own, one of a pool that all programs share. Where it waits for
+Monty runs it in a process of its own, one of a pool that all programs share. If it waits for
 calls, the interpreter is kept as bytes, or is thrown away: then the program is run again from its
 first line, on the outcomes of its calls. It sees the same clock and chance then, so that it does
-the same again; where it does not, it is stopped before anything is asked for.
+the same again; if it does not, it is stopped before anything is asked for.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def prelude(tools: Iterable[str]) -> str:
 def keeping_value(code: str) -> str:
     """Write a program so that it keeps the value of its last expression, in `_`.
 
-    Where it ends with another statement, what is written is not a program.
+    If it ends with another statement, what is written is not a program.
 
     Raises:
         ProgramError: It has no end, or is too long.
@@ -68,7 +68,7 @@ def keeping_value(code: str) -> str:
 
 
 def _start_of_last(code: str) -> int | None:
-    """Find where the last statement begins that is in no other; None where there is none."""
+    """Find where the last statement begins that is in no other; None if there is none."""
     lines = [0]
     for line in code.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))

@@ -67,9 +67,9 @@ class Dialect(Generic[C]):
         choice: Writes a choice of tools.
         answer: Gives the request fields for a final answer, of its definition and schema.
         tidy: Copies a response as it is kept: without null fields, and in the form of the wire.
-        untidy: One of these is in the JSON of each payload that `tidy` would change; none where
+        untidy: One of these is in the JSON of each payload that `tidy` would change; none if
             its JSON does not tell.
-        is_tidy: Tells of all other payloads whether `tidy` would leave them, where their JSON does
+        is_tidy: Tells of all other payloads whether `tidy` would leave them, if their JSON does
             not tell all.
         turn: Reads a tidy response.
         rendering: What was said, on its way to the wire.
@@ -138,7 +138,7 @@ class Dialect(Generic[C]):
             toolset: A toolset, or an iterable of `ToolDef`.
             available: Which of its tools are on offer; None for those that are on.
             descriptions: Pairs of a selector and the text that the model reads instead.
-            strict: Whether the provider holds the model to the schemas, where it can.
+            strict: Whether the provider holds the model to the schemas, if it can.
 
         Returns:
             What the field holds, with the tools in order; yours to change.
@@ -260,7 +260,7 @@ class Dialect(Generic[C]):
     def messages(self, committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         """Render a committed round, or any part of a transcript, for the list of the conversation.
 
-        Where the provider keeps instructions apart, messages of system and developer are left out;
+        If the provider keeps instructions apart, messages of system and developer are left out;
         `encode_request` puts them in their place. A call by a name that the provider refuses goes
         out under the name's stand-in.
 
@@ -464,7 +464,7 @@ class Draft(Generic[C]):
         return self.dialect.offer([self.tool(each) for each in self.request.tools])
 
     def searches(self) -> NativeSearch | None:
-        """Give what the results of searches may name, where deferred tools are sent as such."""
+        """Give what the results of searches may name, if deferred tools are sent as such."""
         return native_search_of(self.request, wanted=self.native_search, strict=self.strict)
 
     def asked(self, **names: str) -> dict[str, Any]:
@@ -490,7 +490,7 @@ class Draft(Generic[C]):
         return self.dialect.tool_choice(self.request.tool_choice)
 
     def answer(self) -> dict[str, Any]:
-        """Return the fields that hold the text to a final answer, where one is asked for so."""
+        """Return the fields that hold the text to a final answer, if one is asked for so."""
         answer, dialect = self.request.answer, self.dialect
         if answer is None:
             return {}

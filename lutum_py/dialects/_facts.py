@@ -47,8 +47,8 @@ class Facts:
         repeats_own_ids: Whether calls of several turns that came from it may have one id.
         empty_is_missing: Whether `{}` may stand for arguments that a limit cut off, as in a format
             that holds them as an object.
-        strictness: What the strict mode of a tool takes; None where a tool has none.
-        callers: Its words for who may call a tool, where it runs programs that call tools.
+        strictness: What the strict mode of a tool takes; None if a tool has none.
+        callers: Its words for who may call a tool, if it runs programs that call tools.
         calls_strictly: Whether a program may call a tool that is in strict mode.
         rewrite: Rewrites the schema of each tool: its name, its schema, what takes the losses.
         is_own_item: Tells an item of a conversation that no other dialect has.

@@ -49,7 +49,7 @@ class Change:
         position: Where, in the request as it was given.
         rule: The rule that was broken there.
         what: What was done, in words.
-        is_mended: False where nothing could be done, so that `check` still finds the breach.
+        is_mended: False if nothing could be done, so that `check` still finds the breach.
 
     Example:
         >>> print(Change("messages[1]", "orphan_result", "Removed the result"))

@@ -372,7 +372,7 @@ class StreamReader(ABC):
         self,
         fields: dict[str, Any],  # noqa: ARG002 - by those who have one
     ) -> list[StreamEvent] | None:
-        """Read an event that holds more text and nothing odd; None where `_take` has to read it.
+        """Read an event that holds more text and nothing odd; None if `_take` has to read it.
 
         Nothing may be taken of an event that is left to `_take`. A piece of a call is noted in
         `_reports`, which does not see it.

@@ -25,7 +25,7 @@ class Said:
     Attributes:
         text: The text, or the argument text of a call.
         name: The wire name of the tool; None for a text.
-        id: The id of the call; None where it has none.
+        id: The id of the call; None if it has none.
     """
 
     text: str
@@ -45,7 +45,7 @@ class WireForm:
         events: Gives the events of a stream that says what a response says, texts and arguments in
             halves. What no stream carries, such as a turn without a reason to end, it makes up.
         paths: What the address of a request ends with, and whether that asks for a stream; None
-            where the body says so.
+            if the body says so.
         last_line: What is at the end of a stream, if anything.
     """
 
@@ -90,7 +90,7 @@ def of_role(messages: Iterable[Any], role: str) -> Iterator[dict[str, Any]]:
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list; none where it is not a list."""
+    """Return the objects in a list; none if it is not a list."""
     return [each for each in value if is_object(each)] if is_array(value) else []
 
 

@@ -142,7 +142,7 @@ class MisuseError(DeveloperError, TypeError):
             field: The name of the field.
             expected: What it takes, with its article, as in "a text or None".
             received: What came instead.
-            remedy: A sentence that says what to do, where the expected type does not.
+            remedy: A sentence that says what to do, if the expected type does not.
         """
         from .._text.json import shorten  # needs pydantic, which an exception by itself does not
 
@@ -248,8 +248,8 @@ class HookError(DeveloperError):
     """A hook raised, returned no decision, or was registered for a tool that is not there.
 
     Attributes:
-        hook: The qualified name of the hook, where there is one.
-        tool: The wire name of the tool, where one call was being decided.
+        hook: The qualified name of the hook, if there is one.
+        tool: The wire name of the tool, if one call was being decided.
         call_id: The id of that call.
 
     Example:
@@ -332,7 +332,7 @@ class FieldIssue:
     Attributes:
         path: Where it is, as in `filters[0].name`; empty for the whole value.
         message: What is wrong, as in "Input should be a valid integer".
-        received: What came, shortened; None where values are hidden or nothing came.
+        received: What came, shortened; None if values are hidden or nothing came.
     """
 
     path: str
@@ -531,7 +531,7 @@ class ResumeError(SavedDataError):
 class StoreError(SavedDataError):
     """A store cannot be used: what is asked for is not there, was edited, or the database failed.
 
-    Where the database failed, its own exception is the cause, and the text says whether anything
+    If the database failed, its own exception is the cause, and the text says whether anything
     was changed.
 
     Example:
@@ -708,7 +708,7 @@ class Cancelled(ToolError):
 class OutcomeUnknown(ToolError):
     """The tool did something, and cannot know the outcome: a bank that took no answer home.
 
-    Whoever runs the call makes it `indeterminate`, with this text, whatever the tool declares. Out
+    Its result is `indeterminate`, with this text, whatever the tool declares. Out
     of `call.call()` it comes as it is, like every exception, and the call stays `running`.
 
     Example:

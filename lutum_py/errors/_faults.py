@@ -31,7 +31,7 @@ class MissingResult(CommitFault):
 
     Attributes:
         is_in_doubt: Whether it was begun before the plan was saved, and may have been run.
-        within: The calls without a result that it asked for, where it waits for these.
+        within: The calls without a result that it asked for, if it waits for these.
     """
 
     is_in_doubt: bool = False

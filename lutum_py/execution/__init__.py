@@ -32,7 +32,7 @@ A tool only reads where it declares effects of which none changes anything. That
 makes no difference: an error invites the model to call again with other arguments, which is another
 key.
 
-Where your own task is cancelled, the same `CancelledError` goes on, after the grace at the latest.
+If your own task is cancelled, the same `CancelledError` goes on, after the grace at the latest.
 What comes out of a tool as no `Exception` ends the runs of its siblings in the same way.
 `outcomes_of(error)` finds in it, or in the `TimeoutError` that `asyncio.timeout` makes of it, the
 outcomes of the calls:
@@ -233,12 +233,12 @@ async def run(
     """Run the calls of a plan at once, and let the plan keep the outcome of each.
 
     What is pending and was not begun is run as `execute_all` would run it. Each outcome is recorded
-    in the plan as soon as it is there, also where something ends the run early, so that
+    in the plan as soon as it is there, also if something ends the run early, so that
     `plan.commit(session)` needs no results. A call that was not begun stays pending.
 
     Args:
         plan: The plan; it is changed.
-        on_begin: Called, and awaited where it is async, before each call is begun. Where it raises,
+        on_begin: Called, and awaited where it is async, before each call is begun. If it raises,
             that call is not begun; the others end, and then the exception comes out.
         on_event: Is told about each call that is begun, and of each that has ended or waits.
         in_order: Whether calls that touch the same keep the order of the turn, see
@@ -305,7 +305,7 @@ def run_sync(
 
     Args:
         plan: The plan; it is changed.
-        on_begin: Called before each call is begun, in the thread that runs it, one at a time. Where
+        on_begin: Called before each call is begun, in the thread that runs it, one at a time. If
             it raises, that call is not begun; the others end, and then the exception comes out.
         on_event: Is told about each call that is begun, and of each that has ended or waits.
         in_order: Whether calls that touch the same keep the order of the turn, as in `run`.

@@ -198,7 +198,7 @@ class Batch:
             self._over.set_result(None)
 
     async def _all_ended(self) -> None:
-        """Wait for tasks that end soon, also where cancellation is asked for again."""
+        """Wait for tasks that end soon, also if cancellation is asked for again."""
         while self._running:
             self._over = asyncio.get_running_loop().create_future()
             with suppress(asyncio.CancelledError):
@@ -377,7 +377,7 @@ class Turns:
     Args:
         count: How many calls there are.
         limit: How many may run at once.
-        waits: For each call the places of earlier ones that it waits for; None where none waits.
+        waits: For each call the places of earlier ones that it waits for; None if none waits.
 
     Attributes:
         running: How many run now.

@@ -116,7 +116,7 @@ def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
 
     Returns:
         One outcome for each call that was given, in order. What finished is kept, what was cut off
-        is `indeterminate`, what was not started is `cancelled`. Empty where no run was cut off.
+        is `indeterminate`, what was not started is `cancelled`. Empty if no run was cut off.
 
     Example:
         >>> outcomes_of(TimeoutError())
@@ -247,7 +247,7 @@ def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
     """The function was started, and nobody knows what it did or still does.
 
     A plain error would invite another call, under another key, and what this one did would be done
-    twice. So it is one only where the tool declares effects of which none changes anything.
+    twice. So it is one only if the tool declares effects of which none changes anything.
     """
     # `indeterminate` says to the model: do not simply try again. A tool that only reads can be
     # tried again without harm, and an `error` says that.
@@ -292,7 +292,7 @@ def _describe(error: Exception) -> str:
 
 
 def trace_of(error: Exception) -> str | None:
-    """Write down where an exception came from; None where a tool meant it, or nobody listens."""
+    """Write down where an exception came from; None if a tool meant it, or nobody listens."""
     is_meant = isinstance(error, ToolError | ToolSuspended | ToolAsks)
     if is_meant or not _LOGGER.isEnabledFor(logging.WARNING):
         return None

@@ -39,8 +39,8 @@ class PlanRun:
 
     Attributes:
         ready: The calls to be run: pending and not begun, and after none that cannot be.
-        waits: For each of them the places of those that it waits for; None where none does.
-        in_doubt: Where the order is kept, the calls whose outcome is unknown.
+        waits: For each of them the places of those that it waits for; None if none does.
+        in_doubt: If the order is kept, the calls whose outcome is unknown.
         refused: What `on_begin` raised, by the place of the call.
 
     Raises:
@@ -69,7 +69,7 @@ class PlanRun:
     def settle(self) -> Steps[bool]:
         """Let hooks decide about what calls have asked for; whether there is anything to run then.
 
-        Where no call has asked for any, that is so once: all that can be run is run together.
+        If no call has asked for any, that is so once: all that can be run is run together.
         """
         inner, hooks = self.plan._state._kept.inner, self.settings.hooks
         is_begun, self._is_begun = self._is_begun, True
@@ -106,7 +106,7 @@ class PlanRun:
         """Answer a call that would come after one which perhaps still works on the same.
 
         Returns:
-            Its result; None where it may begin, as where no order is kept.
+            Its result; None if it may begin, as where no order is kept.
         """
         for doubtful in self.in_doubt:
             # A program whose inner call is in doubt may go on: it touches the same because that
@@ -172,7 +172,7 @@ class PlanRun:
     # The rows are made of the call at hand: a round may have thousands.
 
     def begun(self, call: AnyToolCall) -> None:
-        """Tell that a call was begun, where somebody wants to know."""
+        """Tell that a call was begun, if somebody wants to know."""
         asked = any(said_of(call._line, "asks"))
         self._tell("goes_on" if asked else "begun", call, "pending")
 

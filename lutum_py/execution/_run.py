@@ -254,10 +254,10 @@ class Run:
         return self._told(self._outcome(task))
 
     async def run_alone(self, leave: Callable[[], None] | None) -> Outcome:
-        """Run the call in the task that is there for it and nothing else, where `is_alone`.
+        """Run the call in the task that is there for it and nothing else, if `is_alone`.
 
         Args:
-            leave: Is done where the deadline has passed and the tool does not end; None where there
+            leave: Is done where the deadline has passed and the tool does not end; None if there
                 is not a deadline.
         """
         # With a task of its own the run costs a second task and a future. This one is used where
@@ -500,7 +500,7 @@ async def _wait(task: _Task, seconds: float) -> None:
 
 
 async def to_its_end(task: asyncio.Future[Any], seconds: float = inf) -> None:
-    """Wait for a task that ends soon, also where cancellation is asked for once more."""
+    """Wait for a task that ends soon, also if cancellation is asked for once more."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while not task.done() and (left := end - loop.time()) > 0:

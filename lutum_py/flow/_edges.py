@@ -86,7 +86,7 @@ class Rules(NamedTuple):
         readers: Who may read them; None for everybody.
         fills: For each place the edges by which its values may come.
         texts: For each place of prose the edges of its links, and how many words in a row count.
-        sinks: The places that name who gets to read it all; None where it is not a sink.
+        sinks: The places that name who gets to read it all; None if it is not a sink.
         is_clean: Whether it is asked about once anything untrusted was read.
     """
 

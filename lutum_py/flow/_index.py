@@ -33,7 +33,7 @@ class Source:
         position: The place of the item in the transcript; results within an open
             round come after it.
         tool: The wire name of the tool, for a result; or the provider's word for one of its own.
-        call_id: The id of the call, for a result; None where the provider ran the tool.
+        call_id: The id of the call, for a result; None if the provider ran the tool.
         trusted: Whether what is there is trusted.
     """
 
@@ -58,7 +58,7 @@ class Index:
         items: The items that were read.
         untrusted: The results that are not trusted.
         private: The results that not everybody may read.
-        readers: Who may read all of these; None where everybody may.
+        readers: Who may read all of these; None if everybody may.
     """
 
     def __init__(self, rules: Mapping[str, Rules]) -> None:
@@ -193,7 +193,7 @@ def _rows(words: Words, run: int) -> Iterator[Words]:
 
 
 def _whole(words: Words) -> Words:
-    """Make one word of all words of a value, where no part of it counts."""
+    """Make one word of all words of a value, if no part of it counts."""
     return (" ".join(words),)
 
 

@@ -64,7 +64,7 @@ class Policy:
         self._change(tools, trusted=True)
 
     def private(self, *tools: Named, readers: Iterable[str] = ()) -> None:
-        """Say who may read what these tools give: nobody else, where no readers are named."""
+        """Say who may read what these tools give: nobody else, if no readers are named."""
         self._change(tools, readers=readers_of("policy.private", readers))
 
     def fill(self, tool: Named, parameters: str | Iterable[str], *edges: Edge) -> None:

@@ -96,7 +96,7 @@ _LETTERS: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 def loose(text: str) -> Words:
     r"""Return the words of a text as somebody might read them: letters and digits alone.
 
-    Where a writing has no spaces, each character is a word.
+    If a writing has no spaces, each character is a word.
 
     >>> loose(r"Ca" + chr(0x200B) + r"t\u0020FOOD!")
     ('cat', 'food')

@@ -16,7 +16,7 @@ Transports, authorisation, sessions, negotiation, paging and caching are the SDK
 | is left without an answer, as the connection is lost | `indeterminate`, `connection_lost` |
 | asks for an answer first (protocol of 2026) | a `SuspendedCall`, with a ticket `mcp_input` |
 
-Where a second call does no harm, what was cut off is `cancelled` or an error. Nothing is ever sent
+If a second call does no harm, what was cut off is `cancelled` or an error. Nothing is ever sent
 again by itself.
 """
 

@@ -160,7 +160,7 @@ class Connection:
         )
 
     async def find(self, name: str) -> Tool | None:
-        """Return what the server itself lists under a name now; None where it lists nothing.
+        """Return what the server itself lists under a name now; None if it lists nothing.
 
         Raises:
             MCPError: The server refused, or is gone.

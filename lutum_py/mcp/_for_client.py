@@ -46,7 +46,7 @@ def _tool(definition: ToolDef, modern: bool) -> Tool:
 
 
 def _output(tool: str, schema: JsonSchema, modern: bool) -> JsonSchema | None:
-    """Return the schema that each success of a tool fits; None where the era has no such form.
+    """Return the schema that each success of a tool fits; None if the era has no such form.
 
     The SDK leaves a null out of an answer, so that an output that may be null is never promised.
     """
@@ -93,7 +93,7 @@ def question_of(waiting: SuspendedCall) -> str:
 
 
 def form_for(waiting: SuspendedCall, question: str) -> ElicitRequest | None:
-    """Make the form by which a client's user is asked; None where the protocol has none for it.
+    """Make the form by which a client's user is asked; None if the protocol has none for it.
 
     Args:
         waiting: The call that waits.

@@ -158,7 +158,7 @@ def _said(request: InputRequest, limit: int) -> str:
 
 
 def _schema_of(requests: Mapping[str, InputRequest]) -> dict[str, Any] | None:
-    """Say what a decision's result has to be; None where the server asks nothing."""
+    """Say what a decision's result has to be; None if the server asks nothing."""
     # One question is asked as itself, {"city": ...}, since people answer it by hand; several stand
     # under the keys that the server gave, {"where": {...}, "sure": {...}}.
     each = {key: _answer_schema(request) for key, request in requests.items()}

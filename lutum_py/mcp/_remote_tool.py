@@ -65,7 +65,7 @@ class RemoteTool:
         rules: The server that is asked, and what the user said about it.
         name: What the server calls it.
         shape: The digest of what the server said about it.
-        output: Checks structured outputs; None where the server declares none.
+        output: Checks structured outputs; None if the server declares none.
         only_reads: Whether a call that was cut off leaves nothing in doubt.
     """
 

@@ -45,7 +45,7 @@ def reply_of(
 
     Args:
         result: What the server sent.
-        output: Checks the structured part; None where the server declares no schema for it.
+        output: Checks the structured part; None if the server declares no schema for it.
         limits: How much it may be.
         trusted: Whether the server is believed where it calls its result trusted.
     """

@@ -65,7 +65,7 @@ def create_server(
         limit: How many calls may run at once; None for all of them.
         default_timeout: Seconds that a call may take, for tools that set no timeout.
         state_keys: Secrets of at least 32 bytes by which the state of a call that waits is sealed,
-            where several processes serve the same clients; the first seals, all of them open.
+            if several processes serve the same clients; the first seals, all of them open.
         show_errors: Whether the client is told the text of any exception.
 
     Raises:

@@ -220,7 +220,7 @@ class _Answering:
         return self._failure(result) if is_as_raised else self._answer_of(result)
 
     async def _ask(self, waiting: SuspendedCall) -> CallToolResult | InputRequiredResult | None:
-        """Ask the client; give an answer to its request, or None where it has decided."""
+        """Ask the client; give an answer to its request, or None if it has decided."""
         form = form_for(waiting, self._question(waiting))
         if form is None or not can_be_asked(self._request):
             return self._unasked(waiting)
@@ -258,7 +258,7 @@ class _Answering:
         )
 
     async def _run(self, call: AnyToolCall) -> Outcome:
-        """Run a call to its end, also where the client stops to wait for it.
+        """Run a call to its end, also if the client stops to wait for it.
 
         A cancelled request asks the tool to stop, by its token, and leaves it the time to do so.
         """

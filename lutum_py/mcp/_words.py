@@ -115,7 +115,7 @@ def _is_seen(char: str) -> bool:
 
 
 def _joins(before: str, char: str, after: str) -> bool:
-    """Whether a character that nobody sees is alone, where a script or an emoji needs it.
+    """Whether a character that nobody sees is alone, if a script or an emoji needs it.
 
     One that could be left out, or a run of them, may spell what nobody reads.
     """

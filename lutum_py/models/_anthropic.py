@@ -26,7 +26,7 @@ class Anthropic(CreateModel):
         client: An `anthropic.Anthropic` or `anthropic.AsyncAnthropic`, or one of the SDK's clients
             for Bedrock or Vertex.
         model: The name of the model.
-        max_tokens: The bound on an answer, which the API demands, where a turn sets none with
+        max_tokens: The bound on an answer, which the API demands, if a turn sets none with
             `.max_output_tokens()`. A whole answer with a very high bound is refused by the SDK,
             which wants it streamed.
         strict: Offer tools in strict mode.

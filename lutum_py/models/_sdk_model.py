@@ -124,7 +124,7 @@ class SdkModel(ABC):
         client: The client, as it was given.
         model: The name of the provider's model.
         strict: Whether tools are offered in the provider's strict mode.
-        native_search: Whether deferred tools are sent as such, where the provider knows them.
+        native_search: Whether deferred tools are sent as such, if the provider knows them.
     """
 
     _dialect: ClassVar[Dialect[Any]]
@@ -193,7 +193,7 @@ class SdkModel(ABC):
     def stream(self, request: TurnRequest) -> AsyncIterator[StreamEvent]:
         """Send one request by the async client when iteration starts, and give its events.
 
-        `TurnFinished` comes when the wire is at its end. Where the reader stops early, the
+        `TurnFinished` comes when the wire is at its end. If the reader stops early, the
         connection is closed.
 
         Raises:
@@ -401,7 +401,7 @@ class CreateModel(SdkModel):
 
 
 def _is_async(client: Any, method: Callable[..., Any]) -> bool:
-    """Tell whether a client is an async one, also where a tracer has wrapped its method."""
+    """Tell whether a client is an async one, also if a tracer has wrapped its method."""
     # The SDK's own `create` of an async client; below, a stand-in or a wrapper that is not one by
     # name.
     if inspect.iscoroutinefunction(inspect.unwrap(method)):

@@ -20,7 +20,7 @@ A span is called `execute_tool {name}`, is of kind `INTERNAL`, and has these att
 | `lutum.suspension.id` | the ticket's id, on the span that suspends and on that which goes on |
 
 Spans nest by path: what a call asks for is under its span, as do its later steps. That span is
-saved in the plan, so that they stand there also where they are run in another process.
+saved in the plan, so that they stand there also if they are run in another process.
 
 What was decided about calls becomes events named `lutum.tool.decision` on the current span.
 """
@@ -168,7 +168,7 @@ class ToolTracer:
                 on a call that was suspended, or a `CallEvent`: `on_event=tracer.record_decisions`.
 
         Raises:
-            MisuseError: It is something else, also where no span is recorded.
+            MisuseError: It is something else, also if no span is recorded.
         """
         # First of all, so that a mistake shows also where tracing is off.
         decisions = _decisions_of(decided)
@@ -415,7 +415,7 @@ def _place_of(
     Args:
         call: The call.
         context: The context that the program named, which counts before all others.
-        links: The links that it named. Where the span gets another parent than the current span,
+        links: The links that it named. If the span gets another parent than the current span,
             and is in another trace, a link to that is added.
     """
     traces = call._kept.traces

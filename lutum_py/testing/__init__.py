@@ -4,7 +4,7 @@
 - `assert_transcript_valid` says everything that is wrong with a conversation.
 - `check_loop` drives a loop of yours with everything that a model may send, and fails where it
   loses a call or leaves an invalid transcript. Needs the extra `testing`.
-- `strategies` are the Hypothesis strategies behind it. Needs the extra `testing`.
+- `strategies` are the Hypothesis strategies that it uses. Needs the extra `testing`.
 - `pytest_plugin` gives the same as fixtures, and is found by pytest on its own.
 """
 

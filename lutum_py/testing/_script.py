@@ -27,7 +27,7 @@ class Script:
             raised when its turn comes.
         kinds: What an entry may be besides.
         called: How an error calls such an entry.
-        turn_of: Gives the place of the entry for a request, where they are not given one by one.
+        turn_of: Gives the place of the entry for a request, if they are not given one by one.
 
     Raises:
         MisuseError: The source is neither a list nor a function; or a function where a place is

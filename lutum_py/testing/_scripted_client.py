@@ -159,7 +159,7 @@ class ScriptedClient:
         """Answer a request.
 
         Returns:
-            A response; its events, where the body has `stream=True`.
+            A response; its events, if the body has `stream=True`.
 
         Raises:
             DialectError: The provider would refuse it.

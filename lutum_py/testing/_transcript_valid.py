@@ -84,7 +84,7 @@ def dialect_of(dialect: Dialect) -> Any:
 
 
 def _items_of(conversation: Any) -> list[TranscriptItem] | None:
-    """Return the items of a conversation in the library's own form; None where it is in another."""
+    """Return the items of a conversation in the library's own form; None if it is in another."""
     source: Any = conversation
     if isinstance(conversation, TurnRequest):
         source = conversation.items

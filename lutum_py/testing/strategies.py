@@ -91,7 +91,7 @@ def valid_arguments(
     """Make arguments that fit one tool.
 
     They are made from the tool's input schema and then decoded; what a validator refuses is
-    dropped. Where a validator refuses nearly everything, nothing is found: then give a strategy of
+    dropped. If a validator refuses nearly everything, nothing is found: then give a strategy of
     your own to `calls`, `turns` and `scripts`, as `arguments={tool: strategy}`.
 
     Args:

@@ -33,7 +33,7 @@ class Mending:
 
     Args:
         facts: What is known of the dialect.
-        body: The request body; empty where only its list was given.
+        body: The request body; empty if only its list was given.
         is_look: Whether this is the first look, at the request itself.
 
     Attributes:
@@ -200,7 +200,7 @@ class Mending:
         call[key] = empty if value is None else text_of(value)
 
     def text_id(self, holder: dict[str, Any], key: str, position: str) -> None:
-        """Let the id of a call be text, where it is something else."""
+        """Let the id of a call be text, if it is something else."""
         self.note(
             f"{position}.{key}",
             "invalid_call_id",
@@ -289,8 +289,8 @@ class Form:
         said: Makes the item of a text of the user.
         mend: Mends the items of one request, and notes each breach.
         is_in_order: Reads the items as they are, without a copy, and tells whether each result
-            stands where nothing has to be looked for; False where it takes `mend` to know. None
-            where it always does, which is right and slower.
+            stands where nothing has to be looked for; False if it takes `mend` to know. None
+            if it always does, which is right and slower.
         takes_text: Whether a text may stand for the list.
         takes_one: Whether one item may stand for the list.
         elsewhere: Fields of a body that let the list be empty, or absent.
@@ -316,7 +316,7 @@ class Form:
         return mended, mending.changes
 
     def _is_sound(self, request: Any) -> bool:
-        """Tell without a copy whether nothing is broken; False where it takes a closer look."""
+        """Tell without a copy whether nothing is broken; False if it takes a closer look."""
         is_in_order = self.is_in_order
         if is_in_order is None or not (is_mapping(request) or is_sequence(request)):
             return False
@@ -396,7 +396,7 @@ class Form:
         return request.get(self.facts.key), is_needed
 
     def _items(self, listed: Any, is_needed: bool, mending: Mending) -> list[Any] | None:
-        """Return the items as a list; None where there is nothing to look at, and no need of it."""
+        """Return the items as a list; None if there is nothing to look at, and no need of it."""
         if is_sequence(listed):
             if listed or not is_needed:
                 return list(listed)

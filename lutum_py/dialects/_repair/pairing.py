@@ -5,7 +5,7 @@ holds several, such as the blocks of Anthropic and the parts of Gemini; on other
 message, and a call is one of a list in its turn.
 
 A call and a result meet by a key, which is the call id. Ids may come again in later rounds, so a
-result belongs to the nearest round before it that has a call of its key; only where there is none,
+result belongs to the nearest round before it that has a call of its key; only if there is none,
 to the first call after it. One pass, whatever is wrong.
 """
 
@@ -28,7 +28,7 @@ class Piece:
 
     Args:
         index: The number of its message.
-        place: Its number in that; None where it is all that the message says.
+        place: Its number in that; None if it is all that the message says.
         number: Its number among all pieces of the conversation.
         value: The piece.
 
@@ -188,7 +188,7 @@ class _Alike(Generic[P]):
         self._taken.append(False)
 
     def take(self, position: int) -> P | None:
-        """Return the call that a result at a position answers; None where all have one."""
+        """Return the call that a result at a position answers; None if all have one."""
         # The calls stand in order, so the nearest round before a position is found by halving. Each
         # round remembers where its first call without a result may be, and never looks back: all
         # results together go over each call once.
@@ -230,7 +230,7 @@ class Pairing(Generic[P]):
     ) -> None:
         """Pair calls and results, both in the order in which they stand.
 
-        Where several things may join them, this is called for one after the other, the surest
+        If several things may join them, this is called for one after the other, the surest
         first, each time with what is left.
 
         Args:

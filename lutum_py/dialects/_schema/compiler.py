@@ -63,7 +63,7 @@ def compile_schema(
 
     Without `strict` the schema goes out as the author wrote it, save that its root becomes an
     object: a union of models at the root is merged into one object with the properties of all. In
-    strict mode the schema is cut down to what the provider enforces token by token. Where a dialect
+    strict mode the schema is cut down to what the provider enforces token by token. If a dialect
     has no strict mode for a single tool, `strict` changes nothing.
 
     Args:

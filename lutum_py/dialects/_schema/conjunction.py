@@ -102,7 +102,7 @@ def _all_of(one: Node, other: Node) -> Node:
 
 
 def _joined(key: str, one: Any, other: Any) -> Any:
-    """Join what two schemas say by one keyword; None where one schema cannot say both."""
+    """Join what two schemas say by one keyword; None if one schema cannot say both."""
     if key == "type":
         return _types(types_in({key: one}), types_in({key: other}))
     if key == "enum":

@@ -257,7 +257,7 @@ def cycle_in(
         required_only: Whether a way through a property that is not required does not count.
 
     Returns:
-        The names in order, or nothing where no definition leads back to itself.
+        The names in order, or nothing if no definition leads back to itself.
     """
     # Definitions that were searched to their ends without meeting a cycle. Without this,
     # definitions that share others are searched once for each way there, which doubles at each

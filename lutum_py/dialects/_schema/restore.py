@@ -1,7 +1,7 @@
 """Turn arguments from the form of a strict schema back into the form of the author's own.
 
 In strict mode a property that the author made optional is required and nullable, and `null` stands
-for "left out". It is turned back only where the author's type has no null of its own. Where a union
+for "left out". It is turned back only if the author's type has no null of its own. If a union
 leaves it open which alternative a value belongs to, the first that takes the value as it stands is
 taken, then the first that takes it once its nulls are left out.
 """

@@ -56,7 +56,7 @@ class History:
             nothing is lost where one becomes several.
 
     Attributes:
-        body: The request body; empty where only its list was given.
+        body: The request body; empty if only its list was given.
         decode: As above.
     """
 
@@ -123,15 +123,15 @@ class History:
         media_type: MediaType | None = None,
         name: Any = None,
     ) -> Iterator[Attachment]:
-        """Yield the attachment that a part of a message is; nothing where it cannot be held.
+        """Yield the attachment that a part of a message is; nothing if it cannot be held.
 
         Args:
             where: Where the part stands.
             url: The address, which may be a `data:` URL.
             data: The data as base64, in place of the address.
-            mime_type: Its type, where the wire says it.
+            mime_type: Its type, if the wire says it.
             media_type: What kind of file it is; what the type says, by default.
-            name: The name of the file, where the wire says it.
+            name: The name of the file, if the wire says it.
         """
         if isinstance(data, str) and isinstance(mime_type, str):
             url = data_url(mime_type, data)
@@ -195,7 +195,7 @@ class History:
         Args:
             parts: What it says.
             position: Where it stands.
-            is_error: Whether the wire calls it an error; None where it has no word for that.
+            is_error: Whether the wire calls it an error; None if it has no word for that.
         """
         groups = _grouped(parts)
         if len(groups) > 1:
@@ -249,7 +249,7 @@ _SAID: Final[tuple[tuple[str, ResultStatus], ...]] = (
 
 
 def _status_said(result: str, known: ResultStatus) -> ResultStatus:
-    """Say what became of a call by the words of its result, where the wire says no more."""
+    """Say what became of a call by the words of its result, if the wire says no more."""
     text = parse_json(result) if result.startswith('"') else ""
     said: ResultStatus
     for words, said in _SAID:

@@ -98,7 +98,7 @@ def compiled(definition: ToolDef, facts: Facts, strict: bool = False) -> Compile
 
 
 def callers_of(definition: ToolDef, facts: Facts) -> dict[str, Any]:
-    """Return the field that says who may call a tool, where something is said about that."""
+    """Return the field that says who may call a tool, if something is said about that."""
     callers = [facts.callers[each] for each in definition.callers]
     return {"allowed_callers": callers} if callers else {}
 
@@ -206,7 +206,7 @@ def always_offered(request: TurnRequest) -> tuple[ToolDef, ...]:
 
 
 def native_search_of(request: TurnRequest, *, wanted: bool, strict: bool) -> NativeSearch | None:
-    """Return what the results of a request may name; None where its tools go out as usual."""
+    """Return what the results of a request may name; None if its tools go out as usual."""
     deferred = request.deferred
     if not wanted or deferred is None:
         return None

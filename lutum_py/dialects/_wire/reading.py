@@ -59,7 +59,7 @@ def objects_in(value: object) -> Iterator[dict[str, Any]]:
 
 
 def count_at(value: Any, key: str, *inner: str) -> int | None:
-    """Take the number at a key, or further inside; None where there is no whole number.
+    """Take the number at a key, or further inside; None if there is no whole number.
 
     What a turn cost, or how its parts are numbered, never decides whether it can be read, so an odd
     value is not an error.
@@ -79,7 +79,7 @@ def count_at(value: Any, key: str, *inner: str) -> int | None:
 
 
 def total(*counts: int | None) -> int | None:
-    """Add up numbers of which some may be missing; None where all are."""
+    """Add up numbers of which some may be missing; None if all are."""
     found = None
     for count in counts:
         if count is not None:
@@ -140,7 +140,7 @@ class Place:
             raise error.reported()
 
     def get(self, key: str) -> Place | None:
-        """Go to a key of an object; None where it is absent or null."""
+        """Go to a key of an object; None if it is absent or null."""
         value = (self.value if self.value.__class__ is dict else self.object()).get(key)
         return None if value is None else Place(self.dialect, value, self, key)
 
@@ -180,7 +180,7 @@ class Place:
         return [Place(dialect, value, self, index) for index, value in enumerate(array)]
 
     def text_at(self, key: str) -> str | None:
-        """Take the string at a key; None where it is absent or null."""
+        """Take the string at a key; None if it is absent or null."""
         value: Any = (self.value if self.value.__class__ is dict else self.object()).get(key)
         if value is None or value.__class__ is str:
             return value
@@ -200,7 +200,7 @@ class Place:
             raise fault(Place(self.dialect, value, self, key)) from None
 
     def items_at(self, key: str) -> list[Place]:
-        """Return the elements of the array at a key; none where it is absent or null."""
+        """Return the elements of the array at a key; none if it is absent or null."""
         found = self.get(key)
         return [] if found is None else found.items()
 
@@ -341,7 +341,7 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
 
 
 def caller_of(call: Mapping[str, Any]) -> str | None:
-    """Return the id of the item that made a call; None where the model made it itself.
+    """Return the id of the item that made a call; None if the model made it itself.
 
     Example:
         >>> caller_of({"caller": {"type": "program", "caller_id": "p1"}})
@@ -389,8 +389,8 @@ def read_call(
         call_id: Its id; one is made where it has none.
         response_id: The provider's id of the response, if it has one.
         index: Which call of the turn it is, from 0.
-        name: Its name, where the wire has none for it.
-        empty: The arguments, where the wire has null.
+        name: Its name, if the wire has none for it.
+        empty: The arguments, if the wire has null.
     """
     name = name or fields.need_text("name")
     return ToolMetadata(

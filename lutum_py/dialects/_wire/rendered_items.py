@@ -129,7 +129,7 @@ def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
 
 
 def send_as_object(call: dict[str, Any], key: str) -> None:
-    """Let the arguments of a call be an object, also where a host sent something else."""
+    """Let the arguments of a call be an object, also if a host sent something else."""
     value = call.get(key)
     if isinstance(value, str):
         call[key], _ = arguments_object(value)
@@ -138,7 +138,7 @@ def send_as_object(call: dict[str, Any], key: str) -> None:
 
 
 def send_as_text(call: dict[str, Any], key: str) -> None:
-    """Let the arguments of a call be text, also where a host sent an object or nothing."""
+    """Let the arguments of a call be text, also if a host sent an object or nothing."""
     value = call.get(key)
     if value is None:
         call[key] = "{}" if key == "arguments" else ""

@@ -157,13 +157,13 @@ class Rendering(ABC):
 
     Args:
         model: The model that is asked, if it is known.
-        found: What the results of searches may name; None where deferred tools go out as others.
+        found: What the results of searches may name; None if deferred tools go out as others.
 
     Attributes:
         said: What everybody said, in the form of the wire.
         losses: What was lost.
         ids: The ids under which calls go out.
-        model: The names of the model that is asked; none where it is not known.
+        model: The names of the model that is asked; none if it is not known.
         found: As above.
         loaded: The names of deferred tools that results have named.
         whole: Whether turns go back whole, whatever was cut before them.
@@ -317,7 +317,7 @@ class Rendering(ABC):
         return
 
     def payload_of(self, turn: AssistantTurn, position: str) -> Mapping[str, Any] | None:
-        """Return what a turn goes back from as it came; None where its neutral view goes out."""
+        """Return what a turn goes back from as it came; None if its neutral view goes out."""
         payload = own_payload(turn, self.facts.name)
         if payload is None:
             self.losses.extend(foreign_losses(position, turn, self.facts.name))
@@ -370,7 +370,7 @@ class Rendering(ABC):
     def _attached(  # noqa: B027 - a wire may take no files
         self, attachment: Attachment
     ) -> dict[str, Any] | None:
-        """Make the part of a file; None where the wire has none, as by default."""
+        """Make the part of a file; None if the wire has none, as by default."""
 
     def _is_said(self, text: str) -> bool:
         """Tell which texts have a part."""
@@ -387,10 +387,10 @@ class FrontRendering(Rendering):
     Attributes:
         system: The texts of system and developer, in order.
         lasting: Where the first ephemeral message of the user stands, as the index of its message
-            and of its first block in that; None where there is none.
+            and of its first block in that; None if there is none.
         stand_alone: Whether nothing may be beside the results of the last turn: what the user
             says goes out after the next turn.
-        lasting_system: How many texts of `system` stand before the first ephemeral one; None where
+        lasting_system: How many texts of `system` stand before the first ephemeral one; None if
             there is none.
     """
 

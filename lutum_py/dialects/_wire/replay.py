@@ -25,7 +25,7 @@ def own_payload(turn: AssistantTurn, dialect: str) -> Mapping[str, Any] | None:
 
 
 def foreign_losses(position: str, turn: AssistantTurn, dialect: str) -> Iterator[Loss]:
-    """Say what the neutral view of a turn leaves out; nothing where it leaves out nothing."""
+    """Say what the neutral view of a turn leaves out; nothing if it leaves out nothing."""
     lost: list[str] = []
     if any(isinstance(item, ReasoningItem) for item in turn.items):
         lost.append("its reasoning")
@@ -73,7 +73,7 @@ def names_of(model: ModelNames) -> tuple[str, ...]:
 
 
 def told_apart(turn: AssistantTurn, names: tuple[str, ...]) -> bool:
-    """Tell whether a turn belongs to another model; where one of them is not known, it is the same.
+    """Tell whether a turn belongs to another model; if one of them is not known, it is the same.
 
     Example:
         >>> turn = AssistantTurn(text="Hi", model="gpt-5-2025-08-07")

@@ -5,7 +5,7 @@ What it does otherwise than the dialects do in common:
 - `decode` takes the JSON of a message; of an SDK object, `response.to_dict(mode="json")`.
 - `messages` makes one message of a turn, and one of all that is between two turns.
 - `encode_request` puts instructions into `system`, and `DEFAULT_MAX_TOKENS` into `max_tokens`,
-  which the API demands, where the request sets no bound. Of a turn of another model the thinking is
+  which the API demands, if the request sets no bound. Of a turn of another model the thinking is
   left out. Not every model and host takes `native_search`.
 - `allowed_callers` is what `tool(f, callers=...)` says, by the version of code execution that is in
   `extra`. Results for a program go out alone, with the `container` where it waits, and what the

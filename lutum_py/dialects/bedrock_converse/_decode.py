@@ -1,7 +1,7 @@
 """A response of Converse becomes a turn.
 
 The response names neither itself nor its model. The id of the request stands among what boto3 says
-about the answer; the model, where it is known, is put beside the output as `modelId`, the word of
+about the answer; the model, if it is known, is put beside the output as `modelId`, the word of
 requests for it. What a model ran by a tool of the provider is kept and sent back as it came, as is
 a block of a kind that is unknown here. (Amazon Bedrock API reference: "Converse", response.)
 """

@@ -70,7 +70,7 @@ def name_of(attachment: Attachment) -> str:
 
 
 def block_of(attachment: Attachment) -> dict[str, Any] | None:
-    """Make the block of a file, which goes as data; None where there is none."""
+    """Make the block of a file, which goes as data; None if there is none."""
     data, kind = data_of(attachment), _KINDS[attachment.media_type]
     mime_type = attachment.mime_type
     form = _BY_TYPE.get((kind, mime_type))

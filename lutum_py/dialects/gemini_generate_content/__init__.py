@@ -2,7 +2,7 @@
 
 What it does otherwise than the dialects do in common:
 
-- `tools` gives one object with all declarations, or nothing where no tool is on offer. The API has
+- `tools` gives one object with all declarations, or nothing if no tool is on offer. The API has
   no strict mode for a single tool, so `strict` is without effect: it holds the model to all schemas
   together, with `{"functionCallingConfig": {"mode": "VALIDATED"}}` as `toolConfig`.
 - `tool_choice` is for the request field `toolConfig`.
@@ -13,7 +13,7 @@ What it does otherwise than the dialects do in common:
 - `messages` makes one content of a turn, one of the results of a turn, and one of what the user
   says.
 - `read_history` reads a function response as `{"output": ...}` or `{"error": "..."}`; one of
-  another shape is the output, whole, or an error, where it has one.
+  another shape is the output, whole, or an error, if it has one.
 - `encode_request` puts instructions into `systemInstruction`. Of a turn of another model the
   thoughts and their signatures are left out. With a cached content, the body has neither the items
   that this covers, nor instructions, tools and their choice, which the API takes from there and

@@ -20,7 +20,7 @@ def read_history(history: History) -> None:
     """Read contents; the `systemInstruction` of a body becomes the first messages.
 
     A function response is read as `{"output": ...}` or `{"error": "..."}`; one of another shape is
-    the output, whole, or an error, where it has one.
+    the output, whole, or an error, if it has one.
     """
     for key in ("systemInstruction", "system_instruction"):
         history.say(

@@ -27,7 +27,7 @@ _SAID: Final = ("content", "tool_calls", "function_call", "audio", "refusal")
 
 
 def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] | None:
-    """Read a message, and mend it as far as that needs no other; None where it is not one.
+    """Read a message, and mend it as far as that needs no other; None if it is not one.
 
     Args:
         index: Its number in the conversation.

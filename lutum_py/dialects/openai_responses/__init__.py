@@ -3,7 +3,7 @@
 What it does otherwise than the dialects do in common:
 
 - `tools` says about each tool whether it is strict: the API would make it so by itself.
-- `decode` takes the JSON of a `response`; of an SDK object, `response.to_dict(mode="json")`. Where
+- `decode` takes the JSON of a `response`; of an SDK object, `response.to_dict(mode="json")`. If
   the response is incomplete, the finish reason is the reason of that, else it is the status.
 - `messages` makes several items of a turn that had several.
 - `read_history` reads the `instructions` of a body. What the provider keeps, as under

@@ -268,7 +268,7 @@ def _loaded(native: NativeSearch, names: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def checked(native: NativeSearch | None) -> NativeSearch | None:
-    """Return what results may name, where the search has the API's own name.
+    """Return what results may name, if the search has the API's own name.
 
     Raises:
         MisuseError: It has another.

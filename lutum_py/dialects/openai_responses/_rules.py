@@ -1,7 +1,7 @@
 """The rules that OpenAI Responses sets for its input: finding breaches, and mending them.
 
 Every call that the program answers has one output with its call id, after it; the outputs come in
-the order of the calls. Reasoning is followed by what it led to. An item id stands once. Where the
+the order of the calls. Reasoning is followed by what it led to. An item id stands once. If the
 conversation goes on from one that the provider keeps, an output may answer a call of that one.
 (OpenAI API reference: "Create a model response", input; guides "Function calling" and "Reasoning
 models".)
@@ -84,7 +84,7 @@ class Item(Piece):
 
 
 def read_item(index: int, given: Any, mending: Mending) -> Item | None:
-    """Read an item, and mend it as far as that needs no other; None where it is not one.
+    """Read an item, and mend it as far as that needs no other; None if it is not one.
 
     Args:
         index: Its number in the input.
@@ -326,7 +326,7 @@ def _with_due(
     """Put in the results that have no place: after those of earlier calls, before later ones.
 
     A result is before what is said to the model next, and before the calls of the next round,
-    where that does not part it from the results of earlier calls.
+    if that does not part it from the results of earlier calls.
     """
     number_of = {call: number for number, (call, _) in enumerate(answered)}
     # The results that stand, in the order of their calls by now, by the numbers of these.
@@ -368,7 +368,7 @@ def _unanswered(mending: Mending, call: Item) -> Item:
 
 
 def _says_caller(call: Item, result: Item) -> bool:
-    """Tell whether a result says who called, where that was a program of the provider's."""
+    """Tell whether a result says who called, if that was a program of the provider's."""
     return caller_of(call.value) in (None, caller_of(result.value))
 
 

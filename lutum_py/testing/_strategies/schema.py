@@ -111,7 +111,7 @@ def branches_of(root: JsonSchema, schema: Any) -> Iterator[JsonSchema]:
 
 
 def kind_of(node: JsonSchema) -> str | None:
-    """Tell the JSON type of a branch; None where it says nothing about it."""
+    """Tell the JSON type of a branch; None if it says nothing about it."""
     kind = node.get("type")
     if isinstance(kind, str):
         return kind
@@ -240,7 +240,7 @@ class SchemaValues:
     def _further(
         self, node: JsonSchema, has_names: bool
     ) -> tuple[st.SearchStrategy[str], st.SearchStrategy[Any]] | None:
-        """What other properties an object may have; none where the schema is silent about them."""
+        """What other properties an object may have; none if the schema is silent about them."""
         patterns = node.get("patternProperties")
         if is_object(patterns) and patterns:
             pattern, inner = next(iter(patterns.items()))
@@ -286,7 +286,7 @@ def _whole_bounds(node: JsonSchema) -> tuple[int | None, int | None]:
 
 
 def _multiples(step: Any, low: Any, high: Any) -> st.SearchStrategy[Any]:
-    """Multiples of a number from a bound to a bound; none where there is no such multiple."""
+    """Multiples of a number from a bound to a bound; none if there is no such multiple."""
     # `-(-low // step)` rounds up where `//` rounds down: from 7 on, the first multiple of 3 is 3
     # times 3.
     least = None if low is None else int(-(-low // step))
