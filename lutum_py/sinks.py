@@ -1,4 +1,4 @@
-"""Ready-made sinks, to which a `ToolContext` hands what a tool reports.
+"""Ready-made sinks, which receive what tools report through their `ToolContext`.
 
 A sink is any callable that takes one event. It is called in the thread of the tool, so those here
 may be shared by several threads. A `ThrottledSink` in front keeps a chatty tool from flooding one.

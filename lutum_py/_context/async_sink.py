@@ -21,10 +21,10 @@ E = TypeVar("E", default=ToolEvent)
 class AsyncSink(Generic[E]):
     """Hand events from tools in any thread to one asynchronous consumer, in order.
 
-    Events wait in a queue of at most `limit`. A tool is never held up: when the queue is full, the
-    event that has waited longest is dropped and counted in `dropped`, so the newest state always
-    arrives. A consumer of deltas that must not miss one sets `limit=None`, for a queue that grows
-    as it has to. After `close` the consumer gets what still waits, then its loop ends.
+    Events wait in a queue of at most `limit`. A tool never waits: when the queue is full, the
+    oldest event is dropped and counted in `dropped`, so the newest state always arrives. If a
+    consumer must not miss any delta, set `limit=None`, so that the queue can grow. After `close`
+    the consumer gets the remaining events, then its loop ends.
 
     Attributes:
         dropped: How many events the consumer will never see.

@@ -1,11 +1,11 @@
 """A request to stop, which a tool may look at, wait for, or pass on.
 
-A token is set once and for all. Whoever waits leaves a wake-up call in the token's table and takes
-it out again, so nothing polls and nothing is left behind. The table and the outcome are changed
-only by single dict operations, which are atomic: `cancel` needs no lock and may come from another
-thread, another event loop or a signal handler. The order makes that safe. `cancel` settles the
-outcome first and empties the table after; a waiter enters the table first and looks at the outcome
-after; so one of the two always sees the other.
+A token is set once and for all. A waiter adds a wake-up call to the token's table and removes it
+again, so nothing polls and nothing is left over. The table and the outcome are changed only by
+single dict operations, which are atomic: `cancel` needs no lock and may come from another thread,
+another event loop or a signal handler. The order makes that safe. `cancel` settles the outcome
+first and empties the table after; a waiter enters the table first and looks at the outcome after;
+so one of the two always sees the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CancellationToken:
-    """Carry a request to stop from those who may ask for it to those who should heed it.
+    """Tell running tools that they are asked to stop.
 
     >>> token = CancellationToken()
     >>> child = token.child()
@@ -126,7 +126,7 @@ class CancellationToken:
         return bool(self._outcome)
 
     async def cancelled(self) -> None:
-        """Wait until somebody asks to stop, in whichever event loop this runs.
+        """Wait until somebody asks to stop, in any event loop.
 
         >>> import asyncio
         >>> token = CancellationToken()

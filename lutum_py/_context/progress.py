@@ -1,9 +1,9 @@
 """What a running tool tells the world outside: events, and the shape they have on the wire.
 
-Three lanes leave a tool. Snapshots and deltas of an activity are for whoever shows the run to its
-user; progress is a snapshot with a content of a fixed form. Observer text is for whoever watches
-the system, and is never shown to the user. `model_dump()` gives the wire shape of each: plain JSON
-data, keys that are not set left out.
+Three lanes leave a tool. Snapshots and deltas of an activity are for the program that shows the run
+to its user; progress is a snapshot with a content of a fixed form. Observer text is for the
+operators of the system, and is never shown to the user. `model_dump()` gives the wire shape of
+each: plain JSON data, keys that are not set left out.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class ActivityDelta(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ObserverText(_Event):
-    """Tell something to whoever watches the system, and not to the user.
+    """Report something to the operators of the system, and not to the user.
 
     Attributes:
         message_id: The id of the call that speaks.

@@ -1,7 +1,7 @@
-"""Run calls, for those who want it: with deadlines, at once, and with an honest result for each.
+"""Run calls: several at the same time, with deadlines, and with a truthful result for each.
 
-Nothing here is needed: a loop may run its calls in any way. Nothing here is done by itself either:
-`execute` runs what it is given, once.
+You need not use this module: a loop may run its calls in any way. `execute` runs only the call that
+you pass, once.
 
 How a run ends, and the outcome:
 
@@ -28,14 +28,14 @@ How a run ends, and the outcome:
 | was not started when it was to be stopped | a cancelled result |
 | raises a `BaseException` such as `KeyboardInterrupt` | it comes out: `indeterminate` in it |
 
-A tool only reads where it declares effects of which none changes anything. That it is `idempotent`
-makes no difference: an error invites the model to call again with other arguments, which is another
-key.
+A tool only reads if it declares effects and none of them changes anything. It makes no difference
+whether it is `idempotent`: after an error, the model may call again with other arguments, and so
+with another key.
 
-If your own task is cancelled, the same `CancelledError` goes on, after the grace at the latest.
-What comes out of a tool as no `Exception` ends the runs of its siblings in the same way.
-`outcomes_of(error)` finds in it, or in the `TimeoutError` that `asyncio.timeout` makes of it, the
-outcomes of the calls:
+If your own task is cancelled, the same `CancelledError` is raised, after the grace at the latest.
+If a tool raises something that is not an `Exception`, the other runs end in the same way.
+`outcomes_of(error)` returns the outcomes of the calls from this error, or from the `TimeoutError`
+that `asyncio.timeout` makes of it:
 
 ```python
 try:
@@ -167,8 +167,8 @@ def execute_sync(
 ) -> Outcome:
     """Run one call of a sync function to an outcome, from sync code.
 
-    It runs right here where it has no deadline, and in a thread of its own where it has one. Its
-    token does not cut it off: the function has to heed it.
+    Without a deadline it runs in this thread, with a deadline in a thread of its own. Its token
+    does not cut it off: the function has to look at it.
 
     Args:
         call: The call.
@@ -232,8 +232,8 @@ async def run(
 ) -> ToolRoundPlan[T]:
     """Run the calls of a plan at once, and let the plan keep the outcome of each.
 
-    What is pending and was not begun is run as `execute_all` would run it. Each outcome is recorded
-    in the plan as soon as it is there, also if something ends the run early, so that
+    Pending calls that were not begun are run as by `execute_all`. Each outcome is recorded in the
+    plan as soon as it is there, also if something ends the run early, so that
     `plan.commit(session)` needs no results. A call that was not begun stays pending.
 
     Args:
@@ -241,13 +241,13 @@ async def run(
         on_begin: Called, and awaited where it is async, before each call is begun. If it raises,
             that call is not begun; the others end, and then the exception comes out.
         on_event: Is told about each call that is begun, and of each that has ended or waits.
-        in_order: Whether calls that touch the same keep the order of the turn, see
-            `plan.order()`: each begins when those that it waits for have ended, first whichever
-            has the longest chain after it. After one that waits or that was refused, nothing
-            begins that touches the same; after one whose outcome is unknown such a call is
+        in_order: Whether calls that touch the same thing keep the order of the turn, see
+            `plan.order()`: each call begins when the calls that it waits for have ended; the call
+            with the longest chain after it begins first. If a call waits or was refused, no call
+            begins that touches the same thing; if its outcome is unknown, such a call is
             `cancelled`, with the code `after_doubt`.
-        hooks: Decide about the calls that calls ask for, as they do; then all is run until nothing
-            is pending. Left out, what was asked for and nobody decided about stays in `asked`.
+        hooks: Decide about calls that other calls ask for; then calls are run until nothing is
+            pending. Without hooks, calls that were asked for and are not decided stay in `asked`.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
         options: More options of a run; see `RunOptions`.
@@ -308,8 +308,8 @@ def run_sync(
         on_begin: Called before each call is begun, in the thread that runs it, one at a time. If
             it raises, that call is not begun; the others end, and then the exception comes out.
         on_event: Is told about each call that is begun, and of each that has ended or waits.
-        in_order: Whether calls that touch the same keep the order of the turn, as in `run`.
-        hooks: Decide about the calls that calls ask for, as in `run`; they have to be sync.
+        in_order: Whether calls that touch the same thing keep the order of the turn, as in `run`.
+        hooks: Decide about calls that other calls ask for, as in `run`; they have to be sync.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
         options: More options of a run; see `RunOptions`.

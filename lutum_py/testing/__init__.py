@@ -2,10 +2,10 @@
 
 - `ScriptedModel` and `ScriptedClient` answer from a script, and refuse an invalid request.
 - `assert_transcript_valid` says everything that is wrong with a conversation.
-- `check_loop` drives a loop of yours with everything that a model may send, and fails where it
-  loses a call or leaves an invalid transcript. Needs the extra `testing`.
+- `check_loop` runs your loop with everything that a model may send, and fails if it loses a call or
+  leaves an invalid transcript. Needs the extra `testing`.
 - `strategies` are the Hypothesis strategies that it uses. Needs the extra `testing`.
-- `pytest_plugin` gives the same as fixtures, and is found by pytest on its own.
+- `pytest_plugin` has the same as fixtures, and is found by pytest by itself.
 """
 
 from __future__ import annotations

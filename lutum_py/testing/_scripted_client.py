@@ -80,10 +80,11 @@ class ScriptedClient:
     Every usual way to the one method leads here: `client.chat.completions.create(...)`,
     `client.responses.create(...)`, `client.messages.create(...)`,
     `client.models.generate_content(...)`, `client.converse(...)` or just `client.create(...)`; with
-    `await` or without. Under `stream=True`, and where the SDK has another method for it, what comes
-    are the provider's events: texts and arguments in halves.
+    `await` or without. With `stream=True`, and from the SDK's other methods for streams, come the
+    provider's events, with texts and arguments in halves. A response is JSON with `to_dict` and
+    `model_dump`, without attributes such as `choices`.
 
-    An official client asks it through `http_client()`.
+    For the objects of the official client, use it with `http_client()`.
 
     Args:
         script: Turns, which are written in the provider's format; or its responses as they are; or

@@ -52,8 +52,8 @@ class ScriptedModel:
             may stand an exception, such as the timeout of a provider's client: it is raised.
         check: Refuse a request whose transcript is invalid, as a provider would. What was checked
             once is not checked again, so a long loop costs no more a turn than a short one.
-        by_turn: Answer a conversation that holds n turns of the model with entry n of the list,
-            whoever asked for the others: so a script goes on in another process.
+        by_turn: Answer a conversation with n turns of the model with entry n of the list, in any
+            process, so that a script can go on in another one.
 
     Raises:
         MisuseError: The script is neither a list nor a function, or is a function `by_turn`.

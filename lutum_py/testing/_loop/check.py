@@ -80,10 +80,10 @@ def check_loop(
     examples: int = 100,
     settings: Settings | None = None,
 ) -> None:
-    """Drive a loop with scripts of what a model may send, and fail where it goes wrong.
+    """Run a loop with scripts of what a model may send, and fail if it goes wrong.
 
-    The tools of the loop are run, many times and with any arguments that fit: give it stand-ins for
-    those that must not be.
+    The tools of the loop are run many times, with any arguments that fit: replace tools that must
+    not run in a test. Each script begins with a turn that has calls.
 
     Args:
         loop: `loop(session, model)`; or, with a dialect, `loop(messages, client)`; sync or async.
@@ -98,11 +98,11 @@ def check_loop(
         max_calls: How many calls a turn has at most.
         odd_ids: Whether some ids are empty, or come twice in a turn.
         odd_names: Whether some unknown tools have names that providers refuse to take back.
-        final: The turn that ends each script; of a loop that asks for an answer of a type, one that
-            gives it, as in `ScriptedModel.tool_calls(("a1", "answer", {"total": 1}))`.
+        final: The turn that ends each script; if the loop asks for an answer of a type, a turn with
+            this answer, as in `ScriptedModel.tool_calls(("a1", "answer", {"total": 1}))`.
         may_raise: What the loop may let out, beside `DuplicateToolCallIdError`.
         examples: How many scripts are tried.
-        settings: Settings of Hypothesis; they take the place of `examples`.
+        settings: Settings of Hypothesis; they replace `examples`.
 
     Raises:
         LoopFailure: The loop went wrong. This `AssertionError` shows the shortest script that was
