@@ -120,12 +120,12 @@ class Toolset(metaclass=ToolsetMeta):
         `ToolAvailability.default_plus(AppTools.loaded(transcript))`.
 
         A tool is loaded by a result of a `tool_search()` of this toolset that is a success and
-        names it. What else such a result names is passed over, also in a transcript that came from
-        elsewhere: so nothing is loaded that is not deferred here.
+        names it. Other names in such a result are ignored, also in a transcript that came from
+        elsewhere, so only deferred tools are loaded.
 
         Args:
-            said: A transcript, a session, or items of one; of the first two each item is looked at
-                once, however often you ask.
+            said: A transcript, a session, or items of one. In a transcript or a session, each item
+                is read once, even if you ask often.
 
         Raises:
             MisuseError: It has another kind.
@@ -200,7 +200,7 @@ class Toolset(metaclass=ToolsetMeta):
             available: The tools that were on offer: a `ToolAvailability`, or selectors; by default
                 the tools that are on.
             answer: The type of the final answer that was asked for, or an `Answer`.
-            redact: Hide the values that came in what the model is told about invalid arguments.
+            redact: Hide the values that the model sent in what it is told about invalid arguments.
 
         Raises:
             DuplicateToolCallIdError: Two calls of the turn share an id.
@@ -226,7 +226,7 @@ class Toolset(metaclass=ToolsetMeta):
     def load_plan(
         cls, text: str, *, key: bytes | None = None, binding: str | None = None
     ) -> ToolRoundPlan[Self]:
-        """Take up a plan that `plan.dump_json()` saved.
+        """Load a plan that `plan.dump_json()` saved.
 
         Args:
             text: What was saved.
@@ -289,7 +289,7 @@ class Toolset(metaclass=ToolsetMeta):
     def load_session(
         cls, text: str | bytes, *, key: bytes | None = None, binding: str | None = None
     ) -> Restored[Self]:
-        """Take up a conversation that `dump_session` saved.
+        """Load a conversation that `dump_session` saved.
 
         Args:
             text: What was saved.
@@ -319,8 +319,8 @@ class Toolset(metaclass=ToolsetMeta):
     ) -> type[Toolset]:
         """Make a toolset at run time of tools as `tool()` takes them.
 
-        The same tools under one name make one class, which pickles where they do. Its members are
-        reached by `toolset["wire_name"]`.
+        The same tools with the same name make the same class, which pickles if they do. Its members
+        are `toolset["wire_name"]`.
 
         Args:
             name: The name of the class.
@@ -367,15 +367,15 @@ class Toolset(metaclass=ToolsetMeta):
     ) -> type[Toolset]:
         """Make a toolset at run time, of tools that are known by JSON schemas only.
 
-        Inputs are plain dicts, checked with the package `jsonschema`. A tool whose name is not
-        Python name is reached by `toolset["its-name"]`.
+        Inputs are plain dicts, checked with the package `jsonschema`. If the name of a tool is not
+        a Python name, use `toolset["its-name"]`.
 
         Args:
             name: The name of the class.
             definitions: The tools; `ToolDef.from_json_schema` makes one.
-            functions: What does the tools, by wire name: functions of the arguments as one dict,
-                and of what a `@tool_fn` may take besides. Such a toolset is never shared with an
-                equal one, and does not pickle.
+            functions: The functions of the tools, by wire name. Each takes the arguments as one
+                dict, and whatever else a `@tool_fn` may take. Such a toolset is never shared with
+                an equal one, and does not pickle.
 
         Raises:
             MissingExtraError: The package `jsonschema` is not installed.

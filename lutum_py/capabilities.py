@@ -1,4 +1,4 @@
-"""What tools say that they do to the world, the risk of it, and a stock gate that goes by it.
+"""What tools declare that they do to the world, its risk, and a ready gate for it.
 
 Example:
     >>> from lutum_py.capabilities import ToolCapabilities, risk_of

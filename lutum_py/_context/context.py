@@ -148,7 +148,7 @@ class ToolContext(Immutable, _ContextFields):
         tool_name: The wire name of the tool.
         run: In which run it is called.
         agent: The user's own object, passed through.
-        cancellation: The request to stop, which the tool may heed.
+        cancellation: The request to stop, which the tool may look at.
         snapshot: The state as it was when the call began.
         resume: The decision that brought the call back, or None.
         ticket: What that decision answers, or None.
@@ -266,7 +266,7 @@ class ToolContext(Immutable, _ContextFields):
     def idempotency_key(self) -> str:
         """The key of the call, for services that ask for one.
 
-        In a run by a store it is the key of the claim: the same at every try of this call.
+        If a store runs the call, it is the key of the claim, which is the same at every try.
 
         Raises:
             MisuseError: The context was made by hand, of no call.
@@ -402,7 +402,7 @@ class ToolContext(Immutable, _ContextFields):
     def inner(self) -> Inner | None:
         """The outcomes of the calls that the tool asked for; None before it asked for any.
 
-        That of the last time, with the `state` that was left then.
+        The outcomes of the last time, with the `state` that was left then.
         """
         made: Inner | None = getattr(self._call, "_inner", None)
         return made if self._inner is None else self._inner
@@ -410,10 +410,9 @@ class ToolContext(Immutable, _ContextFields):
     def ask(self, calls: CallsAsked, state: InnerState | None = None) -> NoReturn:
         """Leave the tool until others were called: each is a call of the same plan.
 
-        The tool is run from its first line again once each of them has its result, and finds them
-        in `inner`. Until then only the `state` that it leaves here is kept. Declare a tool that
-        asks as `idempotent`: all that it does is to make calls, so that a step of it which was cut
-        off may be made again.
+        When each of them has its result, the tool is run again from its first line, and finds the
+        results in `inner`. Until then only the `state` that it leaves here is kept. Declare a tool
+        that asks as `idempotent`: it only makes calls, so a run that was cut off may be repeated.
 
         Args:
             calls: Pairs of a tool (its wire name or selector) and arguments; or what a model asked

@@ -36,8 +36,9 @@ class Answer(Generic[A]):
 
     Args:
         type: Any type that pydantic knows, such as `Invoice | Refund` or `list[Invoice]`.
-        by: `tool`: the model answers by calling a tool, which every provider takes beside others.
-            `format`: its text is the answer, which the provider holds to the schema.
+        by: `tool`: the model answers by calling a tool, which works with every provider, beside
+            other tools. `format`: the text of the model is the answer, and the provider makes it
+            fit the schema.
         name: The name of the tool, or of the format.
         description: What the model is told about the answer; by default the docstring of a model.
 

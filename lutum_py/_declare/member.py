@@ -104,8 +104,8 @@ def tool(
     """Make a tool a member of a toolset.
 
     Args:
-        t: A function decorated with `@tool_fn`, also as a bound method, of which `self` is given
-            then; an input model, or a `ToolDef`.
+        t: A function decorated with `@tool_fn`, also as a bound method, an input model, or a
+            `ToolDef`.
         off: Leave the tool out unless a turn asks for it.
         deferred: Leave the tool out until the model finds it with a `tool_search()`, or a turn asks
             for it.
@@ -114,15 +114,14 @@ def tool(
         timeout: Seconds that a run may take, in place of the limits that the tool itself and
             its toolset set; None for no limit.
         needs_approval: Whether a call waits until a person approved it; or a function of the input
-            that says so, which may be async. It is asked as the last gate, whatever the hooks are.
+            that says so, which may be async. It is asked as the last gate, with any hooks.
         approval_message: What the person is told, with names of arguments in braces, as in
             `"Refund {cents} cents?"`.
-        rule: A function, sync or async, that is asked about each call before gates are, whoever
-            decides about it: by `plan()`, `apply_hooks`, `amend` or `call.hook`. That of a function
-            tool has those of its parameters that it names, and a `ToolContext`, and returns None, a
-            mapping of the arguments to change, `Complete` or `Reject`. That of any other tool takes
-            the input, and returns another input in place of the mapping. A call begins only
-            after it was asked.
+        rule: A function, sync or async, that `plan()`, `apply_hooks`, `amend` and `call.hook` ask
+            about each call, before gates. For a function tool it takes some of the tool's
+            parameters, by name, and a `ToolContext`; it returns None, a mapping of the arguments to
+            change, `Complete` or `Reject`. For any other tool it takes the input, and returns
+            another input in place of the mapping. A call begins only after the rule was asked.
         callers: Who may call it, if a provider runs programs that call tools: `model`,
             `program`, or both. If this is left out, it is the model alone. Other providers let
             the model call it, and a request says so in its losses.
@@ -280,8 +279,8 @@ def toolset(
         timeout: Seconds that a run may take, for tools for which `inner` sets none; None lifts the
             limit of the outer toolset.
         needs_approval: Whether calls of the group wait until a person approved them, or a function
-            of the input of each that says so. Nothing in `inner` takes that away. False counts only
-            for tools of which `inner` does not say.
+            of the input that decides so. Nothing in `inner` lifts this. False counts only for tools
+            for which `inner` does not set it.
         rule: A function of a call, as `round.apply_hooks` takes one, that is asked about each call
             of the group, after the rules inside of the group.
 

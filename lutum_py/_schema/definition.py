@@ -71,8 +71,9 @@ class ToolDef(Immutable):
     """Describe one tool: its name, its text, its schemas, and hints for the program.
 
     Made by `@tool_fn` and `@tool_input`, or by `ToolDef.from_json_schema`. The schemas are computed
-    on first use and kept. They are plain dicts and lists that refuse to be changed, for the digest,
-    the validator and the wire go by them; `copy.deepcopy(schema)` gives one that can be edited.
+    on first use and kept. They are plain dicts and lists that cannot be changed, because the
+    digest, the validator and the wire depend on them; `copy.deepcopy(schema)` returns a copy that
+    you can edit.
 
     Attributes:
         name: The name on the wire.
@@ -224,7 +225,7 @@ class ToolDef(Immutable):
     def digest(self) -> str:
         """A digest of what decides whether a call is valid: the name and the input schema.
 
-        Titles, descriptions and examples are left out, so that mending a typo ends no approval.
+        Titles, descriptions and examples are left out, so that correcting a typo ends no approval.
         """
         if self._digest is None:
             made = digest_of([self.name, without_remarks(self.input_schema)])
@@ -236,8 +237,8 @@ class ToolDef(Immutable):
     def only_reads(self) -> bool:
         """Whether the tool declares effects, and none of them changes anything.
 
-        So a run that was cut off leaves nothing in doubt. Being `idempotent` is not enough for
-        that: a model that reads of an error may call again with other arguments, and so under
+        Then a run that was cut off leaves nothing in doubt. `idempotent` is not enough for this,
+        because a model that reads about an error may call again with other arguments, and so with
         another key.
         """
         effects = self.capabilities.effects

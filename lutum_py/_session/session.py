@@ -123,7 +123,7 @@ class Session:
     def finished(self, answer: Any = None, /) -> Any:
         """Return the outcome of the last turn, if the conversation ends with an answer.
 
-        So a loop that takes a conversation up asks whether it is over before it asks the model.
+        A loop that continues a conversation calls this before it asks the model.
 
         Args:
             answer: The type of the final answer that was asked for, or the `Answer`; left out where
@@ -151,7 +151,7 @@ class Session:
     # Items are immutable, so a branch shares them: it costs a list of references, however long the
     # conversation.
     def branch(self, id: str | None = None) -> Session:
-        """Return a session that goes its own way from here.
+        """Return a copy of the session that goes on separately.
 
         Args:
             id: Names the new conversation; left out, it has none.

@@ -209,7 +209,7 @@ class Usage:
         cache_write_tokens: How many of the input tokens were written to a cache, if the provider
             counts that.
 
-    Usages add up, also by `sum`; what neither of two says stays None.
+    Usages can be added, also with `sum`; a number that neither of two reports stays None.
 
     Example:
         >>> total = sum([Usage(input_tokens=5), Usage(input_tokens=2, output_tokens=1)])
@@ -294,7 +294,7 @@ class _TurnFields:
 class AssistantTurn(Frozen, _TurnFields):
     """Hold what the model said in one turn.
 
-    Pass `items`, or `text` and `tool_calls` where there is nothing else to say.
+    Pass `items`, or only `text` and `tool_calls`.
 
     Args:
         items: The parts of the turn, in the order in which they came.
@@ -307,7 +307,7 @@ class AssistantTurn(Frozen, _TurnFields):
         dialect: The name of the dialect that `payload` is of.
         payload: What the provider sent, whole, for exact replay; it is not to be changed.
         cut_off: What a limit on tokens cut off: the end of the `answer`, or all `arguments` of the
-            last call. A dialect says so where it decodes; without it, the finish reason counts.
+            last call. Dialects set it when they decode; if it is None, the finish reason counts.
 
     Raises:
         MisuseError: Both `items` and `text` or `tool_calls` are given, or one has another type.

@@ -31,11 +31,11 @@ DROPPED: Final = "[Earlier parts of this conversation were left out to save room
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Say what of a transcript is sent; each method that cuts gives a new view.
+    """Tell which part of a transcript is sent; each method that cuts returns a new view.
 
     Keep one beside its transcript, as in `view = view.fit(session.transcript, ...)` before each
-    turn, and pass it on with `.view(view)`. It holds for its transcript and what that grows into,
-    a branch or a reloaded one too.
+    turn, and pass it on with `.view(view)`. It is valid for its transcript when that grows, for its
+    branches, and after loading.
 
     Args:
         cuts: Where it differs from the transcript, the newest last; the methods make them.
@@ -68,8 +68,8 @@ class View:
                 there, in this request alone. One inside a cut follows it.
 
         Returns:
-            A sequence that copies nothing of the transcript. Pass it on as it is; a list of its
-            items does not say where it was cut.
+            A sequence that copies nothing of the transcript. Pass on this object; a list of its
+            items does not tell where it was cut.
 
         Raises:
             ViewError: The view was made for another transcript, or an ephemeral message would stand
@@ -170,7 +170,7 @@ class View:
         return self._with(cutting.drop(stop, notice))
 
     def summarise(self, target: Target, span: tuple[int, int], text: str) -> View:
-        """Put a summary in place of a span; who writes it is your business.
+        """Put a summary in place of a span; you write it, or let a model write it.
 
         Instructions in the span stay, before the summary. Drops and summaries that lie inside it
         are taken in.
@@ -244,8 +244,9 @@ class View:
     def tokens(self, target: Target, *, count: Count | None = None, overhead: int = 0) -> int:
         """Estimate the input tokens of the next request.
 
-        What the provider reported for the last turn is taken as it is. What came after is estimated
-        by the tokens a byte of this conversation since its last cut, or a quarter.
+        The provider's report of the last turn is used as it is. What came after it is estimated
+        from the tokens per byte of this conversation since its last cut, or as a quarter of the
+        bytes.
 
         Args:
             target: The session or transcript.

@@ -1,4 +1,4 @@
-"""Say next to the tools where values may come from, and ask about those that come from elsewhere.
+"""Declare next to the tools where values may come from, and ask about values from elsewhere.
 
 Example:
     >>> from lutum_py import Reply

@@ -57,10 +57,10 @@ Fault: TypeAlias = tuple[Keys, Any, str | None]
 
 
 class FlowGate(CallGate):
-    """Ask about calls whose values come from where no edge leads; `policy.gate(session)` makes one.
+    """Ask about calls with values from no allowed source; `policy.gate(session)` makes one.
 
     Attributes:
-        transcript: The conversation that it goes by.
+        transcript: The conversation that it uses.
     """
 
     def __init__(self, transcript: Transcript, rules: Mapping[str, Any], otherwise: str) -> None:

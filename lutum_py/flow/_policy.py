@@ -21,8 +21,8 @@ from ._places import Path, may_stand, path_of, written
 class Policy:
     """Declare where the parameters of a toolset may be filled from.
 
-    Make it once, next to the tools, and a gate of it for each conversation. A gate goes by what was
-    declared when it was made.
+    Make it once, next to the tools, and make a gate of it for each conversation. A gate uses the
+    rules that were declared when it was made.
 
     Args:
         toolset: The toolset, as it is offered.
@@ -68,7 +68,7 @@ class Policy:
         self._change(tools, readers=readers_of("policy.private", readers))
 
     def fill(self, tool: Named, parameters: str | Iterable[str], *edges: Edge) -> None:
-        """Let values at places of a tool's arguments come by these edges alone.
+        """Let values at places of a tool's arguments come only from these edges.
 
         Args:
             tool: The tool.
@@ -84,14 +84,14 @@ class Policy:
     def text(
         self, tool: Named, parameters: str | Iterable[str], *edges: Edge, run: int = 5
     ) -> None:
-        """Let prose hold no links but by these edges, and no words of an untrusted result.
+        """Let prose contain only links from these edges, and no words of an untrusted result.
 
         Args:
             tool: The tool.
             parameters: The places of the prose.
             edges: Where links, host names and mail addresses may come from.
-            run: How many words in a row are asked about that an untrusted result has, and neither
-                the user nor a trusted one, at most 100; 0 for none.
+            run: Ask about so many words in a row, at most 100, that only an untrusted result has,
+                and neither the user nor a trusted one; 0 for never.
         """
         if not is_whole(run) or not 0 <= run <= 100:
             raise MisuseError.of_field("policy.text", "run", "a whole number from 0 to 100", run)
@@ -100,7 +100,7 @@ class Policy:
             self._change([name], texts={**self._rules[name].texts, path: (found, run)})
 
     def sink(self, tool: Named, *to: str) -> None:
-        """Let what is private go to its readers alone.
+        """Let private data go only to its readers.
 
         Args:
             tool: A tool by which something leaves the conversation.
@@ -117,7 +117,7 @@ class Policy:
         self._change([tool], is_clean=True)
 
     def unguarded(self) -> tuple[str, ...]:
-        """Name the tools of which nothing is said: their calls pass.
+        """List the tools without a rule: their calls pass.
 
         Returns:
             The wire names.
