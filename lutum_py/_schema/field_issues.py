@@ -20,6 +20,7 @@ from .secrets import MASK, Masking
 _MAX_ISSUES = 20
 _NOT_ALLOWED = "Input is not what the tool allows here"
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+_NO_TAG = "Unable to extract tag using discriminator "
 
 
 @cache
@@ -83,6 +84,9 @@ def field_issues(
             message = "there is no such field"
             if len(loc) == 1:
                 message += _instead(str(loc[0]), known)
+        elif message.startswith(f"{_NO_TAG}'"):  # the name of a field, not that of a function
+            tag = message.removeprefix(_NO_TAG).replace("'", "`")
+            message = f"the field {tag} is required: it tells which kind of object this is"
         elif hides and not redact and kind == "union_tag_invalid":
             said = entry.get("ctx", {})  # the tags are those of the schema, and not what came
             message = f"Input should have {said['discriminator']} as one of {said['expected_tags']}"

@@ -7,7 +7,7 @@ import pickle
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag, computed_field
 
 from lutum_py import ToolDef, ToolInput, tool, tool_input
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
@@ -197,6 +197,18 @@ class Tagged(RootModel[Annotated[Circle | Square | Loose, Field(discriminator="k
     """Draw a shape by its tag."""
 
 
+@tool_input(output=str)
+class Told(
+    RootModel[
+        Annotated[
+            Annotated[Circle, Tag("circle")] | Annotated[Square, Tag("square")],
+            Discriminator(lambda data: data.get("kind")),
+        ]
+    ]
+):
+    """Draw a shape by what a function tells of it."""
+
+
 @pytest.mark.parametrize("model", [Shape, Tagged])
 def test_a_union_is_one_tool(model: Any) -> None:
     """A `RootModel` over a union of models makes one tool of all of them."""
@@ -226,6 +238,14 @@ def test_a_union_is_told_of_its_tags() -> None:
         "- Input is not what the tool allows here"
     )
     assert len(refusal(Tagged, {"kind": "s" * 1_000_000})) < 600
+
+
+def test_a_union_without_its_tag_names_the_field_that_is_missing() -> None:
+    """A model is told which field tells the members apart, and nothing of a function that does."""
+    assert refusal(Tagged, {"side": 2}) == (
+        "- the field `kind` is required: it tells which kind of object this is (got {'side': 2})"
+    )
+    assert refusal(Told, {"side": 2}).startswith("- Unable to extract tag using discriminator ")
 
 
 def test_the_target_of_an_effect_is_an_argument_of_some_member_of_a_union() -> None:
