@@ -162,7 +162,7 @@ def _tell_repair(
         complain(*_violation_lines(left))
 
 
-_MAY_TELL = "May be left out where the content tells."
+_MAY_TELL = "May be left out if the content tells."
 RulesOf = Annotated[str | None, _dialect_option(f"Whose rules apply: {_DIALECTS}. {_MAY_TELL}")]
 
 
@@ -466,7 +466,7 @@ app.add_typer(mcp, name="mcp")
 def serve(
     toolset: Annotated[str, typer.Argument(metavar="TOOLSET", help=_TOOLSET)],
     stdio: Annotated[
-        bool, typer.Option("--stdio", help="Serve whoever started this process.")
+        bool, typer.Option("--stdio", help="Serve the program that started this process.")
     ] = False,
     port: Annotated[
         int | None,

@@ -97,7 +97,7 @@ def _examine(value: Any) -> tuple[list[Any], Checked]:
                 fault.position,
                 "damaged_item",
                 str(loaded[fault.at]).removesuffix("."),
-                "Mend the item by hand, or take the transcript from where it was saved",
+                "Correct the item by hand, or take the transcript from where it was saved",
             )
     return loaded, found
 

@@ -55,7 +55,7 @@ def _blocks(
             f"messages[{index}].content",
             "invalid_content",
             f"expected {said} of blocks, got {shorten(content)}",
-            f"Send {said} of blocks, also where there is only one",
+            f"Send {said} of blocks, even if there is only one",
             "put it into a list" if is_kept else "removed it",
         )
         content = listed if is_kept else ()

@@ -416,7 +416,7 @@ class Form:
                 self.facts.key,
                 "not_a_list",
                 f"expected a list, got {shorten(listed)}",
-                "Send a list, also where there is only one",
+                "Send a list, even if there is only one",
                 "put it into a list" if items else _STAND_IN,
             )
             return items

@@ -153,7 +153,7 @@ def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, 
     except ToolDefinitionError as error:
         raise ToolDefinitionError(
             f"{facts.name} cannot hold a text to the answer {definition.name!r}. Ask for it with "
-            f"`by='tool'`, or mend its type: {error}"
+            f"`by='tool'`, or correct its type: {error}"
         ) from error
 
 

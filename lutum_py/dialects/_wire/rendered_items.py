@@ -53,7 +53,7 @@ def _refusal(items: Any) -> str | None:
     """Say what to pass instead; a class far above is told by what it has."""
     name = type(items).__name__
     if isinstance(items, AssistantTurn | ToolResult | Message):
-        return f"Items are passed as a list, also where there is only one: `[{name}(...)]`."
+        return f"Items are passed as a list, even if there is only one: `[{name}(...)]`."
     if hasattr(items, "__iter__"):
         return None
     said = f"Expected a committed round, or a list of items, got {shorten(items)}"

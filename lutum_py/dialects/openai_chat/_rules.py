@@ -49,7 +49,7 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
             f"messages[{index}].content",
             f"{word}_without_content",
             f"a {word} of the {role} needs content, if only empty text",
-            'Send what it says; `""` where that is nothing',
+            'Send what it says; `""` if that is nothing',
             "made the content empty text",
         )
         owned["content"] = ""
@@ -104,7 +104,7 @@ def _assistant(index: int, message: dict[str, Any], mending: Mending) -> None:
         f"messages[{index}].content",
         "empty_turn",
         "a turn of the assistant needs content or calls",
-        'Send `""` where it said nothing',
+        'Send `""` if it said nothing',
         "made the content empty text",
     )
     message["content"] = ""
@@ -117,7 +117,7 @@ def _tool_calls(index: int, message: dict[str, Any], given: Any, mending: Mendin
             f"messages[{index}].tool_calls",
             "invalid_tool_calls",
             f"expected a list of calls, got {shorten(given)}",
-            "Send a list, also where there is only one",
+            "Send a list, even if there is only one",
             "put it into a list" if is_mapping(given) else "removed it",
         )
         listed = [given] if is_mapping(given) else []

@@ -116,7 +116,7 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
     if kind in CALLS and not mending.is_well_written(fields, CALLS[kind]):
         mending.mend_call(fields, CALLS[kind], f"input[{index}]")
     if kind in _WITH_OUTPUT and not _is_said(fields.get("output")):
-        remedy = 'Send text; `""` where there is nothing to say'
+        remedy = 'Send text; `""` if there is nothing to say'
         _let_say(fields, "output", f"input[{index}]", "result", remedy, mending)
     return item
 
