@@ -24,7 +24,7 @@ class Invocation:
     Args:
         function: The function as the author wrote it.
         signature: What was read of it.
-        fields: The field of the input for each visible parameter; None where the input as a whole
+        fields: The field of the input for each visible parameter; None if the input as a whole
             is the one visible argument.
 
     Attributes:
@@ -68,7 +68,7 @@ class Invocation:
 
         Args:
             function: A function of the tool's input, or of the parameters of its function.
-            own: How the tool's own function is called; None where the input is passed whole, as
+            own: How the tool's own function is called; None if the input is passed whole, as
                 the first argument.
         """
         # A handler `(input, db)` is called with what the tool's own function would be, by the
@@ -149,7 +149,7 @@ class Invocation:
         return {name: getattr(input, field) for name, field in self._fields.items()}
 
     def unfit(self, function: Callable[..., Any]) -> str | None:
-        """Say why a function cannot be called with what a call passes; None where it can."""
+        """Say why a function cannot be called with what a call passes; None if it can."""
         needed = [*self.annotations, *self.required, *filter(None, [self.context])]
         keywords = {name: name for name in needed}
         positional = [keywords.pop(name, name) for name in self.positional]

@@ -165,7 +165,7 @@ def paragraph(text: str, limit: int = 600, *, code: bool = False, label: str = "
 
 
 def named(text: str) -> Element:
-    """Show an id or the name of a tool, which is broken only where it is very long."""
+    """Show an id or the name of a tool, which is broken only if it is very long."""
     return _tag("div", "name", *_cut(text, 80))
 
 
@@ -233,7 +233,7 @@ class Entry(NamedTuple):
     Attributes:
         place: Its number, or its id.
         who: Who said it, or which tool it belongs to.
-        state: How it stands; empty where nothing is to be said about that.
+        state: How it stands; empty if nothing is to be said about that.
         kind: The kind of mark that it has.
         about: Remarks, such as the model.
         parts: What was said.
