@@ -137,8 +137,6 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         )
     calls._state._check_open()
     other._state._check_open()
-    if other._state._kept.tries:
-        other.take_tries((), lambda each: was_begun_again(each._line))
     if other._state._stored is not None:
         raise other._state._in_store("the plan that takes it in")
     with ONCE:
@@ -147,6 +145,8 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
                 "The plans are of different rounds, so neither can take in the other. Merge copies "
                 "of one plan: those that were loaded from what one `plan.dump_json()` gave."
             )
+        for each in (calls, other):
+            each.take_tries((), lambda tried: was_begun_again(tried._line))
         both = [(own, given) for own in calls._all() if (given := other._any(own.id)) is not None]
         faults = [
             f"call {own.id!r} of tool `{own.name}` was {mine.kind} at {moment(mine.at)} here, "

@@ -197,3 +197,15 @@ def test_after_hooks_are_owed_a_try_that_gave_what_they_had_put_for_another() ->
         plan.resolve([result])
     assert "again" in line(plan.steps)
     plan.resolve(plan.apply_after_hooks_sync(made, [result]))
+
+
+def test_tries_of_both_copies_are_no_one_story() -> None:
+    """Where each copy tried a call again, it was run twice, and a merge does not choose."""
+    text = desk().plan().dump_json()
+    here, there = Desk.load_plan(text), Desk.load_plan(text)
+    one(here).again().begin()
+    one(there).again().begin()
+    with pytest.raises(PlanError, match="went on with the same call in two ways"):
+        here.merge(there)
+    close(here)
+    close(there)
