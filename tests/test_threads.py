@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dis
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +12,7 @@ from itertools import count, cycle, pairwise
 from pathlib import Path
 from threading import Barrier
 from types import CodeType, ModuleType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import pytest
 from pydantic import VERSION, BaseModel, ValidationError, create_model
@@ -301,3 +303,35 @@ def test_a_class_is_left_as_it_is_by_what_is_made_of_it() -> None:
     with pytest.raises(ValidationError):
         Answer(Seen).spec.arguments.validate_json('{"number": Infinity}')
     assert Watched.changed == []
+
+
+FORKS: Final = """
+import os, threading
+from lutum_py._text.on_demand import ONCE
+
+held, leave = threading.Event(), threading.Event()
+
+def hold():
+    with ONCE:
+        held.set()
+        leave.wait()
+
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+child = os.fork()
+if child == 0:
+    os._exit(0 if ONCE.acquire(timeout=5) else 1)
+leave.set()
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+def test_a_child_does_not_wait_for_a_thread_that_it_has_not() -> None:
+    """A lock that another thread holds while a process forks is free in the child."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "0\n"

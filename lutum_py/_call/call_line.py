@@ -524,16 +524,23 @@ class CallLine:
     def _take_try(self, other: CallLine) -> bool:
         """Let the line tell of another try, or of a run with another input, if it may follow."""
         # Here `proposed begun`, there `proposed again begun ended`: the line goes on with all from
-        # `again` on. A run with another input has no such step, and is the first of this call.
+        # `again` on. A run with another input has no such step: it is the first run of the call, or
+        # goes on from where it left the line of this one, as another try.
         with ONCE:
             told, line = self._told, other._steps
             place = next((n for n, step in enumerate(line) if step.kind == "again"), None)
-            is_fit = told._stage.may_begin if place is None else "again" in told._stage.leads
+            is_first = place is None and told._stage.may_begin
+            is_fit = is_first or "again" in told._stage.leads
             if not is_fit or state_in(told._steps) not in ("pending", "in_doubt"):
                 return False
             steps = line
-            if place is not None:
+            if not is_first:
+                last = told._steps[-1]
                 steps = (line[0], *told._steps[1:])
+                if place is None:
+                    pairs = zip(line, told._steps, strict=False)
+                    place = next(n for n, (a, b) in enumerate(pairs) if a[:3] != b[:3])
+                    steps = (*steps, Step("again", last.stage.leads["again"], newer_than(last)))
                 for step in line[place:]:
                     at = None if step.at is None else newer_than(steps[-1], step.at)
                     steps = (*steps, step._replace(at=at))

@@ -297,7 +297,10 @@ class Kept:
         """Whether the round may be of this conversation, by its transcript or else by its place."""
         if self.transcript is not None:
             return self.transcript is transcript
-        return self.place is None or self.place.is_behind(transcript)
+        # A call that was pickled has its place, but neither its turn nor what was read within.
+        if self.place is None:
+            return True
+        return self.turn is not None and self.place.is_behind(transcript)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a call that is sent elsewhere takes no transcript
         kept = (self.key_begins, self.place, self.closed_by, None, {**self.traces})

@@ -370,16 +370,20 @@ def after(
 def was_asked_after(call: AnyToolCall, key: str) -> bool:
     """Whether an after-hook was asked about the result of a call: of its last try."""
     result: object = None
+    is_saved = False
     for step in reversed(call._line):
+        detail: Any = step.detail
         if step.kind in ("ended", "recorded"):  # a saved line has it in the latter
-            result = result or step.detail
-        # What a hook put in place of a result may be recorded as one of another try.
+            is_saved = step.kind == "ended" and detail is None
+            result = result or detail
+        # What a hook put in place of a result may be recorded as one of another try. It is that
+        # very object, as long as the line was not saved: two runs may give the same.
+        put = [each.detail[1] for each in call._line if each.phase == "after"]
         if step.kind == "again" and not any(
-            each.phase == "after" and each.detail[1] is not None and each.detail[1] == result
-            for each in call._line
+            each is result or (is_saved and each == result) for each in put if each is not None
         ):
             return False
-        if step.phase == "after" and step.detail[0] == key:
+        if step.phase == "after" and detail[0] == key:
             return True
     return False
 

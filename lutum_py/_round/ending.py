@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from inspect import iscoroutine
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall, Hooks, read_in
@@ -63,6 +64,8 @@ from ..errors import (
 )
 from .sorted_calls import SortedCalls
 
+_NO_TRIES: Mapping[str, Any] = MappingProxyType({})
+
 
 def end_round(
     calls: SortedCalls,
@@ -102,10 +105,8 @@ def end_round(
             results = tuple(ended)
         else:
             results = match_results(calls, given, unended, unfinished)
-    if state._kept.tries:
-        calls.take_tries(given)
-    if calls._owes_after or RegisteredHook.any_after:
-        check_after_hooks(calls, given)
+    if calls._owes_after or RegisteredHook.any_after or state._kept.tries:
+        take_given(calls, given)
     toolset, inner = calls.toolset, state._kept.inner
     if inner or toolset._caps_results or [1 for call in calls._calls if call._is_rewritten]:
         results = as_told(results, calls._calls, toolset, inner)
@@ -395,7 +396,20 @@ def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
     return faults
 
 
-def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
+def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
+    """Make sure that after-hooks saw what is given, and let lines tell of the tries that gave it.
+
+    Raises:
+        MisuseError: Some did not; nothing has changed.
+    """
+    tries = calls.tries_of(results) if calls._state._kept.tries else {}
+    check_after_hooks(calls, results, tries)
+    calls.take_tries(tries.values())
+
+
+def check_after_hooks(
+    calls: SortedCalls, results: Iterable[ToolResult], tries: Mapping[str, Any]
+) -> None:
     """Make sure that the after-hooks of the plan's hook sets were asked about every result.
 
     Where nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
@@ -416,20 +430,23 @@ def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None
             "This plan was saved while after-hooks of its hook set had still to be asked, and they "
             f"were not asked since. {remedy}"
         )
-    for _, hook, call in _not_asked(calls, answered):
+    for _, hook, call in _not_asked(calls, answered, tries):
         raise MisuseError(
             f"After-hook `{hook.name}` was not asked about the result of call {call.id!r} of tool "
             f"`{call.name}`. {remedy}"
         )
 
 
-def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
+def check_shown(
+    calls: SortedCalls, call_id: str, hooks: object = None, tries: Mapping[str, Any] = _NO_TRIES
+) -> None:
     """Make sure that after-hooks saw a call before the call that asked for it goes on.
 
     Args:
         calls: The plan.
         call_id: The id of the call.
         hooks: Will be asked yet.
+        tries: The try that gave its result, if that is another than the call of the plan.
 
     Raises:
         MisuseError: One was not; nothing has changed.
@@ -439,7 +456,7 @@ def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
         return
     own = hooks._hooks_for(call.selector, "after") if isinstance(hooks, HookPlaces) else ()
     later = dict(keyed(own))
-    not_asked = _not_asked(calls, {call_id: call})
+    not_asked = _not_asked(calls, {call_id: call}, tries)
     owed = [hook for key, hook, of in not_asked if of is call and key not in later]
     if owed or calls._owes_after:
         who = f"After-hook `{owed[0].name}` was" if owed else _OF_BEFORE
@@ -464,14 +481,14 @@ def owes_after_hooks(calls: SortedCalls) -> bool:
 
 
 def _not_asked(
-    calls: SortedCalls, open_calls: dict[str, AnyToolCall]
+    calls: SortedCalls, open_calls: dict[str, AnyToolCall], tries: Mapping[str, Any] = _NO_TRIES
 ) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
     """Find after-hooks, by key, that were not asked about these calls, nor those answered."""
     answered = {c.id: c for c in calls._every if state_in(c._line) in ("finished", "handled")}
     for hooks in calls._state._hook_sets:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
-                if not was_asked_after(call, key):
+                if not was_asked_after(tries.get(call.id, call), key):
                     yield key, hook, call
 
 
@@ -527,8 +544,7 @@ def show_results(
     if not isinstance(hooks, HookPlaces):
         raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
     results, suspended = as_results(answers)
-    if calls._state._kept.tries:
-        calls.take_tries(results)
+    tries = calls.tries_of(results) if calls._state._kept.tries else {}
     said: list[AfterSaid] = []
     answered = list(_answered(calls))
     open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
@@ -541,7 +557,9 @@ def show_results(
             continue
         if call._stage.may_end:
             call._check_newest()
-        ends.append((call, result))
+        if call.id not in tries:
+            ends.append((call, result))
+        call = tries.get(call.id, call)  # with the input that it was run with
         # The plan does not hold this result: who passes it again wants to see the same again.
         shown.append((yield from after(call, result, hook_set, said, again=True)))
     for call, result in answered:
@@ -554,6 +572,7 @@ def show_results(
             if each.call._stage.is_end:
                 each.write()
                 calls._move(each.call.id)
+        calls.take_tries(tries.values())
     if calls._owes_after:  # the hooks of the plan that was saved: from here on they are known
         calls.note_hooks(hook_set)
         calls.change(_owes_after=False)

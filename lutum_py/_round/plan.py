@@ -551,14 +551,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     def _given_up(self, reason: str, answers: list[ResultLike | NotEnded]) -> CommittedRound:
         """Return the turn with an honest result for each call that has none."""
-        if self._state._kept.tries:
-            self.take_tries((), lambda each: was_begun(each._line))
         waiting = (*(each.call for each in self.suspended), *self.asking)
         given_up = (*self.pending, *self.in_doubt, *waiting)
         own = {call.metadata for call in given_up}
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
         started = {call.id for call in given_up if was_begun(call._line)}
+        tries = self._state._kept.tries
+        started |= {id for id, of in tries.items() if any(was_begun(each._line) for each in of)}
         # A pending call that is suspended was suspended by its tool, so the tool was started.
         started |= {call.id for call in self.pending if call.status in _STARTED}
         finished: list[ResultLike] = []

@@ -42,7 +42,6 @@ from .._call.line import (
     moment,
     state_in,
     wait_of,
-    was_begun_again,
 )
 from .._call.outcomes import issue_in
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
@@ -94,7 +93,7 @@ def dump_plan(
     now, state = time(), calls._state
     kept = state._kept
     if kept.tries:
-        calls.take_tries((), lambda each: was_begun_again(each._line))
+        calls.take_tries(calls.begun_tries())
     data: dict[str, Any] = {
         "format": PLAN.name,
         "version": PLAN.version,

@@ -13,10 +13,12 @@ whichever order copies are merged: the longest line of a call is the longest of 
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._call.call import AnyToolCall
 from .._call.call_line import CallLine
 from .._call.lifecycle import CallStatus
-from .._call.line import END_OF, Step, moment, state_in, wait_of, was_begun_again
+from .._call.line import END_OF, Step, moment, state_in, wait_of
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
@@ -46,15 +48,16 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
             return
         outcome = asked  # it asked for too much
     ((result,), _) = as_results([outcome])
-    if calls._state._kept.tries:
-        calls.take_tries([result])
     with ONCE:
         call = calls._any(result.id)
+        tries: Any = calls._state._kept.tries and calls.tries_of([result])
         if calls._state._kept.inner:
-            check_shown(calls, result.id)
+            check_shown(calls, result.id, tries=tries)
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
         assert call is not None
+        if tries:
+            calls.take_tries(tries.values())
         calls._move(result.id)  # first: an interrupt may come anywhere
         # The result may come from another process, or from `call.again()`: what ends the call there
         # has to end it here, and a second end needs the step `again` between. That of a call that
@@ -109,7 +112,9 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
                 "the plan what that returns."
             )
         calls._move(call.id)
-        if given._told is not call._told:
+        if any(each is given for each in calls._state._kept.tries.get(call.id, ())):
+            calls.take_tries([given])
+        if call._stage.name != "suspended" and given._told is not call._told:
             _wait_as(call, given)
         call._append("recorded", said="suspended")
 
@@ -146,7 +151,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
                 "of one plan: those that were loaded from what one `plan.dump_json()` gave."
             )
         for each in (calls, other):
-            each.take_tries((), lambda tried: was_begun_again(tried._line))
+            each.take_tries(each.begun_tries())
         both = [(own, given) for own in calls._all() if (given := other._any(own.id)) is not None]
         faults = [
             f"call {own.id!r} of tool `{own.name}` was {mine.kind} at {moment(mine.at)} here, "

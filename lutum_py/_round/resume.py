@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decisions import Asking
-from .._call.line import OfEdit, said_of, wait_of
+from .._call.line import OfEdit, Step, said_of, wait_of
 from .._call.outcomes import SuspendedCall
 from .._call.steps import Steps
 from .._context.suspension import Decision, ResumeMode
@@ -40,7 +40,7 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     waiting = _asked(calls, decision)
     if waiting is None:
         return None
-    call = waiting.call
+    call, wait = waiting.call, wait_of(waiting.call._line)
     if decision.edit is not None:
         raise ResumeError(
             f"Decision {decision.decision_id!r} edits the arguments of call {call.id!r} of tool "
@@ -52,7 +52,7 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
         as_output = _as_output(waiting, decision)
     by, digest = decision.decider, waiting.digest
     with ONCE:
-        _find(calls, decision, waiting)
+        _find(calls, decision, wait)
         call._append("answered", by=by, said=decision.action, digest=digest, detail=decision)
         if decision.action == "cancel":
             reason = decision.reason or "the call was not approved."
@@ -97,15 +97,14 @@ def _asked(calls: SortedCalls, decision: Decision) -> SuspendedCall | None:
     return waiting
 
 
-def _find(
-    calls: SortedCalls, decision: Decision, asked: SuspendedCall | None = None
-) -> SuspendedCall:
+def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> SuspendedCall:
     """Find the call that a decision is about: it still waits, and for the same.
 
     Args:
         calls: The plan.
         decision: The decision.
-        asked: The call as it waited before anything else was looked at.
+        wait: The step by which it waited before anything else was looked at. Not the ticket: a tool
+            may ask twice with the same one.
     """
     filed = calls._file().get(decision.call_id)
     waiting = None if filed is None else filed.entry
@@ -120,7 +119,7 @@ def _find(
             " Pass a decision for one of these."
         )
     waiting.call._check_newest()
-    if asked is not None and asked.ticket is not waiting.ticket:
+    if wait is not None and wait is not wait_of(waiting.call._line):
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} "
             f"of tool `{waiting.call.name}` went on, and waits for another one. {_AGAIN}"
@@ -215,7 +214,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
     waiting = _asked(calls, decision)
     if waiting is None:
         return None
-    state, call = calls._state, waiting.call
+    state, call, wait = calls._state, waiting.call, wait_of(waiting.call._line)
     if call.id in state._amending:
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes while an edit of call {call.id!r} of tool "
@@ -242,10 +241,10 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
         state._amending -= {call.id}
     state._check_open()
     with ONCE:
-        _find(calls, decision, waiting)
+        _find(calls, decision, wait)
         call._become(draft)
-        wait = wait_of(call._line)
-        if wait is not None and wait.phase is None:
+        waits = wait_of(call._line)
+        if waits is not None and waits.phase is None:
             call._append("recorded", said="suspended")
         calls._move(call.id)
         calls.note_hooks(hooks)
@@ -286,7 +285,8 @@ def _edited(
         ) from None
     draft = asking.draft(call)
     kept = draft._kept
-    draft._kept = OfEdit(kept.key_begins, kept.place, None, kept.transcript, inner=kept.inner)
+    opened = (kept.transcript, kept.traces, kept.inner, kept.turn)
+    draft._kept = OfEdit(kept.key_begins, kept.place, None, *opened)
     by = decision.decider
     draft._append("answered", by=by, said="edit", digest=digest, detail=decision)
     if digest != waiting.digest:

@@ -15,7 +15,7 @@ and no other. A round may have thousands.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
@@ -31,6 +31,7 @@ from .._call.line import (
     result_in,
     settled_by,
     state_in,
+    was_begun_again,
     was_touched,
 )
 from .._call.outcomes import (
@@ -315,7 +316,7 @@ class SortedCalls:
             else:
                 inner, again = self._state._kept.inner, moved[self._seen :]
                 # One that asks for others stands elsewhere once the last of these has its result.
-                again += [inner[id]._asked_by or id for id in again if id in inner]
+                again += [inner[id]._asked_by or "" for id in again if id in inner]
                 filed.update((id, self._stand(id)) for id in dict.fromkeys(again))
             self.change(_filed=filed, _seen=len(moved))
             return filed
@@ -454,33 +455,42 @@ class SortedCalls:
         yield from filter(None, asked)
         yield from self._state._kept.inner.values()
 
-    def take_tries(
-        self, results: Iterable[ToolResult], which: Callable[[CallLine], bool] | None = None
-    ) -> None:
-        """Let the lines of calls tell of other tries, which `again()` and `with_input()` made.
+    # Other tries. What happens to one is told to nobody as long as its result is not passed: a hook
+    # may have made it for a dry run, and dropped it.
+
+    def tries_of(self, results: Iterable[ToolResult]) -> dict[str, Any]:
+        """Find the tries that gave some results, by the ids of their calls.
 
         Args:
-            results: A try counts that ended with one of these.
-            which: Says of any other whether it counts.
+            results: The results. What an after-hook put for one is no run of the tool, though the
+                hook may have made it with a try.
         """
-        # What happens to a try is told to nobody as long as its result is not passed: a hook may
-        # have made it for a dry run, and dropped it.
-        tries, given = self._state._kept.tries, {each.id: each for each in results}
+        found: dict[str, Any] = {}
+        for result in results:
+            call = self._any(result.id)
+            line = () if call is None else call._line
+            put = [step.detail[1] for step in line if step.phase == "after"]
+            for each in self._state._kept.tries.get(result.id, ()):
+                end = end_of(each._line)
+                # By identity: two runs may give the same.
+                is_of_run = all(result is not by_hook for by_hook in put)
+                if end is not None and end.detail is result and is_of_run:
+                    found[result.id] = each
+        return found
+
+    def begun_tries(self) -> list[CallLine]:
+        """List the tries that `again()` made and that were begun."""
+        every = self._state._kept.tries.values()
+        return [each for tries in every for each in tries if was_begun_again(each._line)]
+
+    def take_tries(self, tries: Iterable[CallLine]) -> None:
+        """Let the lines of calls tell of some tries, which no longer count as others then."""
         with ONCE:
-            for id in tries.keys() & given.keys() if which is None else [*tries]:
-                call = self._any(id)
-                # An after-hook may have made a try to answer by it: that is no run of the tool.
-                line = () if call is None else call._line
-                put = [step.detail[1] for step in line if step.phase == "after"]
-                for each in [*tries[id]]:
-                    end = end_of(each._line)
-                    is_given = end is not None and end.detail is given.get(id, put)
-                    # By identity: a run may give what equals what a hook put for another one.
-                    is_given = is_given and all(given[id] is not by_hook for by_hook in put)
-                    if is_given or (which is not None and which(each)):
-                        tries[id].remove(each)
-                        if call is not None and call._take_try(each):
-                            self._move(id)
+            for each in [*tries]:
+                call = self._any(each.id)
+                self._state._kept.tries[each.id].remove(each)
+                if call is not None and call._take_try(each):
+                    self._move(each.id)
 
     def begun(self) -> dict[str, str]:
         """Return the tools of the calls that were begun or answered, by call id."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from _thread import RLock
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
@@ -16,6 +17,11 @@ It is held while a value takes its place, and while one is made by our own code 
 code of others, such as the evaluation of their annotations, is made without it, and the first that
 is made takes the place: who waits here may hold the lock of an import that such code waits for.
 """
+
+# Of all threads only the one that forks goes on in the child, where nobody would give the lock back
+# that another held. Windows has no forks.
+for register in filter(None, [getattr(os, "register_at_fork", None)]):
+    register(after_in_child=ONCE._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 def on_demand(

@@ -423,7 +423,8 @@ def _place_of(
         return context, links
     # A call that goes on is found by its own id, and what a call asked for by the id of that call:
     # `traces` is {"c1": "00-4bf9...-01"}, one entry for each call that asked, whatever the depth.
-    trace = traces.get(call.id) or traces.get(call._line[0].by or "")
+    by = call._asked_by
+    trace = traces.get(call.id) or (None if by is None else traces.get(by))
     if trace is None:
         return context, links
     from opentelemetry.context import get_current

@@ -87,7 +87,7 @@ def test_a_decorated_function_is_still_the_function() -> None:
     assert asyncio.run(web_search("x", max_results=1)) == [Hit(title="x")]
     assert web_search.__wrapped__.__name__ == "web_search"
     assert web_search.__module__ == __name__
-    assert web_search.__qualname__ == "web_search"  # type: ignore[attr-defined]
+    assert web_search.__qualname__ == "web_search"
     assert web_search.__doc__ == web_search.__wrapped__.__doc__
     assert list(inspect.signature(web_search).parameters) == ["query", "max_results"]
     assert typing.get_type_hints(web_search)["return"] == list[Hit]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
@@ -19,12 +20,16 @@ from lutum_py import (
     Reply,
     RunNormally,
     Session,
+    SuspendTicket,
+    ToolContext,
     ToolDef,
     ToolMetadata,
     ToolResult,
     Toolset,
     Transcript,
+    execution,
     flow,
+    tool_fn,
     tool_input,
 )
 from lutum_py.errors import HookError, MisuseError
@@ -396,6 +401,54 @@ def test_what_the_provider_read_is_untrusted(
     is_copied = PAGE in str(payload) and counts
     assert list(asked) == ["c1"] * counts + ["c2"] * is_copied
     assert not counts or f"untrusted result of `{kind}` (the provider's)" in (asked["c1"] or "")
+
+
+@over("otherwise", ["suspend", "block"])
+def test_an_edit_is_asked_about_with_what_the_provider_read_in_the_turn(otherwise: Any) -> None:
+    """An answer to a question of the tool's own lets nothing past a gate."""
+
+    @tool_fn
+    def wire(to: str, context: ToolContext) -> str:
+        """Send money."""
+        return context.suspend(SuspendTicket(message="Really?"))
+
+    till = Toolset.of("Till", wire)
+    made = Policy(till, otherwise=otherwise)
+    made.clean("wire")
+    session = told("Hello")
+    search = ServerToolItem("web_search_tool_result", {"content": PAGE})
+    calls = ScriptedModel.tool_calls(("c1", "wire", {"to": "bob"})).items
+    model = ScriptedModel([AssistantTurn(items=[search, *calls])])
+    outcome = session.text_turn(model).tools(till).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    hooks = till.HookSet()
+    hooks.gate()(made.gate(session))
+    with outcome.round.plan() as plan:
+        plan.record(execution.execute_sync(plan.pending[0]))
+        plan.amend_sync(plan.suspended[0].edit({"to": "eve"}), hooks)
+        assert not plan.pending
+        plan.discard()
+
+
+@over("how", ["itself", "pickled"])
+def test_a_gate_is_not_asked_about_a_call_without_what_was_read_within(how: str) -> None:
+    """A pickled call leaves its round, so that a gate could not see what counts there."""
+    made = Policy(Desk)
+    made.clean(Desk.delete)
+    session = told("Hello")
+    model = ScriptedModel([ScriptedModel.tool_calls(("c1", "delete", {"id": "x"}))])
+    outcome = session.text_turn(model).tools(Desk).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    hooks = Desk.HookSet()
+    hooks.gate()(made.gate(session))
+    with outcome.round.plan() as plan:
+        (call,) = plan.pending
+        if how == "itself":
+            assert call.hook_sync(hooks) is call
+        else:
+            with pytest.raises(HookError, match="transcript of another conversation"):
+                pickle.loads(pickle.dumps(call)).hook_sync(hooks)
+        plan.discard()
 
 
 def test_the_question_shows_where_each_value_was_found() -> None:

@@ -10,10 +10,15 @@ import pytest
 
 from lutum_py import (
     Decision,
+    ResumeMode,
     RunNormally,
     SuspendTicket,
+    ToolContext,
     ToolMetadata,
     ToolRoundPlan,
+    Toolset,
+    execution,
+    tool_fn,
 )
 from lutum_py.errors import HookError, ResumeError
 from tests.round.edits import capped, refused, waits
@@ -162,3 +167,30 @@ def test_an_edit_marks_before_hooks_for_its_own_call_only() -> None:
 
     asyncio.run(main())
     assert tried == ["c0", "w", "c0"]
+
+
+def test_a_tool_that_asks_twice_with_one_ticket_asks_two_questions() -> None:
+    """Who answered the first meanwhile, and what was run then, is not written over."""
+    ticket = SuspendTicket(resume_mode=ResumeMode.PASS_DECISION_TO_TOOL)
+
+    @tool_fn
+    def wire(to: str, context: ToolContext) -> str:
+        """Ask each time."""
+        return context.suspend(ticket)
+
+    till = Toolset.of("Till", wire)
+    plan = opened(("c1", "wire", {"to": "bob"}), toolset=till).plan()
+    plan.record(execution.execute_sync(plan.pending[0]))
+    (waiting,) = plan.suspended
+    hooks = till.HookSet()
+
+    @hooks.gate()
+    async def meanwhile(metadata: Any, input: Any) -> None:
+        plan.resume(waiting.approve(by="ann"))
+        plan.record(execution.execute_sync(plan.pending[0]))
+
+    with pytest.raises(ResumeError, match="comes too late"):
+        asyncio.run(plan.amend(waiting.edit({"to": "eve"}, by="cy"), hooks))
+    told = [(step.kind, step.by) for step in plan.steps if step.kind in ("begun", "answered")]
+    assert told == [("begun", None), ("answered", "ann"), ("begun", None)]
+    plan.discard()

@@ -667,3 +667,13 @@ def test_a_person_who_answers_in_the_place_of_a_tool_within_is_heard() -> None:
     asyncio.run(run(plan, hooks=hooks))
     assert (seen, only(plan.finished).output) == (["c1/1"], [["c1/1 success"]])
     plan.discard()
+
+
+def test_a_call_whose_id_is_empty_comes_back_as_any_other() -> None:
+    """A model of one's own may give any text as an id."""
+    plan = opened(asks([("note", {"text": "a"})]), ids=("",))
+    step(plan)
+    plan = run_to_its_end(plan)
+    (outer, inner) = plan.calls
+    assert (outer.id, outer.state, inner.state) == ("", "finished", "finished")
+    plan.discard()

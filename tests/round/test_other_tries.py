@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from lutum_py import Session, SuspendTicket
-from lutum_py.errors import LifecycleError, MisuseError, PlanError
+from lutum_py.errors import (
+    CommitError,
+    HookError,
+    LifecycleError,
+    MisuseError,
+    PlanError,
+)
 from tests.cases import over
 from tests.round.one_story import Clock, Desk, clock, desk, fill, hooks, line, one
 from tests.round_tools import close
@@ -193,7 +199,10 @@ def test_a_line_tells_of_a_try_that_gave_what_a_hook_had_put_for_another() -> No
     call = one(plan)
     plan.apply_after_hooks_sync(made, [call.fail("first")])
     result = call.again().complete(0)
-    plan.resolve([result])
+    with pytest.raises(MisuseError, match="was not asked about the result"):
+        plan.resolve([result])
+    assert "again" not in line(plan.steps)
+    plan.resolve(plan.apply_after_hooks_sync(made, [result]))
     assert "again" in line(plan.steps)
 
 
@@ -207,3 +216,63 @@ def test_tries_of_both_copies_are_no_one_story() -> None:
         here.merge(there)
     close(here)
     close(there)
+
+
+def _raises(call: Any, result: Any) -> Any:
+    raise ValueError("down")
+
+
+REFUSED: dict[str, tuple[type[Exception], Callable[[Any, Any], Any]]] = {
+    "after-hooks raise": (
+        HookError,
+        lambda plan, result: plan.apply_after_hooks_sync(hooks(after=_raises), [result]),
+    ),
+    "not shown": (MisuseError, lambda plan, result: plan.resolve([result])),
+    "no result": (
+        MisuseError,
+        lambda plan, result: plan.abort(Session(), "stop", [object()]),
+    ),
+    "another result as well": (CommitError, lambda plan, result: plan.resolve([result, result])),
+}
+
+
+@over("how", REFUSED)
+@over("name", TRIES)
+def test_what_is_refused_leaves_the_call_as_it_was(how: str, name: str) -> None:
+    """A try counts once its result was taken, and not before."""
+    error, refused = REFUSED[how]
+    plan = desk().apply_hooks_sync(hooks(after=lambda call, result: None))
+    result = TRIES[name](one(plan)).call_sync()
+    before = line(plan.steps)
+    with pytest.raises(error):
+        refused(plan, result)
+    assert line(plan.steps) == before
+    plan.discard()
+
+
+def test_a_try_that_suspends_itself_waits_with_what_it_was_run_with() -> None:
+    """A person sees the arguments of the run, and the decision about them counts."""
+    plan = desk().plan()
+    tried = TRIES["another input"](one(plan))
+    tried.begin()
+    waits = tried.suspend(SuspendTicket())
+    plan.record(waits)
+    (shown,) = plan.suspended
+    assert shown.arguments == waits.arguments == {"items": ["x", "y"]}
+    plan.resume(waits.approve(by="ann"))
+    plan.record(one(plan).call_sync())
+    close(plan)
+
+
+def test_a_run_with_another_input_is_another_try_of_a_call_that_was_begun() -> None:
+    """The result is of what was run last, and so are the arguments that are told."""
+    plan = desk().plan()
+    call = one(plan)
+    tried = TRIES["another input"](call)
+    call.begin()
+    plan.record(tried.call_sync())
+    (row,) = plan.calls
+    done = ["changed", "begun", "ended //success", "recorded //success"]
+    assert line(row.steps) == ["proposed", "begun", "again", *done]
+    assert row.arguments == {"items": ["x", "y"]}
+    close(Desk.load_plan(plan.dump_json()))

@@ -252,6 +252,15 @@ def test_in_a_with_the_next_save_tells_that_it_was_lost(
             desk.save()
 
 
+def test_nobody_renews_a_hold_that_was_lost(store: Store, other: Store, clock: Clock) -> None:
+    """The thread of a `with` ends by itself, whatever the block does meanwhile."""
+    hold = store.hold("one", Desk, lease=0.03)
+    with hold:
+        theirs = stolen(other, clock)
+        hold._thread.join()
+    theirs.__exit__(None, None, None)
+
+
 def test_one_that_ran_out_is_yours_until_somebody_takes_it(store: Store, clock: Clock) -> None:
     """Time alone takes nothing away."""
     with store.hold("one", Desk, lease=100) as desk:

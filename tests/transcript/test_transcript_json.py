@@ -368,3 +368,13 @@ def test_what_may_be_left_out_may_be_missing() -> None:
     assert isinstance(loaded, AssistantTurn)
     assert (loaded.usage, loaded.payload, loaded.model) == (None, None, None)
     assert json.loads(transcript.dump_json())["items"][1]["usage"] is None
+
+
+def test_calls_of_one_id_are_refused_though_each_has_a_result() -> None:
+    """Nobody could tell the results of two calls apart that a turn gave one id."""
+    session = Session()
+    made = opened(("c0", "add", {"a": 1}), ("c1", "add", {"a": 1}))
+    made.commit(session, done(made.tool_calls))
+    text = session.transcript.dump_json()
+    with pytest.raises(TranscriptError, match="share the id 'c0'"):
+        Transcript.load_json(text.replace('"c1"', '"c0"'))
