@@ -378,12 +378,14 @@ def was_asked_after(call: AnyToolCall, key: str) -> bool:
             result = result or detail
         # What a hook put in place of a result may be recorded as one of another try. It is that
         # very object, as long as the line was not saved: two runs may give the same.
-        put = [each.detail[1] for each in call._line if each.phase == "after"]
+        put: list[Any] = [each.detail for each in call._line if each.phase == "after"]
         if step.kind == "again" and not any(
-            each is result or (is_saved and each == result) for each in put if each is not None
+            by_hook is result or (is_saved and by_hook == result)
+            for _, by_hook in put
+            if by_hook is not None
         ):
             return False
-        if step.phase == "after" and detail[0] == key:
+        if step.phase == "after" and step.detail[0] == key:
             return True
     return False
 
