@@ -33,6 +33,14 @@ def test_a_list_is_answered_in_order() -> None:
     assert model.requests == [request] * 3
 
 
+def test_what_is_no_item_is_refused() -> None:
+    """A request that holds something else than messages, turns and results is refused, as it is."""
+    model = ScriptedModel([ScriptedModel.text("one")])
+    other: Any = {"role": "user", "content": "Hello"}
+    with pytest.raises(DialectError, match=r"items\[0\]: .* is not an item of a transcript"):
+        model.respond_sync(TurnRequest(items=[other]))
+
+
 def test_a_function_is_asked() -> None:
     """A function of the request makes each turn, seeing what was said."""
     model = ScriptedModel(lambda request: ScriptedModel.text(f"{len(request.items)} so far"))
