@@ -10,6 +10,7 @@ is there by its size alone where something secret may be in it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from .._call.call import AnyToolCall
@@ -117,8 +118,9 @@ def duration_of(steps: tuple[Step, ...]) -> float | None:
         Seconds; None where nothing ran, it runs, was left, or lacks a time.
     """
     # `begun (3 s) suspended … answered begun (2 s) ended` is 5 s: the time that a person took to
-    # answer is none of the tool's.
-    total: float | None = None
+    # answer is none of the tool's. It is a difference of times as they are shown and saved, in
+    # whole microseconds, so that a plan that is loaded says the same.
+    total: timedelta | None = None
     begun: Step | None = None
     is_known = True
     for step in steps:
@@ -132,9 +134,10 @@ def duration_of(steps: tuple[Step, ...]) -> float | None:
             if begun.at is None or step.at is None:
                 is_known = False
             else:
-                total = (total or 0.0) + step.at - begun.at
+                first, last = (datetime.fromtimestamp(at, UTC) for at in (begun.at, step.at))
+                total = (total or timedelta()) + (last - first)
             begun = None
-    return total if is_known and begun is None else None
+    return None if total is None or not is_known or begun is not None else total.total_seconds()
 
 
 @dataclass(frozen=True, slots=True)

@@ -531,6 +531,19 @@ def test_durations_add_up_what_ran(clock: Clock) -> None:
     close(loaded)
 
 
+def test_a_plan_that_is_loaded_says_the_same_durations(clock: Clock) -> None:
+    """A duration is told in whole microseconds, before a plan is saved as well as after."""
+    clock.now += 2**-21  # half a microsecond
+    plan = desk().plan()
+    (call,) = plan.pending
+    call.begin()
+    clock.now += 2**-21
+    plan.record(call.fail("no"))
+    loaded = Desk.load_plan(plan.dump_json())
+    assert loaded.calls[0].duration == plan.calls[0].duration
+    close(loaded)
+
+
 def test_no_duration_where_it_is_not_known() -> None:
     """What was left, was not run, or was decided without a run has no duration."""
     for way, make, _, expected in WAYS:
