@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ._call.decisions import Suspend as Suspend
     from ._call.decisions import ToolDecision as ToolDecision
     from ._call.lifecycle import CallStatus as CallStatus
+    from ._call.outcomes import AskingCall as AskingCall
     from ._call.outcomes import HandledCall as HandledCall
     from ._call.outcomes import RecoverableToolCallIssue as RecoverableToolCallIssue
     from ._call.outcomes import RejectedCall as RejectedCall
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from ._transcript.assistant import AssistantTurn as AssistantTurn
     from ._transcript.assistant import ToolMetadata as ToolMetadata
     from ._transcript.assistant import Usage as Usage
+    from ._transcript.labels import Labels as Labels
     from ._transcript.message import Attachment as Attachment
     from ._transcript.message import Message as Message
     from ._transcript.request import TurnRequest as TurnRequest
@@ -88,7 +90,13 @@ _HOME: Final = {
     "_call.call": ("AnyToolCall", "ToolCall"),
     "_call.decisions": ("Block", "Complete", "Reject", "RunNormally", "Suspend", "ToolDecision"),
     "_call.lifecycle": ("CallStatus",),
-    "_call.outcomes": ("HandledCall", "RecoverableToolCallIssue", "RejectedCall", "SuspendedCall"),
+    "_call.outcomes": (
+        "AskingCall",
+        "HandledCall",
+        "RecoverableToolCallIssue",
+        "RejectedCall",
+        "SuspendedCall",
+    ),
     "_call.reply": ("Reply",),
     "_call.selector": ("FnSelector", "Selector"),
     "_context.context": ("ToolContext",),
@@ -109,6 +117,7 @@ _HOME: Final = {
     "_text.escaping": ("visible",),
     "_toolset": ("Toolset",),
     "_transcript.assistant": ("AssistantTurn", "ToolMetadata", "Usage"),
+    "_transcript.labels": ("Labels",),
     "_transcript.message": ("Attachment", "Message"),
     "_transcript.request": ("TurnRequest",),
     "_transcript.result": ("ToolResult",),

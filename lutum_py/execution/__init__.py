@@ -58,7 +58,7 @@ from collections.abc import Iterable
 from typing import TypeVar, Unpack
 
 from .._call.call import AnyToolCall, Hooks
-from .._call.outcomes import AskingCall
+from .._call.outcomes import AskingCall as AskingCall  # for whoever still looks for it here
 from .._call.steps import drive, drive_sync
 from .._context.context import ToolContext
 from .._round.events import OnEvent
@@ -72,7 +72,6 @@ from ._settings import GRACE, Around, ContextFor, OnBegin, RunOptions, Settings
 __all__ = [
     "GRACE",
     "Around",
-    "AskingCall",
     "ContextFor",
     "ExecutionCancelled",
     "ExecutionErrors",

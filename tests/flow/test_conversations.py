@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lutum_py import Reply, Session, Transcript
+from lutum_py import Labels, Reply, Session, Transcript
 from lutum_py.dialects import (
     anthropic_messages,
     bedrock_converse,
@@ -20,7 +20,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.errors import HookError
 from lutum_py.execution import run_sync
-from lutum_py.flow import USER, FlowGate, Labels, Policy, Trace
+from lutum_py.flow import USER, FlowGate, Policy, Trace
 from lutum_py.window import View
 from tests.cases import over
 from tests.flow.desk import Desk, asked_for, faults, told

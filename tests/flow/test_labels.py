@@ -12,12 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import Complete, Reply, Session, ToolResult, Toolset, Transcript, tool, tool_fn
+from lutum_py import (
+    Complete,
+    Labels,
+    Reply,
+    Session,
+    ToolResult,
+    Toolset,
+    Transcript,
+    tool,
+    tool_fn,
+)
 from lutum_py.dialects import anthropic_messages, gemini_generate_content, openai_chat
 from lutum_py.dialects import openai_responses as responses
 from lutum_py.errors import MisuseError, TranscriptError
 from lutum_py.execution import run_sync
-from lutum_py.flow import Labels
 from lutum_py.store import Store, open_store
 from lutum_py.window import ResultCap, View
 from tests.cases import over

@@ -15,6 +15,7 @@ from lutum_py import (
     AssistantTurn,
     Complete,
     Finished,
+    Labels,
     Message,
     NeedsTools,
     Reply,
@@ -34,7 +35,7 @@ from lutum_py import (
 )
 from lutum_py.errors import HookError, MisuseError
 from lutum_py.execution import run_sync
-from lutum_py.flow import USER, Labels, Policy, Source, argument, output
+from lutum_py.flow import USER, Policy, Source, argument, output
 from lutum_py.testing import ScriptedModel
 from lutum_py.turns import ServerToolItem, TextItem, ToolCallItem
 from lutum_py.window import View
@@ -725,4 +726,4 @@ def test_what_a_hook_answers_counts() -> None:
 
 def test_the_module_is_public() -> None:
     """What a policy is written with stands in one module."""
-    assert set(flow.__all__) >= {"USER", "Policy", "argument", "output", "Labels"}
+    assert set(flow.__all__) >= {"USER", "Policy", "argument", "output"}

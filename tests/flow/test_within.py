@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import (
+    Labels,
     NeedsTools,
     Reject,
     Reply,
@@ -28,7 +29,7 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.execution import execute_sync, run_sync
-from lutum_py.flow import USER, Labels, Policy, argument, output
+from lutum_py.flow import USER, Policy, argument, output
 from lutum_py.testing import ScriptedModel
 
 Asked = tuple[str, dict[str, Any]]

@@ -34,6 +34,7 @@ from lutum_py import (
     AssistantTurn,
     Attachment,
     CallStatus,
+    Labels,
     Session,
     ToolContext,
     ToolMetadata,
@@ -43,7 +44,6 @@ from lutum_py.capabilities import ToolCapabilities
 from lutum_py.context import CancellationToken
 from lutum_py.errors import MisuseError, TimedOut
 from lutum_py.execution import execute, outcomes_of
-from lutum_py.flow import Labels
 from lutum_py.mcp import Limits, remote_tools
 from lutum_py.sinks import ToolEvent
 

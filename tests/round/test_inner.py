@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from lutum_py import (
     Answer,
     AnyToolCall,
+    AskingCall,
     CallStatus,
     Complete,
     ResumeMode,
@@ -40,7 +41,7 @@ from lutum_py.errors import (
     ResumeError,
     RoundClosedError,
 )
-from lutum_py.execution import AskingCall, execute, run, run_sync
+from lutum_py.execution import execute, run, run_sync
 from lutum_py.sinks import CallEvent
 from lutum_py.testing import ScriptedModel
 from lutum_py.window import ResultCap

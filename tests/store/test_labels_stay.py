@@ -6,8 +6,8 @@ import os
 import signal
 from typing import Any
 
-from lutum_py import NeedsTools, Reply, Session, Toolset, tool, tool_fn
-from lutum_py.flow import Labels, Policy
+from lutum_py import Labels, NeedsTools, Reply, Session, Toolset, tool, tool_fn
+from lutum_py.flow import Policy
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 
