@@ -184,9 +184,8 @@ class CallStep:
     arguments: Any
 
     def model_dump(self) -> dict[str, Any]:
-        """Return the step as plain data; what is not set is left out."""
-        named = {name: getattr(self, name) for name in type(self).__slots__}
-        return {name: value for name, value in named.items() if value is not None}
+        """Return the step as plain data: all attributes, None for what is not set."""
+        return {name: getattr(self, name) for name in type(self).__slots__}
 
     def __hash__(self) -> int:  # arguments are dicts
         return hash((self.call_id, self.kind, self.at, self.by, self.phase, self.said, self.id))

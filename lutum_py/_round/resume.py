@@ -113,10 +113,13 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
         call = calls._call(decision.call_id)
         was_decided = call is not None and any(said_of(call._line, "answered"))
         why = ", for it was decided on already" if was_decided else ""
+        suspended = [each.call.id for each in calls.suspended]
+        others = "No call of this plan waits for a decision."
+        if suspended:
+            others = f"Suspended: {suspended}. Pass a decision for one of these."
         raise ResumeError(
             f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
-            f"suspended in this plan{why}. Suspended: {[each.call.id for each in calls.suspended]}."
-            " Pass a decision for one of these."
+            f"suspended in this plan{why}. {others}"
         )
     waiting.call._check_newest()
     if wait is not None and wait is not wait_of(waiting.call._line):

@@ -119,7 +119,8 @@ def _body(
         body["proposed"] = call.spec.shown_text(call.metadata.arguments)
         body["arguments"] = waiting.arguments
         body["ticket"] = waiting.ticket.to_dict()
-        body["line"] = [step.model_dump() for step in call.steps]
+        shown = [step.model_dump().items() for step in call.steps]
+        body["line"] = [{name: said for name, said in step if said is not None} for step in shown]
     body["after"], body["steps"] = len(call._line), []
     return dump_saved(body, PlanError, "The plan")
 

@@ -335,6 +335,9 @@ def test_a_stale_decision_is_refused() -> None:
         with pytest.raises(ResumeError, match=r"not suspended in this plan.*\['c1'\]"):
             plan.resume(stale)
     assert [call.id for call in plan.pending] == ["c0"]
+    plan.resume(approval(plan, "c1"))
+    with pytest.raises(ResumeError, match=r"decided on already. No call .* waits for a decision"):
+        plan.resume(Decision(call_id="c0", action="cancel"))
     close(plan)
 
 
