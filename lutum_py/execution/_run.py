@@ -415,19 +415,20 @@ class Run:
         if self.cause is _Cause.DEADLINE:
             return self._timed_out(what)
         why = f"the tool was asked to stop and {what}"
-        if self.cause is not _Cause.OWNER:
-            why += f": {self._stop_reason()}"
+        if self.cause is not _Cause.OWNER and (reason := self._stop_reason()):
+            why += f": {reason}"
         return cut_off(self.call, why, "cancelled")
 
     def _timed_out(self, what: str, *, is_known: bool = False) -> Outcome:
         return timed_out(self.call, self.timeout or 0.0, what, self.on_error, is_known=is_known)
 
     def _not_executed(self) -> Outcome:
-        return cancelled(self.call, f"not executed, because {self._stop_reason()}")
+        return cancelled(
+            self.call, f"not executed, because {self._stop_reason() or 'it was cancelled.'}"
+        )
 
-    def _stop_reason(self) -> str:
-        reason = None if self.token is None else self.token.reason
-        return reason or "the call was asked to stop."
+    def _stop_reason(self) -> str | None:
+        return None if self.token is None else self.token.reason
 
     # Running from sync code.
 

@@ -275,9 +275,10 @@ def test_a_token_stops_a_running_tool(reason: str | None) -> None:
 
     result = running(main())
     assert (result.status, result.code) == ("indeterminate", "cancelled")
+    because = "" if reason is None else ": the user left"
     assert result.message == (
-        "[cancelled] Outcome unknown: the tool was asked to stop and cut off: "
-        f"{reason or 'the call was asked to stop.'} It may have had its effects."
+        f"[cancelled] Outcome unknown: the tool was asked to stop and cut off{because}. "
+        "It may have had its effects."
     )
 
 
