@@ -56,7 +56,7 @@ R = TypeVar("R", bound=Rendering)
 
 
 # Compared by identity, as the facts are, and pickled by name: a tool may hold a dialect's function.
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Dialect(Generic[C]):
     """Hold what one wire has of its own, and do with it what every dialect does.
 
@@ -101,6 +101,9 @@ class Dialect(Generic[C]):
     # identity.
     def __reduce__(self) -> tuple[Callable[[str], Dialect[Any]], tuple[str]]:
         return dialect_of, (self.facts.name,)
+
+    def __repr__(self) -> str:
+        return f"<dialect {self.facts.name}>"
 
     def compile(self, definition: ToolDef, *, strict: bool = False) -> CompiledSchema:
         """Compile a tool's input schema into what the dialect takes.

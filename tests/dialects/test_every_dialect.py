@@ -435,6 +435,13 @@ def claims(name: str, body: dict[str, Any]) -> bool:
 
 
 @DIALECTS
+def test_a_function_of_a_dialect_is_shown_by_name(dialect: ModuleType) -> None:
+    """What a console shows of a function of a dialect is a line that names both."""
+    name = dialect.__name__.rpartition(".")[2]
+    assert repr(dialect.decode) == f"<bound method Dialect.decode of <dialect {name}>>"
+
+
+@DIALECTS
 def test_a_function_of_a_dialect_is_pickled_by_name(dialect: ModuleType) -> None:
     """What holds a function of a dialect can be pickled and copied: the same comes back."""
     for function in (dialect.decode, dialect.check):
