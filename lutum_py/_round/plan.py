@@ -614,8 +614,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             for name in (*_NAMED, "asking", "asked")
             if name in ("pending", "handled", "rejected", "suspended") or getattr(self, name)
         )
+        issues = len(self.recoverable_tool_call_issues)
+        unusable = f", {issues} unusable" if issues else ""
         closed = f", {self._state._closed_by}" if self._state._closed_by else ""
-        return f"<plan of {self.toolset.__qualname__}: {counts}{closed}>"
+        return f"<plan of {self.toolset.__qualname__}: {counts}{unusable}{closed}>"
 
 
 _NAMED = ("pending", "finished", "in_doubt", "handled", "rejected", "suspended")

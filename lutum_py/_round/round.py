@@ -214,7 +214,10 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
 
     def __repr__(self) -> str:
         names = visible(", ".join(call.name for call in self.tool_calls[:5]))
-        return f"<round of {self.toolset.__qualname__}: {len(self.tool_calls)} calls ({names})>"
+        calls = f"{len(self.tool_calls)} calls" + (f" ({names})" if names else "")
+        issues = len(self.recoverable_tool_call_issues)
+        unusable = f", {issues} unusable" if issues else ""
+        return f"<round of {self.toolset.__qualname__}: {calls}{unusable}>"
 
 
 def open_round(

@@ -97,6 +97,16 @@ def test_unusable_calls_suggest_going_on() -> None:
     tool_round.discard()
 
 
+def test_what_cannot_be_used_is_counted_where_a_round_is_shown() -> None:
+    """A round and its plan show how many of their calls cannot be used."""
+    tool_round = opened(("u", "nope", "{}"), ("v", "nope", "{}"))
+    assert repr(tool_round) == "<round of Shop: 0 calls, 2 unusable>"
+    plan = tool_round.plan()
+    expected = "<plan of Shop: 0 pending, 0 handled, 0 rejected, 0 suspended, 2 unusable>"
+    assert repr(plan) == expected
+    tool_round.discard()
+
+
 def test_two_calls_with_one_id_open_no_round() -> None:
     """Two calls under one id are refused before there is a round, so nothing is left open."""
     with pytest.raises(
