@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,20 @@ from lutum_py import (
     ToolMetadata,
     ToolRoundPlan,
     Toolset,
+    Transcript,
     tool,
     tool_fn,
     visible,
 )
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
+from lutum_py.dialects import DIALECTS
 from lutum_py.execution import run_sync
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from lutum_py.turns import ToolCallItem
 from tests import inner_tools
 from tests.instructions import calls
+from tests.models.said import Said
 
 from ..dialects.recordings import RECORDED_DIALECTS, recordings
 from ..round_tools import Shop, add, approval, gated, needs, opened
@@ -127,6 +131,19 @@ def test_every_recorded_request_is_shown(lutum: Lutum, tmp_path: Path, dialect: 
         ran = lutum("show", "body.json", "--dialect", dialect, "--html", "-")
         assert ran.code == 0
         assert "Turns of the model" in read_page(ran.out).text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_saved_turn_may_hold_fractions(lutum: Lutum, tmp_path: Path, dialect: str) -> None:
+    """A response with fractions, such as an average of log probabilities, is read as any other."""
+    wire = import_module(f"tests.dialects.wire.{dialect}")
+    response = {**wire.response(Said("Hi")), "average": -0.25, "each": [1.10, {"of": 0.5}]}
+    transcript = Transcript()
+    transcript.append_turn(import_module(DIALECTS[dialect]).decode(response))
+    (tmp_path / "saved.json").write_text(transcript.dump_json(), encoding="utf-8")
+    for command in (["show"], ["check"], ["repair", "-o", "out.json"]):
+        ran = lutum(*command[:1], "saved.json", *command[1:])
+        assert ran.code == 0, ran.err
 
 
 def test_what_older_releases_saved_is_shown(lutum: Lutum) -> None:

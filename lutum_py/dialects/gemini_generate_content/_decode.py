@@ -89,7 +89,7 @@ def has_wire_names(payload: dict[str, Any]) -> bool:
     waiting: list[Any] = [payload]
     for each in waiting:
         if each.__class__ is list:
-            waiting += [item for item in each if item.__class__ not in LEAVES]
+            waiting += [item for item in each if item.__class__ in _HOLDERS]
             continue
         if "_" in "".join(each):
             return False
@@ -97,9 +97,13 @@ def has_wire_names(payload: dict[str, Any]) -> bool:
             if _tidy_at(name, each[name]) != each[name]:
                 return False
         for key, item in each.items():
-            if item.__class__ not in LEAVES and key not in _FREE:
+            if item.__class__ in _HOLDERS and key not in _FREE:
                 waiting.append(item)
     return True
+
+
+_HOLDERS: Final = frozenset({dict, list})
+"""What holds others: a number may be of a class that remembers how it was written."""
 
 
 def _tidy_at(name: str, item: Any) -> Any:
