@@ -40,7 +40,8 @@ class Cache:
         key: Requests with one key are sent where the prompt is cached (OpenAI).
         retention: How long entries are kept, as in `"24h"` (OpenAI).
         content: The name of a cached content that you made, as in `cachedContents/abc` (Gemini).
-        covers: How many of the first items of the request are in that content (Gemini).
+        covers: How many of the first items of the request are in that content, ephemeral messages
+            not counted (Gemini).
 
     A field that a dialect has no word for is a loss at `cache.<field>`; `tools`, `system` and
     `turns` are none, because the other providers cache beginnings by themselves.

@@ -394,6 +394,10 @@ class TranscriptView(Sequence[TranscriptItem]):
     def __len__(self) -> int:
         return self.base_count + len(self.ephemeral)
 
+    def lasting(self) -> TranscriptView:
+        """Return the same without ephemeral ones."""
+        return TranscriptView(self.transcript, self.base_length, (), self.front)
+
     def index_of(self, place: int) -> int:
         """Return the index, among the items without ephemeral ones, of the first at a place."""
         front = self.front

@@ -21,6 +21,7 @@ from lutum_py import (
     Transcript,
     TurnRequest,
 )
+from lutum_py.errors import InvalidValueError
 from lutum_py.testing import ScriptedModel
 from lutum_py.window import Cache, View
 from tests.profiles import scaled
@@ -202,6 +203,32 @@ def test_what_a_cached_content_covers_is_not_sent_nor_what_was_said_aside_in_it(
     assert bodies[1] == bodies[2] == bodies[0]
     assert bodies[3]["contents"][:-1] == bodies[0]["contents"]
     assert bodies[3]["contents"][-1]["parts"] == [{"text": "by the way"}]
+
+
+def test_what_is_said_aside_does_not_move_what_a_cached_content_covers() -> None:
+    """A content ends where a round does or does not, whatever else this one request says."""
+    call = ToolMetadata(id="c1", name="search", arguments='{"query":"x"}')
+    result = ToolResult(id="c1", name="search", arguments=call.arguments, result='"y"')
+    transcript = Transcript()
+    transcript.push(Message("user", "Go"))
+    transcript.append_round(CommittedRound(AssistantTurn(tool_calls=[call]), [result]))
+    transcript.push(Message("user", "On"))
+    gemini = dialect_of("gemini_generate_content")
+    for covers, is_inside in ((0, False), (1, False), (2, True), (3, False)):
+        for place in (0, 1, 3, 4):
+            items = View().of(transcript, ephemeral=[(place, Message("user", "by the way"))])
+            cache = Cache(content="cachedContents/1", covers=covers)
+            request = TurnRequest(items=items, cache=cache)
+            if is_inside:
+                with pytest.raises(InvalidValueError, match=r"inside of a round: items\[2\]"):
+                    gemini.encode_request(request)
+                continue
+            said = gemini.encode_request(request)["contents"]
+            answers = sum("functionResponse" in part for each in said for part in each["parts"])
+            assert answers == (covers < 3)
+    too_far = Cache(content="cachedContents/1", covers=5)
+    with pytest.raises(InvalidValueError, match="covers=5, but the request has 4 items"):
+        gemini.encode_request(TurnRequest(items=items, cache=too_far))
 
 
 def _spoil(value: Any) -> None:

@@ -33,6 +33,7 @@ from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice, TranscriptItem
 from ..._transcript.result import ToolResult
+from ..._transcript.transcript import TranscriptView
 from ...errors import InvalidValueError
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
@@ -100,6 +101,8 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _check_covers(items: Sequence[TranscriptItem], covers: int) -> None:
+    if isinstance(items, TranscriptView):
+        items = items.lasting()  # what only this request says is in no cached content
     if covers > len(items):
         raise InvalidValueError(f"Cache: covers={covers}, but the request has {len(items)} items.")
     # [user, call | result] cannot be cut there: the result would go out first, and the API refuses
