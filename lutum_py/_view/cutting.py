@@ -54,6 +54,9 @@ class Cutting:
     def _base(self) -> tuple[float | None, float, int]:
         """Return the tokens up to a position, as far as reported; the rate, and that position."""
         cuts, ledger = self.cuts, self.ledger
+        # Without a figure to go on from, those that were reported say nothing of the rate either:
+        # one that is not believed before a cut is not believed after it.
+        nothing = (None, USUAL_RATE if self.count is None else 1.0, 0)
         at = cuts[-1].at if cuts else 0
         report = ledger.reports[-1] if ledger.reports else None
         if report is not None and report.position >= at:
@@ -61,11 +64,11 @@ class Cutting:
             # byte.
             in_bytes = ledger if self.count is None else ledger_of(self.transcript)
             if too_light(report.tokens, self._size(in_bytes, report.position)):
-                return None, USUAL_RATE if self.count is None else 1.0, 0
+                return nothing
             return report.tokens, ledger.rate, report.position
         if cuts and cuts[-1].left is not None:
             return cuts[-1].left, ledger.rate, at
-        return None, ledger.rate, 0
+        return nothing
 
     def _size(self, ledger: Ledger, until: int) -> Size:
         """Return the size of what is sent of the items before a position."""

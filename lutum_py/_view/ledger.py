@@ -112,9 +112,10 @@ class Ledger:
             last = self.reports[-1]
             size = self.between(last.position, report.position)
             tokens = report.tokens - last.tokens - size.known
-            # Where there are fewer than before something was cut, and where there are more than
-            # there is text other tools were offered: neither says what the text weighs.
-            if 0 <= tokens <= size.loose:
+            # Where there are fewer than before something was cut or left out of a report, and where
+            # there are more than there is text other tools were offered: neither says what the text
+            # weighs.
+            if not too_light(tokens, size) and tokens <= size.loose:
                 self._pairs.append(Size(tokens, size.loose))
         self.reports.append(report)
 
@@ -164,7 +165,7 @@ class Ledger:
         # it, and a long conversation outweighs it.
         tokens = sum(pair.known for pair in self._pairs)
         loose = sum(pair.loose for pair in self._pairs)
-        return max((tokens + USUAL_RATE * _ENOUGH) / (loose + _ENOUGH), _LIGHTEST)
+        return (tokens + USUAL_RATE * _ENOUGH) / (loose + _ENOUGH)
 
     def front_size(self, front: Front, items: Sequence[TranscriptItem]) -> Size:
         """Return the size of what goes out in place of the first items; added up once."""

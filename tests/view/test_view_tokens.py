@@ -72,6 +72,36 @@ def test_a_report_that_no_text_could_be_is_not_believed() -> None:
         assert of(transcript, count=len) == 4002
 
 
+def test_a_report_that_is_not_believed_before_a_cut_is_not_believed_after_it() -> None:
+    """A cut of what a host reports nothing of frees what its text weighs, and no more: else `fit`
+    would take its own cut for enough.
+    """
+    transcript = Transcript()
+    for number in range(20):
+        said(transcript, "a" * 2000, 0)
+        call = ToolMetadata(id=f"c{number}", name="add", arguments="{}")
+        result = ToolResult(id=call.id, name="add", arguments="{}", result='"' + "b" * 120 + '"')
+        transcript.append_round(CommittedRound(AssistantTurn(tool_calls=[call]), [result]))
+    before = of(transcript)
+    view = View().clear_results(transcript, older_than=0)
+    assert before - view.tokens(transcript) == pytest.approx(view.cuts[0].freed, abs=2)
+    fitted = View().fit(transcript, limit_tokens=before // 2, at_least=1000)
+    assert [cut.kind for cut in fitted.cuts] == ["clear", "drop"]
+    sent = sum(len(item.text) for item in fitted.of(transcript) if isinstance(item, Message))
+    assert sent / 4 < before // 2 - 1000
+
+
+def test_a_report_that_no_text_could_be_says_nothing_of_the_rate() -> None:
+    """Neither do two of them: a figure that is believed later goes on at the usual rate."""
+    transcript = Transcript()
+    for _ in range(10):
+        said(transcript, "a" * 4000, 0)
+    said(transcript, "a", 9000)
+    before = of(transcript)
+    transcript.push(Message("user", "a" * 4000))
+    assert of(transcript) - before == pytest.approx(1000, rel=0.03)
+
+
 def test_what_came_after_is_estimated_by_the_reports_of_this_conversation() -> None:
     """Two reports tell how many tokens a byte has; jumps that no text explains are left out."""
     transcript = Transcript()
