@@ -145,6 +145,51 @@ def test_a_sloppy_stream_is_read_as_far_as_it_is_clear() -> None:
     assert turn.tool_calls[0].arguments == "{}"
 
 
+def test_blocks_of_one_number_stay_beside_each_other() -> None:
+    """What was told of a block stays in the turn if another one begins under its number."""
+    look, find = ({"type": "tool_use", "id": id, "name": "look"} for id in ("t1", "t2"))
+    events, decoder = fed(
+        START,
+        begin(0, {"type": "text", "text": "I "}),
+        delta(0, "text_delta", text="look"),
+        end(0),
+        begin(0, look),
+        delta(0, "input_json_delta", partial_json='{"at":1}'),
+        begin(0, look),  # sent twice
+        end(0),
+        begin(0, find),
+        delta(0, "input_json_delta", partial_json='{"at":2}'),
+        end(0),
+        begin(0, {"type": "text", "text": "."}),
+        STOP,
+    )
+    turn = decoder.finish()
+    told = [event.metadata for event in events if isinstance(event, CallCompleted)]
+    assert told == list(turn.tool_calls)
+    assert [(call.id, call.arguments) for call in told] == [("t1", '{"at":1}'), ("t2", '{"at":2}')]
+    assert [type(item).__name__ for item in turn.items] == [
+        *("TextItem", "ToolCallItem", "ToolCallItem", "TextItem")
+    ]
+    assert turn.text == "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def test_a_call_that_goes_on_after_its_end_is_not_complete_before_it_ends_again() -> None:
+    """A host may stop a block too early: what breaks off then has no call with half its text."""
+    events = [
+        START,
+        begin(0, {"type": "tool_use", "id": "t1", "name": "echo", "input": {}}),
+        end(0),
+        delta(0, "input_json_delta", partial_json='{"a":1}'),
+    ]
+    _, decoder = fed(*events)
+    with pytest.raises(DialectError) as caught:
+        decoder.close()
+    turn: Any = caught.value.turn
+    assert turn.tool_calls == ()
+    _, decoder = fed(*events, end(0), STOP)
+    assert [call.arguments for call in decoder.finish().tool_calls] == ['{"a":1}']
+
+
 def test_arguments_that_are_no_json_complete_as_they_came() -> None:
     """A call whose text is broken in the end is complete with that text; it goes back wrapped."""
     events, decoder = fed(

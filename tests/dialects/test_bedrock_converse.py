@@ -444,6 +444,33 @@ def streamed(*events: dict[str, Any]) -> AssistantTurn:
     return decoder.finish()
 
 
+def without_index(event: dict[str, Any]) -> dict[str, Any]:
+    (kind,) = event
+    return {kind: {key: each for key, each in event[kind].items() if key != "contentBlockIndex"}}
+
+
+def test_a_stream_without_numbers_comes_to_the_same_turn() -> None:
+    """A call begins after what came before, and so does a text after a stop; a beginning that is
+    sent twice is one.
+    """
+    call = start(1, toolUse={"toolUseId": "a", "name": "look"})
+    stops = [{"contentBlockStop": {"contentBlockIndex": number}} for number in range(5)]
+    events = [
+        *(delta(0, text="I "), delta(0, text="look."), stops[0]),
+        *(call, delta(1, toolUse={"input": '{"at":'}), delta(1, toolUse={"input": "1}"}), stops[1]),
+        *(start(2, toolUse={"toolUseId": "b", "name": "look"}), stops[2]),
+        *(delta(3, reasoningContent={"text": "So"}), stops[3], delta(4, text="!"), stops[4]),
+    ]
+    numbered = streamed(*events)
+    assert numbered.text == "I look.!"
+    assert [(each.id, each.arguments) for each in numbered.tool_calls] == [
+        ("a", '{"at":1}'),
+        ("b", "{}"),
+    ]
+    assert streamed(*map(without_index, events)) == numbered
+    assert streamed(*events[:4], call, *events[4:]) == numbered
+
+
 def test_a_stream_is_put_together_as_a_whole_response() -> None:
     """Hidden reasoning, citations and what a server's tool gave come in pieces, and stand in the
     turn as a whole response has them.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from ..._text.json import is_sequence, parse_json
@@ -47,6 +48,7 @@ class BlockState:
         arguments: The argument text of a call.
         call: The number, id and name of a call that the program answers.
         made: That call, once it is whole.
+        is_stopped: Whether its end was told.
         says: The key of the text that is shown, and as what.
     """
 
@@ -58,6 +60,7 @@ class BlockState:
     arguments: PartialJson = field(default_factory=PartialJson)
     call: tuple[int, str, str] | None = None
     made: ToolMetadata | None = None
+    is_stopped: bool = False
     says: tuple[str, Delta] | None = None
 
     def add(self, key: str, text: str) -> None:
@@ -100,6 +103,7 @@ class BlockStream(StreamReader):
         super().__init__()
         self._message: dict[str, Any] | None = None
         self._blocks: dict[int, BlockState] = {}
+        self._before: list[tuple[int, BlockState]] = []
         self._calls = 0
         self._stopped = False
 
@@ -107,6 +111,27 @@ class BlockStream(StreamReader):
         if self._message is None:
             raise event.error("the message has not begun")
         return self._message
+
+    # A host may number every block 0, or send the beginning of a block twice. What was said in the
+    # block before has been told already, so it stays in the turn.
+    def _begin_block(self, number: int, state: BlockState) -> BlockState:
+        """Let a block begin; one that has its number already stands before it."""
+        known = self._blocks.get(number)
+        if known is not None:
+            self._before.append((number, known))
+        self._blocks[number] = state
+        return state
+
+    def _is_begun(self, number: int, call_id: str | None) -> bool:
+        """Whether a block is a call of this id already: its beginning was sent twice."""
+        known = self._blocks.get(number)
+        call = None if known is None else known.call
+        return call is not None and call[1] == call_id
+
+    def _in_order(self) -> list[BlockState]:
+        """Return all blocks, by their numbers; of one number, in the order in which they came."""
+        numbered = sorted([*self._before, *self._blocks.items()], key=itemgetter(0))
+        return [state for _, state in numbered]
 
     def _begin_call(
         self, state: BlockState, call: Place, call_id: str | None, message_id: Any
@@ -127,6 +152,7 @@ class BlockStream(StreamReader):
     def _write(self, state: BlockState, text: str) -> list[StreamEvent]:
         """Take more of the arguments of a call."""
         if state.call is not None and text:
+            state.made = None  # where a host stopped the block too early, the call goes on
             return [arguments_delta(state.call[0], text, state.arguments)]
         state.arguments.add(text)
         return []
@@ -141,6 +167,7 @@ class BlockStream(StreamReader):
     def _close(self, state: BlockState) -> Iterator[StreamEvent]:
         # Hosts that stop a block twice, or not at all: the first stop completes the call, and for
         # the others the end of the stream does.
+        state.is_stopped = True
         if state.call is not None and state.made is None:
             index, call_id, name = state.call
             arguments = Place(self.dialect, state.read()).written_at("input", "{}")
@@ -158,7 +185,7 @@ class BlockStream(StreamReader):
         # Some hosts send the first blocks whole, within the message that begins; those that come in
         # pieces stand after them.
         before = self._message.get("content")
-        blocks = [state.whole() for _, state in sorted(self._blocks.items())]
+        blocks = [state.whole() for state in self._in_order()]
         content = [*(before if is_sequence(before) else ()), *blocks]
         return self._whole({**self._message, "content": content})
 
@@ -168,7 +195,7 @@ class BlockStream(StreamReader):
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []
-        for _, state in sorted(self._blocks.items()):
+        for state in self._in_order():
             fields = state.read()
             if state.call is not None:
                 # Of a stream that broke off, only calls that came to their end count: one with half

@@ -70,7 +70,7 @@ class StreamDecoder(BlockStream):
         if state is None:
             return None
         kind: Any = delta.get("type")
-        if kind == "input_json_delta" and state.call is not None:
+        if kind == "input_json_delta" and state.call is not None and state.made is None:
             text = delta.get("partial_json")
             if text.__class__ is not str:
                 return None
@@ -120,9 +120,12 @@ class StreamDecoder(BlockStream):
         block = event.need("content_block")
         kind = block.need_text("type")
         number = self._place(event, len(self._blocks))
-        state = self._blocks[number] = BlockState(self._kept(block.object()))
+        call_id = block.text_at("id") if kind == "tool_use" else None
+        if self._is_begun(number, call_id):
+            return ()
+        state = self._begin_block(number, BlockState(self._kept(block.object())))
         if kind == "tool_use":
-            return (self._begin_call(state, block, block.text_at("id"), message_id),)
+            return (self._begin_call(state, block, call_id, message_id),)
         if kind in _SHOWN:
             delta = _SHOWN[kind]
             state.says = (kind, delta)

@@ -81,10 +81,17 @@ class StreamDecoder(BlockStream):
             self._keep(event)
         return ()
 
-    def _index(self, event: Place) -> int:
+    # Some hosts leave it out. Then a call begins after the others, and so does a text where the
+    # block that began last has stopped; any other event is about that block.
+    def _index(self, event: Place, *, begins: bool = False, begins_after_stop: bool = False) -> int:
         index = count_at(event.value, "contentBlockIndex")
-        # Some hosts leave it out: then the event is about the block that began last.
-        return max(self._blocks, default=0) if index is None else index
+        if index is not None:
+            return index
+        last = max(self._blocks, default=0)
+        known = self._blocks.get(last)
+        if known is not None and (begins or (begins_after_stop and known.is_stopped)):
+            return last + 1
+        return last
 
     def _start(self, event: Place) -> Iterable[StreamEvent]:
         self._begun(event)
@@ -93,18 +100,23 @@ class StreamDecoder(BlockStream):
         begun = start.get(kind)
         if begun is None:
             return ()
-        state = BlockState(without_bytes(begun.object()), (kind,))
-        self._blocks[self._index(event)] = state
-        if kind != "toolUse" or begun.text_at("type") is not None:
+        number = self._index(event, begins=True)
+        is_call = kind == "toolUse" and begun.text_at("type") is None
+        call_id = begun.text_at("toolUseId") if is_call else None
+        if self._is_begun(number, call_id):
+            return ()
+        state = self._begin_block(number, BlockState(without_bytes(begun.object()), (kind,)))
+        if not is_call:
             return ()
         meta = self._response.get(META)
         request_id = meta.get("RequestId") if is_object(meta) else None
-        return (self._begin_call(state, begun, begun.text_at("toolUseId"), request_id),)
+        return (self._begin_call(state, begun, call_id, request_id),)
 
     def _delta(self, event: Place) -> Iterable[StreamEvent]:
         self._begun(event)
-        delta, index = event.need("delta"), self._index(event)
+        delta = event.need("delta")
         reasoning, call = delta.get("reasoningContent"), delta.get("toolUse")
+        index = self._index(event, begins_after_stop=call is None)
         state = self._blocks.get(index)
         if state is None:
             # The way into a block says what is put around its text: () gives {"text": "Hi"}, and
