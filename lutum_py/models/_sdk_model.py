@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from json import JSONDecodeError
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from pydantic import ValidationError
 
@@ -107,6 +107,11 @@ class PreparedBody:
     def _call(self, call: ToolMetadata) -> ToolMetadata:
         decoder = self.decoders.get(call.name)
         return call if decoder is None else replace(call, arguments=decoder(call.arguments))
+
+
+# A stream that ends within a character is no UTF-8.
+_Unread: TypeAlias = JSONDecodeError | UnicodeDecodeError | ValidationError
+"""What an SDK raises if it cannot read what came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +295,7 @@ class SdkModel(ABC):
                 yield prepared.event(each)
         yield TurnFinished(self._taken(prepared, reader.finish()))
 
-    def _break(self, reader: StreamReader, error: JSONDecodeError | ValidationError) -> NoReturn:
+    def _break(self, reader: StreamReader, error: _Unread) -> NoReturn:
         if isinstance(error, JSONDecodeError):
             # The decoder says where the text stands and what came before it.
             reader.feed(error.doc)
@@ -333,12 +338,12 @@ class SdkModel(ABC):
         """Return the wire's own JSON; what is not an object of the SDK is passed on unchanged."""
 
 
-def _unread(error: ValueError) -> JSONDecodeError | ValidationError:
+def _unread(error: ValueError) -> _Unread:
     """Find what an SDK could not read; an error of another kind goes on as it is."""
     # By type and not as any ValueError: a wrong argument of the user is one, too, and is not the
     # provider's fault.
     for each in (error, error.__cause__):  # google-genai puts an error of its own in front
-        if isinstance(each, (JSONDecodeError, ValidationError)):
+        if isinstance(each, _Unread):
             return each
     raise error
 

@@ -145,6 +145,19 @@ async def test_an_event_that_is_no_json_is_no_turn(wire: Wire, mode: str, server
 
 
 @STREAMED
+async def test_a_stream_that_ends_within_a_character_is_no_turn(
+    wire: Wire, mode: str, server: Loopback
+) -> None:
+    """Bytes that are no text are an error of the dialect, with what came before."""
+    whole = wire.stream(wire.events(CALLS)[:2], whole=False)
+    raw = f'{whole.text}event: content_block_delta\ndata: {{"type": "\N{GRINNING FACE}'.encode()
+    reply = Reply(text="", raw=raw[:-1], content_type=EVENTS)
+    error = await fail_then_go_on(wire, mode, server, reply, DialectError)
+    assert isinstance(error, DialectError)
+    assert error.turn is not None
+
+
+@STREAMED
 async def test_an_error_event_is_no_turn(wire: Wire, mode: str, server: Loopback) -> None:
     """An error that the provider reports inside a stream is raised, with its words."""
     failed = {"message": "overloaded", "code": 503, "status": "UNAVAILABLE"}
