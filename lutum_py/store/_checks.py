@@ -8,7 +8,7 @@ from .._call.call import Hooks
 from .._hooks.places import HookPlaces
 from .._round.events import OnEvent
 from .._text.json import is_number, shorten
-from ..errors import InvalidValueError, MisuseError
+from ..errors import InvalidValueError, LifecycleError, MisuseError
 from ..execution._settings import ContextFor, RunOptions, Settings
 from ._values import Claim
 
@@ -60,6 +60,28 @@ def check_claim(claim: object, step: str) -> None:
     if not isinstance(claim, Claim):
         raise MisuseError.of_field(
             f"store.{step}", "claim", "a claim", claim, "Write `claim = store.claim(toolset)`."
+        )
+
+
+def check_begins(claim: Claim) -> None:
+    """Refuse to begin a call that its claim holds, and that is not to be run by it."""
+    call = claim.call
+    if claim.in_doubt and not claim.idempotent:
+        raise MisuseError(
+            f"Call {call.id!r} of tool `{call.name}` in conversation {claim.id!r} was begun "
+            "before, its outcome is unknown, and the tool is not idempotent, so it is not run "
+            "again. Find out what it did, and finish the claim with that, or with "
+            "`claim.call.indeterminate(reason)`."
+        )
+    if call.status.is_terminal:
+        raise LifecycleError(
+            f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its answer. "
+            "Pass that, `claim.result`, to `store.finish`."
+        )
+    if claim._is_begun:
+        raise MisuseError(
+            f"Call {call.id!r} of tool `{call.name}` was begun by this claim already. "
+            "Use the call that `store.begin` gave."
         )
 
 

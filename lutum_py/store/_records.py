@@ -52,7 +52,7 @@ from ._calls import (
     with_result,
     with_steps,
 )
-from ._checks import check_claim, check_lease, check_sees, check_toolset, check_word
+from ._checks import check_begins, check_claim, check_lease, check_sees, check_toolset, check_word
 from ._database import Rows, database_at
 from ._inner import Drive, decide_within, leave, let_return, shown
 from ._rows import Head, May, SavedCall, held_by_nobody, ids_in, prepare
@@ -644,27 +644,10 @@ class Records:
             StoreError: The database failed.
         """
         check_claim(claim, "begin")
-        call = claim.call
-        if claim.in_doubt and not claim.idempotent:
-            raise MisuseError(
-                f"Call {call.id!r} of tool `{call.name}` in conversation {claim.id!r} was begun "
-                "before, its outcome is unknown, and the tool is not idempotent, so it is not run "
-                "again. Find out what it did, and finish the claim with that, or with "
-                "`claim.call.indeterminate(reason)`."
-            )
-        if call.status.is_terminal:
-            raise LifecycleError(
-                f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its answer. "
-                "Pass that, `claim.result`, to `store.finish`."
-            )
         is_mine = False
         try:
             with self._claimed(claim) as (rows, head, found, clock):
-                if claim._is_begun:
-                    raise MisuseError(
-                        f"Call {call.id!r} of tool `{call.name}` was begun by this claim already. "
-                        "Use the call that `store.begin` gave."
-                    )
+                check_begins(claim)
                 # While the row is locked: a second thread with the same claim comes after this, and
                 # is refused. It is taken back below where the transaction fails, for then `begin`
                 # may be tried again.

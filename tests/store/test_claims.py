@@ -365,6 +365,27 @@ def test_a_call_that_was_answered_does_not_begin(store: Store) -> None:
     assert states(store) == {"c2": "rejected"}
 
 
+def test_a_claim_that_is_over_does_not_begin(store: Store, clock: Clock) -> None:
+    """A claim after `finish`, or after a later claim, is stale, whatever else it could not do."""
+    store.save("one", plan_of(LOOK), note="")
+    claim = claimed(store)
+    store.finish(claim, execution.execute_sync(begun(store, claim)))
+    for step in (store.begin, store.renew, store.release):
+        with pytest.raises(StaleError):
+            step(claim)
+    store.save("two", plan_of(PAY), note="")
+    approve(store, "two")
+    first = claimed(store)
+    begun(store, first)
+    clock.move(first.lease)
+    second = claimed(store)
+    clock.move(second.lease)
+    third = claimed(store)
+    with pytest.raises(StaleError):
+        store.begin(second)
+    store.finish(third, third.call.indeterminate("lost"))
+
+
 @over("lease", [0, -1, float("nan"), float("inf"), "60", None])
 def test_a_lease_is_a_number_of_seconds(store: Store, lease: Any) -> None:
     """A lease that ends at once, never, or is no number is refused."""
