@@ -229,7 +229,7 @@ class AnyToolCall(CallState):
             _check_text(self, "code", code)
         status = self.status
         is_known = status is _RESUMING and self._answer_of(tool=True) is None
-        if status is _NEW or is_known:
+        if (status is _NEW or is_known) and not self._kept.is_begun:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was not begun, so it did nothing, and "
                 f"that is known: it is {status}. Answer it with `call.fail(message)` or "

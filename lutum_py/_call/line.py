@@ -241,6 +241,7 @@ class Kept:
         tries: By the id of a call the other tries that `again()` and `with_input()` made of it,
             until its line tells of them.
         is_open: Whether hooks may still change a call that was decided on.
+        is_begun: Whether it is on record elsewhere that they begin, whatever their lines say.
     """
 
     __slots__ = (
@@ -255,6 +256,7 @@ class Kept:
     )
 
     is_open = False
+    is_begun = False
 
     def __init__(
         self,
@@ -276,9 +278,10 @@ class Kept:
         self.tries: dict[str, list[CallLine]] = _NO_TRIES
 
     def closed(self, closed_by: str | None, key_begins: str) -> Kept:
-        """Return the same for calls that are closed in another way, or open."""
+        """Return the same for calls that are closed in another way; None: they may run."""
         opened = (self.transcript, self.traces, self.inner, self.turn)
-        return Kept(key_begins, self.place, closed_by, *opened)
+        kind = OnRecord if closed_by is None else Kept
+        return kind(key_begins, self.place, closed_by, *opened)
 
     def trace(self, call_id: str, trace: str | None) -> None:
         """Note the span of the calls that a call asked for; the first one stays."""
@@ -318,6 +321,14 @@ class OfEdit(Kept):
     __slots__ = ()
 
     is_open = True
+
+
+class OnRecord(Kept):
+    """The same for a call of which a store has recorded that it begins."""
+
+    __slots__ = ()
+
+    is_begun = True
 
 
 NOT_KEPT: Final = Kept()

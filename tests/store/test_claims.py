@@ -386,6 +386,21 @@ def test_a_claim_that_is_over_does_not_begin(store: Store, clock: Clock) -> None
     store.finish(third, third.call.indeterminate("lost"))
 
 
+def test_a_call_that_begins_on_record_may_end_in_doubt(store: Store, clock: Clock) -> None:
+    """Who runs a call by other means, after `begin`, may say that nobody knows what it did."""
+    store.save("one", plan_of(LOOK, PAY), note="")
+    approve(store)
+    look, pay = claimed(store, lease=10), claimed(store)
+    with pytest.raises(LifecycleError, match="was not begun"):
+        pay.call.indeterminate("no answer")
+    store.finish(pay, begun(store, pay).indeterminate("no answer"))
+    begun(store, look)
+    clock.move(10)
+    again = claimed(store)
+    store.finish(again, begun(store, again).indeterminate("no answer"))
+    assert states(store) == {"c1": "indeterminate", "c2": "indeterminate"}
+
+
 @over("lease", [0, -1, float("nan"), float("inf"), "60", None])
 def test_a_lease_is_a_number_of_seconds(store: Store, lease: Any) -> None:
     """A lease that ends at once, never, or is no number is refused."""
