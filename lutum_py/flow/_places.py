@@ -104,9 +104,18 @@ def may_stand(path: Path, schema: Any) -> bool:
 
 
 def is_default(schema: Any, value: Any) -> bool:
-    """Whether a value is written just as the default that its schema says."""
-    is_said = is_object(schema) and "default" in schema
-    return is_said and compact_json(schema["default"]) == compact_json(value)
+    """Whether a value is the default that its schema says."""
+    return is_object(schema) and "default" in schema and _is_same(schema["default"], value)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    # By value, since the default of `share: float = 0` is 0, and what a model writes there is 0.0.
+    if is_object(one) and is_object(other):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+    if is_array(one) and is_array(other):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    # In Python 1 == True, and in JSON they are two values.
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def _below(schema: dict[str, Any], step: str) -> Iterator[Any]:

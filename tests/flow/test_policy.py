@@ -96,7 +96,9 @@ def test_the_default_passes_and_nothing_like_it() -> None:
     "schema, value, is_default",
     [
         ({"default": [1, {"a": None}]}, [1, {"a": None}], True),
+        ({"default": [0, {"a": 1, "b": 2}]}, [0.0, {"b": 2, "a": 1}], True),
         ({"default": [1]}, [True], False),
+        ({"default": {"a": 1}}, {"b": 1}, False),
         ({"default": [1]}, [1, 1], False),
         ({"default": "a"}, "a", True),
         ({}, "a", False),
