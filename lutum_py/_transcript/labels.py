@@ -131,13 +131,22 @@ def check_labels(where: str, labels: object) -> None:
 def joined_labels(own: Labels | None, inner: Iterable[tuple[str, Labels | None]]) -> Labels | None:
     """Join the labels of a result with those of the results that it was made of, by their tools.
 
-    What a policy declares of these tools is not known here, so that they are kept by name.
+    What they say themselves lowers what the result says. What a policy declares of these tools is
+    not known here, so that they are kept by name as well.
     """
     pairs = [*inner]
     if not pairs:
         return own
     own = own or Labels()
-    return Labels(own.trusted, own.readers, (*own.inner, *pairs))
+    trusted, readers = own.trusted, own.readers
+    for _, each in pairs:
+        if each is not None and each.trusted is False:
+            trusted = False
+        if each is not None and each.readers is not None:
+            names = {name.lower() for name in each.readers}
+            same = [name for name in readers or () if name.lower() in names]
+            readers = each.readers if readers is None else tuple(same)
+    return Labels(trusted, readers, (*own.inner, *pairs))
 
 
 def dump_labels(labels: Labels | None) -> dict[str, Any]:

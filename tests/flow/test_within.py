@@ -333,6 +333,18 @@ def test_a_saved_plan_is_judged_by_what_was_read_within() -> None:
     assert [(each.id, each.sources) for each in questions(plan)] == [("c1/2", [[("mail", False)]])]
 
 
+def test_a_result_says_no_more_of_itself_than_what_it_is_made_of() -> None:
+    """The least trust and the fewest readers that are said within stand in its own labels."""
+    shared = ("page", {"text": "x", "trusted": True, "readers": [ANN.title(), BOB]})
+    private = ("mail", {"text": "x", "trusted": False, "readers": [ANN, EVE]})
+    session = done(asks(shared, trusted=True), asks(private, shared, trusted=True))
+    first, second = [each for each in session.transcript if isinstance(each, ToolResult)]
+    assert first.labels is not None
+    assert second.labels is not None
+    assert (first.labels.trusted, first.labels.readers) == (True, (ANN.title(), BOB))
+    assert (second.labels.trusted, second.labels.readers) == (False, (ANN,))
+
+
 def test_labels_name_the_tools_that_a_result_is_made_of() -> None:
     """They stand in the saved transcript, each once; without calls within nothing does."""
     read: Asked = ("page", {"text": "x"})
