@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections import Counter
+from datetime import date, datetime, time, timedelta
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
+from uuid import UUID
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import AnyUrl, TypeAdapter
 
 from lutum_py._compat.fits import Fitting
 from lutum_py._compat.samples import samples_of
@@ -161,6 +166,35 @@ def test_usual_changes() -> None:
         if answer == "no":
             assert is_valid(verdict.example, OLD), case
             assert not is_valid(verdict.example, new), case
+
+
+def test_an_example_has_the_format_that_the_old_tool_reads() -> None:
+    """It is a text that decoded before, though to JSON schema a format is a remark."""
+    types: tuple[Any, ...] = (date, datetime, time, timedelta, UUID, IPv4Address, IPv6Address)
+    for each in (*types, AnyUrl, date | None, list[UUID]):
+        adapter = TypeAdapter[Any](each)
+        verdict = judge(adapter.json_schema(), {"type": "integer"})
+        assert verdict.answer == "no"
+        adapter.validate_python(verdict.example)
+        within = {"type": "object", "properties": {"a": adapter.json_schema()}}
+        samples = [each["a"] for each in samples_of(within, {}) if each.get("a")]
+        assert samples
+        for sample in samples:
+            adapter.validate_json(json.dumps(sample))
+
+
+def test_no_bound_is_judged_by_a_text_that_has_not_the_format() -> None:
+    """What every date fits is not refused because another text does not fit it."""
+    day = {"type": "string", "format": "date"}
+    assert judge(day, {"type": "string", "maxLength": 10}).answer == "maybe"
+    assert judge(day, {"type": "string", "maxLength": 9}).answer == "no"
+    for unknown in ({"format": "isbn"}, {"format": "date", "allOf": [{"format": "isbn"}]}):
+        old: dict[str, Any] = {"type": "string", **unknown}
+        assert judge(old, {"type": "string", "minLength": 12}).answer == "maybe"
+    free = {"type": "string", "format": "password"}
+    assert judge(free, {"type": "string", "minLength": 12}).answer == "no"
+    malformed = {"type": "string", "format": ["date"]}
+    assert judge(malformed, {"type": "string", "minLength": 12}).answer == "maybe"
 
 
 def test_most_pairs_get_a_definite_answer() -> None:
