@@ -40,7 +40,7 @@ from .ending import (
     show_results,
     unfinished,
 )
-from .rows import CallRow, Outer, Within, row_of, rows_of
+from .rows import CallRow, Outer, Within, row_at, rows_of
 from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
@@ -396,7 +396,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             kind: Literal["resumed", "edited"] = "resumed" if decision.edit is None else "edited"
             call = self._call(decision.call_id)
             assert call is not None
-            tell_row(on_event, kind, row_of(call))
+            tell_row(on_event, kind, row_at(self, call))
         return outcome
 
     async def amend(

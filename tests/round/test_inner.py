@@ -233,9 +233,11 @@ def test_an_approval_within_is_about_that_call_alone() -> None:
     readdressed = replace(first.approve(), call_id=second.call.id, ticket=None)
     with pytest.raises(ResumeError, match="it carries digest"):
         plan.resume(readdressed)
-    plan.resume(first.approve())
+    events: list[CallEvent] = []
+    plan.resume(first.approve(), on_event=events.append)
     assert states(plan) == {"c1": "asking", "c1/1": "pending", "c1/2": "suspended"}
-    plan.resume(second.cancel("too much"))
+    plan.resume(second.cancel("too much"), on_event=events.append)
+    assert [each.row.within for each in events] == [plan.within("c1/1"), plan.within("c1/2")]
     result = only(run_to_its_end(plan).finished[:1])
     assert result.output == [["c1/1 success", "c1/2 cancelled"]]
     plan.discard()
