@@ -502,8 +502,9 @@ def was_begun(line: tuple[Step, ...]) -> bool:
 
 
 def was_begun_again(line: tuple[Step, ...]) -> bool:
-    """Whether another try of a call was started."""
-    return any(True for _ in said_of(line, "again")) and was_begun(line)
+    """Whether another try of a call was started: its line has what came before `again`, too."""
+    kinds = [step.kind for step in line]
+    return "again" in kinds and "begun" in kinds[kinds.index("again") :]
 
 
 def was_touched(line: tuple[Step, ...]) -> bool:

@@ -103,6 +103,20 @@ def test_a_try_that_was_not_begun_leaves_no_trace(name: str) -> None:
     assert result.status == "cancelled"
 
 
+def test_a_try_that_was_not_begun_does_not_end_a_doubt() -> None:
+    """Also where the tool had been started before, and had asked a question: that is no try."""
+    plan = desk().plan()
+    one(plan).begin()
+    plan.record(one(plan).suspend(SuspendTicket()))
+    plan.resume(plan.suspended[0].approve())
+    one(plan).begin()
+    plan = Desk.load_plan(plan.dump_json())
+    one(plan).again()
+    loaded = Desk.load_plan(plan.dump_json())
+    assert [row.state for row in loaded.calls] == ["in_doubt"]
+    close(loaded)
+
+
 def test_another_try_that_runs_is_in_doubt_in_a_saved_plan() -> None:
     """What runs on unseen by the text is not begun a second time from it."""
     plan = desk().plan()
