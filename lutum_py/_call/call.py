@@ -23,7 +23,7 @@ from .call_state import CallState
 from .deciding import ask_whole
 from .decisions import Asking
 from .lifecycle import CallStatus
-from .line import Step
+from .line import Step, was_begun
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, suspend
 from .reply import REPLY, Reply, reply_in
 from .steps import Steps, drive, drive_sync
@@ -44,7 +44,6 @@ Out = TypeVar("Out")
 T_co = TypeVar("T_co", covariant=True)
 
 _NEW = CallStatus.NEW
-_RUNNING = CallStatus.RUNNING
 _RESUMING = CallStatus.RESUMING
 _ANYTHING = Output(None)
 
@@ -227,12 +226,11 @@ class AnyToolCall(CallState):
         _check_text(self, "reason", reason)
         if code is not None:
             _check_text(self, "code", code)
-        status = self.status
-        is_known = status is _RESUMING and self._answer_of(tool=True) is None
-        if (status is _NEW or is_known) and not self._kept.is_begun:
+        is_open = self.status in (_NEW, _RESUMING)
+        if is_open and not was_begun(self._line) and not self._kept.is_begun:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was not begun, so it did nothing, and "
-                f"that is known: it is {status}. Answer it with `call.fail(message)` or "
+                f"that is known: it is {self.status}. Answer it with `call.fail(message)` or "
                 "`call.reject(reason)`."
             )
         return self._ended(unknown_outcome(self.metadata, reason, code))

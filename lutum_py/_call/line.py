@@ -498,7 +498,7 @@ def is_unread(line: tuple[Step, ...]) -> bool:
 
 def was_begun(line: tuple[Step, ...]) -> bool:
     """Whether the tool of a call was started, in this try or before it asked something itself."""
-    return any(step.kind == "begun" or step.said == BY_TOOL for step in line)
+    return any(step.kind in ("begun", "asks") or step.said == BY_TOOL for step in line)
 
 
 def was_begun_again(line: tuple[Step, ...]) -> bool:

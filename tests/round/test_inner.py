@@ -45,6 +45,7 @@ from lutum_py.execution import execute, run, run_sync
 from lutum_py.sinks import CallEvent
 from lutum_py.testing import ScriptedModel
 from lutum_py.window import ResultCap
+from tests.cases import over
 from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states, step, steps
 
 
@@ -240,6 +241,17 @@ def test_an_approval_within_is_about_that_call_alone() -> None:
     assert [each.row.within for each in events] == [plan.within("c1/1"), plan.within("c1/2")]
     result = only(run_to_its_end(plan).finished[:1])
     assert result.output == [["c1/1 success", "c1/2 cancelled"]]
+    plan.discard()
+
+
+@over("again", (False, True))
+def test_nobody_may_know_what_a_call_did_before_it_asked(again: bool) -> None:
+    """Its tool was started, also where it comes back, and where another try of it does."""
+    plan = begun(asks([("nix", {})]))
+    (call,) = plan.pending
+    call = call.again() if again else call
+    assert call.status is CallStatus.RESUMING
+    assert call.indeterminate("lost").status == "indeterminate"
     plan.discard()
 
 

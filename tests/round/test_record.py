@@ -239,6 +239,22 @@ def test_a_plan_is_bound_to_what_it_belongs_to() -> None:
     close(plan)
 
 
+def test_a_call_in_doubt_that_was_asked_about_may_have_run() -> None:
+    """Whoever was asked about it may not know either; an abort says the same."""
+    plan = opened(*adds(2)).plan()
+    for call in plan.pending:
+        call.begin()
+    plan = reloaded(plan)
+    for call in plan.in_doubt:
+        plan.record(call.suspend(SuspendTicket(message="Was it done?")))
+    for waits in plan.suspended:
+        plan.resume(waits.approve())
+    first, _ = plan.pending
+    plan.record(first.indeterminate("lost"))
+    results = plan.abort(Session(), "stop").results
+    assert [each.status for each in results] == ["indeterminate"] * 2
+
+
 def test_calls_that_ended_under_version_1_are_in_doubt() -> None:
     """Version 1 kept no results, so that a call which ended, or was begun, may have its effects."""
     statuses = ("succeeded", "running", "suspended", "new")
