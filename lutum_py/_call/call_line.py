@@ -41,8 +41,8 @@ from .line import (
     newer_than,
     proposed_at,
     said_of,
-    state_in,
     wait_of,
+    with_try,
 )
 
 if TYPE_CHECKING:
@@ -523,27 +523,11 @@ class CallLine:
 
     def _take_try(self, other: CallLine) -> bool:
         """Let the line tell of another try, or of a run with another input, if it may follow."""
-        # Here `proposed begun`, there `proposed again begun ended`: the line goes on with all from
-        # `again` on. A run with another input has no such step: it is the first run of the call, or
-        # goes on from where it left the line of this one, as another try.
         with ONCE:
-            told, line = self._told, other._steps
-            place = next((n for n, step in enumerate(line) if step.kind == "again"), None)
-            is_first = place is None and told._stage.may_begin
-            is_fit = is_first or "again" in told._stage.leads
-            if not is_fit or state_in(told._steps) not in ("pending", "in_doubt"):
+            told = self._told
+            steps = with_try(told._steps, other._steps)
+            if steps is None:
                 return False
-            steps = line
-            if not is_first:
-                last = told._steps[-1]
-                steps = (line[0], *told._steps[1:])
-                if place is None:
-                    pairs = zip(line, told._steps, strict=False)
-                    place = next(n for n, (a, b) in enumerate(pairs) if a[:3] != b[:3])
-                    steps = (*steps, Step("again", last.stage.leads["again"], newer_than(last)))
-                for step in line[place:]:
-                    at = None if step.at is None else newer_than(steps[-1], step.at)
-                    steps = (*steps, step._replace(at=at))
             told._become(other)
             told._steps = steps
         return True

@@ -511,3 +511,35 @@ def was_touched(line: tuple[Step, ...]) -> bool:
     """Whether a call was begun or answered, by whoever, since the hooks let it pass."""
     is_open = line[-1].stage.may_begin
     return was_begun(line) or (not is_open and state_in(line) in ("pending", "finished"))
+
+
+def with_try(line: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, ...] | None:
+    """Return the line of a call as it tells of another try, or of a run with another input.
+
+    Args:
+        line: The line of the call.
+        other: The line of the try.
+
+    Returns:
+        The line; None where the try cannot follow.
+    """
+    # Here `proposed begun`, there `proposed again begun ended`: the line goes on with all from
+    # `again` on. A run with another input has no such step: it is the first run of the call, or
+    # goes on from where it left the line of this one, as another try.
+    last = line[-1]
+    place = next((n for n, step in enumerate(other) if step.kind == "again"), None)
+    is_first = place is None and last.stage.may_begin
+    is_fit = is_first or "again" in last.stage.leads
+    if not is_fit or state_in(line) not in ("pending", "in_doubt"):
+        return None
+    if is_first:
+        return other
+    steps = (other[0], *line[1:])
+    if place is None:
+        pairs = zip(other, line, strict=False)
+        place = next(n for n, (a, b) in enumerate(pairs) if a[:3] != b[:3])
+        steps = (*steps, Step("again", last.stage.leads["again"], newer_than(last)))
+    for step in other[place:]:
+        at = None if step.at is None else newer_than(steps[-1], step.at)
+        steps = (*steps, step._replace(at=at))
+    return steps

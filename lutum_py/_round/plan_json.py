@@ -92,6 +92,7 @@ def dump_plan(
     check_key(key, binding)
     now, state = time(), calls._state
     kept = state._kept
+    _check_told(calls)
     if kept.tries:
         calls.take_tries(calls.begun_tries())
     data: dict[str, Any] = {
@@ -103,9 +104,6 @@ def dump_plan(
     }
     try:
         data["calls"] = [_dump_entry(calls, call, now) for call in calls._all()]
-        lists = calls._sorted
-        for call in (*lists.pending, *lists.in_doubt):
-            call._check_newest()  # else what hooks decided in the newer plan would be gone around
         if sum(not call._stage.is_end for call in calls._all()) > 1:
             # For whoever looks at the text without the tools, which alone say what a call touches.
             from .order import Order
@@ -132,20 +130,28 @@ def dump_plan(
     return dump_saved(data, PlanError, "The plan")
 
 
+def _check_told(calls: SortedCalls) -> None:
+    """Make sure that the plan may be saved, before anything in it changes."""
+    lines = calls.with_tries()
+    for call in calls._all():
+        line = lines[call.id]
+        stage, where = line[-1].stage, state_in(line)
+        if where in _OPEN and (stage.is_end or stage.name == "suspended"):
+            was = "was in doubt, is" if where == "in_doubt" else "is"
+            raise PlanError(
+                f"Call {call.id!r} of tool `{call.name}` {was} {stage.status} now, and the plan "
+                "was not told, so that a saved one would not know of it. Give the plan the outcome "
+                "of the call, with `plan.record(outcome)`, and dump it then."
+            )
+        if where in _OPEN:
+            call._check_newest()  # else what hooks decided in the newer plan would be gone around
+
+
 def _dump_entry(calls: SortedCalls, call: CallLine, now: float) -> dict[str, Any]:
     line = call._line
     steps = [dump_step(step) for step in line]
     if not isinstance(call, AnyToolCall):
         return {"id": call.id, "steps": steps}
-    stage = line[-1].stage
-    where, is_over = state_in(line), stage.is_end or stage.name == "suspended"
-    if where in _OPEN and is_over:
-        was = "was in doubt, is" if where == "in_doubt" else "is"
-        raise PlanError(
-            f"Call {call.id!r} of tool `{call.name}` {was} {call.status} now, and the plan was not "
-            "told, so that a saved one would not know of it. Give the plan the outcome of the "
-            "call, with `plan.record(outcome)`, and dump it then."
-        )
     # `asked` steps name the run of hooks that they belong to. In the text this becomes one bit,
     # since only the plan's own runs have to be told from all others.
     for step, data in zip(line, steps, strict=True):

@@ -150,26 +150,29 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
                 "The plans are of different rounds, so neither can take in the other. Merge copies "
                 "of one plan: those that were loaded from what one `plan.dump_json()` gave."
             )
-        for each in (calls, other):
-            each.take_tries(each.begun_tries())
-        both = [(own, given) for own in calls._all() if (given := other._any(own.id)) is not None]
+        # With the tries that were begun, of which the calls tell once nothing is refused.
+        lines, given = calls.with_tries(), other.with_tries()
+        both = [(own, lines[own.id], given[own.id]) for own in calls._all() if own.id in given]
         faults = [
             f"call {own.id!r} of tool `{own.name}` was {mine.kind} at {moment(mine.at)} here, "
             f"and {theirs.kind} at {moment(theirs.at)} there"
-            for own, given in both
-            for mine, theirs in _parting(own._line, given._line)
+            for own, line, other_line in both
+            for mine, theirs in _parting(line, other_line)
         ]
         if faults:
             raise PlanError(
                 "The plans went on with the same call in two ways: " + "; ".join(faults) + ". "
                 "Find out which of them happened, and go on with that plan."
             )
-        longer = [(own, given) for own, given in both if len(given._line) > len(own._line)]
-        for own, _ in longer:
+        longer = [own for own, line, other_line in both if len(other_line) > len(line)]
+        for own in longer:
             own._check_newest()
-        for own, given in longer:
+        for each in (calls, other):
+            each.take_tries(each.begun_tries())
+        for own in longer:
+            there: Any = other._any(own.id)
             calls._move(own.id)
-            own._become(given._told)
+            own._become(there._told)
         if other._state._kept.inner:
             take_inner(calls, other)
         calls.change(

@@ -27,12 +27,14 @@ from .._call.lifecycle import STAGES
 from .._call.line import (
     CallRowState,
     Kept,
+    Step,
     end_of,
     result_in,
     settled_by,
     state_in,
     was_begun_again,
     was_touched,
+    with_try,
 )
 from .._call.outcomes import (
     HandledCall,
@@ -482,6 +484,13 @@ class SortedCalls:
         """List the tries that `again()` made and that were begun."""
         every = self._state._kept.tries.values()
         return [each for tries in every for each in tries if was_begun_again(each._line)]
+
+    def with_tries(self) -> dict[str, tuple[Step, ...]]:
+        """Return the line of each call, by id, as it would tell of the tries that were begun."""
+        lines = {call.id: call._line for call in self._all()}
+        for each in self.begun_tries():
+            lines[each.id] = with_try(lines[each.id], each._line) or lines[each.id]
+        return lines
 
     def take_tries(self, tries: Iterable[CallLine]) -> None:
         """Let the lines of calls tell of some tries, which no longer count as others then."""

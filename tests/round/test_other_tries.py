@@ -16,7 +16,7 @@ from lutum_py.errors import (
     PlanError,
 )
 from tests.cases import over
-from tests.round.one_story import Clock, Desk, clock, desk, fill, hooks, line, one
+from tests.round.one_story import FILL, Clock, Desk, clock, desk, fill, hooks, line, one
 from tests.round_tools import close
 
 __all__ = ["clock"]
@@ -290,3 +290,28 @@ def test_a_run_with_another_input_is_another_try_of_a_call_that_was_begun() -> N
     assert line(row.steps) == ["proposed", "begun", "again", *done]
     assert row.arguments == {"items": ["x", "y"]}
     close(Desk.load_plan(plan.dump_json()))
+
+
+NOT_DONE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "dump": ("the plan was not told", lambda plan, other: plan.dump_json()),
+    "merge": ("in two ways", lambda plan, other: plan.merge(other)),
+    "merge there": ("in two ways", lambda plan, other: other.merge(plan)),
+}
+
+
+@over("name", NOT_DONE)
+def test_a_plan_that_is_not_saved_or_merged_changes_nothing(name: str) -> None:
+    """A call whose other try runs is in doubt before a refusal, and after it."""
+    plan = desk(FILL, ("c2", "fill", {"items": ["b"]})).plan()
+    plan.pending[0].begin()
+    saved = plan.dump_json()
+    plan, other = (Desk.load_plan(saved) for _ in range(2))
+    other.record(other.pending[0].call_sync())
+    plan.pending[0].call_sync()
+    plan.in_doubt[0].again().begin()
+    before = [(row, row.steps) for row in plan.calls]
+    why, move = NOT_DONE[name]
+    with pytest.raises(PlanError, match=why):
+        move(plan, other)
+    assert [(row, row.steps) for row in plan.calls] == before
+    close(plan, other)
