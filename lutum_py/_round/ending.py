@@ -565,8 +565,17 @@ def show_results(
     for call, result in answered:
         yield from after(call, result, hook_set, said)
     with ONCE:
-        for call, result in ends:  # made elsewhere, or by hand: it is the end of the call here, too
-            if call._stage.may_end and result.answers(call):
+        # Made elsewhere, or by hand: it is the end of the call here, too. One that waits by now has
+        # none, and whoever passes the result on is told.
+        ended = [
+            (call, result)
+            for call, result in ends
+            if call._stage.may_end and call._stage.name != "suspended" and result.answers(call)
+        ]
+        for call, _ in ended:
+            call._check_newest()
+        for call, result in ended:
+            if call._stage.may_end:  # else two results of one call were passed
                 call._append("ended", said=result.status, detail=result)
         for each in said:
             if each.call._stage.is_end:

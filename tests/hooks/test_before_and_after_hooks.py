@@ -187,6 +187,23 @@ class TestAfterHooks:
             asyncio.run(plan.apply_after_hooks(hooks))
             plan.resolve()
 
+    def test_a_result_of_a_call_that_waits_ends_no_other(self) -> None:
+        """The result is refused where it is recorded, and the others are as they were."""
+        hooks = AppTools.HookSet()
+        hooks.after()(lambda call, result: None)
+        with opened(AppTools, SEARCH, sent("web_search", "s2", query="y")) as asked:
+            plan = asked.plan()
+            first, second = plan.pending
+            made = [AppTools.parse_tool_call(each.metadata) for each in (first, second)]
+            results = [each.complete({"hits": []}) for each in made]
+            second.suspend(TICKET)
+            steps = second.steps
+            one, two = plan.apply_after_hooks_sync(hooks, [*results, results[0]])[:2]
+            assert (first.status, second.steps) == ("succeeded", steps)
+            plan.record(one)
+            with pytest.raises(CommitError, match="s2"):
+                plan.record(two)
+
     def test_a_raising_after_hook_is_a_hook_error(self) -> None:
         """An after-hook that raises is named, and the plan can be used again."""
         hooks = AppTools.HookSet()
