@@ -247,6 +247,7 @@ class AnyToolCall(CallState):
         Raises:
             MisuseError: The ticket is not a `SuspendTicket`.
             LifecycleError: The call waits already, or has ended.
+            ToolInputError: Its input was changed in place, and does not fit any more.
         """
         return suspend(self, ticket)
 

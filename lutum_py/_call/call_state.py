@@ -24,7 +24,7 @@ from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
 from .call_line import CallLine
-from .lifecycle import STAGES
+from .lifecycle import STAGES, CallStatus
 from .line import NOT_KEPT, CallStep, Step, StepPhase
 
 if TYPE_CHECKING:
@@ -224,8 +224,15 @@ class CallState(CallLine):
             told._cache = value
             told._text = None if arguments.is_fixed else text
 
+    def move_to(self, status: CallStatus) -> None:
+        if status is CallStatus.RUNNING and self._stage.may_begin:
+            self._check_kept()
+            self._check_newest("begun")
+            self._take_changes()
+        super().move_to(status)
+
     def _take_changes(self) -> None:
-        """Take in what your own code did to the input in place, as the call is about to begin.
+        """Take in what your own code did to the input in place, as the call is to begin or wait.
 
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.

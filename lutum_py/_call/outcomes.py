@@ -485,6 +485,7 @@ def suspend(
     Raises:
         MisuseError: The ticket is not a `SuspendTicket`.
         LifecycleError: The call waits already, or has ended.
+        ToolInputError: Its input was changed in place, and does not fit any more.
     """
     if not hasattr(ticket, "resume_mode"):
         raise MisuseError(
@@ -492,6 +493,9 @@ def suspend(
             f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
         )
     told = call._told
+    if phase is None and told._stage.may_begin:
+        call._check_newest()
+        told._take_changes()
     told._text = told._text or told.spec.arguments.to_text(told._input)  # what is approved stays
     digest = call.digest
     with ONCE:

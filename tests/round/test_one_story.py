@@ -578,6 +578,29 @@ def test_what_your_own_code_did_in_place_is_a_step_as_the_call_begins() -> None:
     close(plan)
 
 
+BY_HAND: dict[str, Callable[[Any], object]] = {
+    "begun": lambda call: call.move_to(CallStatus.RUNNING),
+    "suspended": lambda call: call.suspend(SuspendTicket()),
+}
+
+
+@over("kind", BY_HAND)
+def test_what_your_own_code_did_in_place_counts_where_a_call_is_moved_by_hand(kind: str) -> None:
+    """It is a step ahead of the move, which is refused where the input is unfit."""
+    plan = desk().plan()
+    call = one(plan)
+    call.input.items.append(7)
+    with pytest.raises(ToolInputError):
+        BY_HAND[kind](call)
+    assert line(plan.steps) == ["proposed"]
+    call.input.items.append("b")
+    BY_HAND[kind](call)
+    assert [step.kind for step in plan.steps] == ["proposed", "changed", kind]
+    assert plan.calls[0].arguments == {"items": ["a", "b"]}
+    assert call.input.items == ["a", "b"]
+    close(plan)
+
+
 def test_an_input_left_unfit_is_refused_and_the_call_not_begun() -> None:
     """What does not fit any more is an error as the call begins; input and line are as before."""
     plan = desk().plan()
