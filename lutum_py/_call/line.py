@@ -534,12 +534,23 @@ def with_try(line: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, ...
         return None
     if is_first:
         return other
-    steps = (other[0], *line[1:])
+    rest = other[place:]
     if place is None:
         pairs = zip(other, line, strict=False)
         place = next(n for n, (a, b) in enumerate(pairs) if a[:3] != b[:3])
-        steps = (*steps, Step("again", last.stage.leads["again"], newer_than(last)))
-    for step in other[place:]:
+        again = Step("again", last.stage.leads["again"], newer_than(last))
+        rest = (again, *other[place:])
+    # The call may have got another input since the try was made: `proposed changed` here, there
+    # `proposed again begun`. The first step has the data of an input that was changed, else none.
+    first = other[0] if line[0].detail is None else line[0]
+    run_with, told = (
+        next(said_of(each, "changed"), first).detail for each in (other, (*line, *rest))
+    )
+    if run_with != told:
+        again = rest[0]
+        rest = (again, Step("changed", again.stage, again.at, detail=run_with), *rest[1:])
+    steps = (first, *line[1:])
+    for step in rest:
         at = None if step.at is None else newer_than(steps[-1], step.at)
         steps = (*steps, step._replace(at=at))
     return steps

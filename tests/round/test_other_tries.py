@@ -16,7 +16,7 @@ from lutum_py.errors import (
     PlanError,
 )
 from tests.cases import over
-from tests.round.one_story import FILL, Clock, Desk, clock, desk, fill, hooks, line, one
+from tests.round.one_story import FILL, Clock, Desk, clock, desk, fill, hooks, line, one, rewritten
 from tests.round_tools import close
 
 __all__ = ["clock"]
@@ -57,6 +57,38 @@ def test_a_run_with_another_input_is_told_with_it() -> None:
     assert row.arguments == {"items": ["x", "y"]}
     (told,) = plan.resolve().results
     assert told.ran_with == {"items": ["x", "y"]}
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "the program": lambda plan: setattr(one(plan), "input", fill.Input(items=["p"])) or plan,
+    "a hook": lambda plan: plan.apply_hooks_sync(rewritten("h")),
+}
+
+
+@over("name", CHANGES)
+def test_what_a_try_was_run_with_is_told_whatever_the_call_has_by_now(name: str) -> None:
+    """The try was made before the call got another input, so its line goes back to the first."""
+    plan = desk().plan()
+    again = one(plan).again()
+    newer = CHANGES[name](plan)
+    newer.record(again.call_sync())
+    (row,) = newer.calls
+    told = [step.arguments["items"] for step in row.steps if step.kind in ("proposed", "changed")]
+    assert (row.arguments, told) == ({"items": ["a"]}, [["a"], [name.split()[1][0]], ["a"]])
+    loaded = Desk.load_plan(newer.dump_json())
+    assert loaded.calls[0].steps == row.steps
+    close(loaded)
+
+
+def test_a_try_of_a_newer_plan_is_told_with_its_input_in_an_older_one() -> None:
+    """What a hook changed in the newer plan is what was run."""
+    plan = desk().plan()
+    result = one(plan.apply_hooks_sync(rewritten("h"))).again().call_sync()
+    plan.record(result)
+    (row,) = plan.calls
+    told = [step.arguments["items"] for step in row.steps if step.kind in ("proposed", "changed")]
+    assert (row.arguments, told) == ({"items": ["h"]}, [["a"], ["h"]])
+    close(plan)
 
 
 def test_a_run_with_another_input_is_told_where_its_result_is_committed() -> None:
