@@ -47,9 +47,9 @@ from .._text.json import compact_json
 from .._toolset import Toolset
 from .._transcript.assistant import AssistantTurn, ToolMetadata
 from .._transcript.message import Attachment
-from .._transcript.result import ToolResult
+from .._transcript.result import ToolResult, failure
 from ..errors import PlanError, ResumeError, ToolError
-from ..execution._outcome import Outcome, sole
+from ..execution._outcome import Outcome, is_in_doubt, sole
 from ..execution._run import Run, leave_behind
 from ..execution._settings import Settings
 from ._for_client import (
@@ -172,10 +172,13 @@ class Serving:
         return plan if self.hooks is None else await plan.apply_hooks(hooks)
 
     def _failed(self, name: str, error: Exception) -> CallToolResult:
-        """Log what nobody wrote for the client, and tell only that there was something."""
+        return _said(self._told_of(name, error), is_error=True)
+
+    def _told_of(self, name: str, error: Exception) -> str:
+        """Log what nobody wrote for the client, and say only that there was something."""
         LOGGER.error("tool %s failed", visible(name), exc_info=error)
         told = f": {visible(str(error), LINES)}" if self.show_errors else "."
-        return _said(f"Tool {visible(name)!r} failed{told}", is_error=True)
+        return f"Tool {visible(name)!r} failed{told}"
 
 
 class _Answering:
@@ -201,7 +204,7 @@ class _Answering:
                 self._raised.clear()
                 outcome = await self._run(call)
                 if call.id in plan._state._kept.inner:
-                    outcome = await drive(show_to(call, outcome, self._hooks))
+                    outcome = await self._shown(call, outcome)
                 plan.record(outcome)
                 self._outcome = outcome
             if pending:  # what these asked for is next
@@ -215,9 +218,23 @@ class _Answering:
         if isinstance(self._serving.hooks, HookPlaces):  # others have none
             await plan.apply_after_hooks(hooks)
         # Looked at before the plan ends, which caps results: no after-hook has put in another one.
-        is_as_raised = bool(self._raised) and plan.finished[:1] == (self._outcome,)
+        is_as_raised = plan.finished[:1] == (self._outcome,)
         (result,) = plan.resolve().results
-        return self._failure(result) if is_as_raised else self._answer_of(result)
+        error = self._unmeant(result) if is_as_raised else None
+        if error is not None:
+            return self._serving._failed(result.name, error)
+        return self._answer_of(result)
+
+    async def _shown(self, call: AnyToolCall, outcome: Outcome) -> Outcome:
+        """Show after-hooks what a call within came to; give what the asking call is told."""
+        shown: Outcome = await drive(show_to(call, outcome, self._hooks))
+        error = self._unmeant(outcome) if shown is outcome else None
+        if error is None or not isinstance(shown, ToolResult):
+            return shown
+        # A tool passes on what it reads of others, a program as `str(error)`: what the client is
+        # not to be told, the asking call is not told either.
+        text = self._serving._told_of(call.name, error)
+        return failure(call.metadata, "error", text, shown.code)
 
     async def _ask(self, waiting: SuspendedCall) -> CallToolResult | InputRequiredResult | None:
         """Ask the client; give an answer to its request, or None if it has decided."""
@@ -285,13 +302,12 @@ class _Answering:
                 leave_behind(task)
                 raise
 
-    def _failure(self, result: ToolResult) -> CallToolResult:
-        error = sole(self._raised[-1])
+    def _unmeant(self, outcome: Outcome) -> Exception | None:
+        """Return what a tool raised that nobody wrote for the client."""
+        error = sole(self._raised[-1]) if self._raised else None
         # That nobody knows what it did is said in words of a tool or of this library, and to a
         # client which took it for a plain failure, the tool would look free to be called again.
-        if isinstance(error, ToolError) or result.status == "indeterminate":
-            return self._answer_of(result)
-        return self._serving._failed(result.name, error)
+        return None if isinstance(error, ToolError) or is_in_doubt(outcome) else error
 
     def _answer_of(self, result: ToolResult) -> CallToolResult:
         text = result.rejection_reason or result.model_text

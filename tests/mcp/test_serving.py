@@ -361,6 +361,42 @@ async def test_only_what_was_meant_for_the_client_is_told(
         assert text_of(result) == "Tool 'fail' failed: secret: /etc/passwd"
 
 
+@tool_fn(idempotent=True)
+async def pass_on(how: str, ctx: ToolContext) -> str:
+    """Tell what another tool said."""
+    if ctx.inner is None:
+        ctx.ask([("fail", {"how": how})])
+    return ctx.inner.results[0].model_text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_was_not_meant_for_the_client_is_not_passed_on(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a call within another the text stays here too, though the asking call reads it."""
+    both = Toolset.of("Both", fail, pass_on)
+    hooks = both.HookSet()
+    seen: list[str] = []
+
+    @hooks.after(both["fail"])
+    def show(call: AnyToolCall, result: ToolResult) -> None:
+        seen.append(result.model_text)
+
+    for how, told, logged in (
+        ("said", "[execution_failed] Execution failed: the disk is full", []),
+        ("raise", "[execution_failed] Tool 'fail' failed.", [logging.ERROR]),
+    ):
+        caplog.clear()
+        async with connected(create_server(both, hooks=hooks), kind) as client:
+            assert text_of(await client.call_tool("pass_on", {"how": how})) == told
+        records = [each for each in caplog.records if each.name == "lutum.mcp"]
+        assert [each.levelno for each in records] == logged
+    assert "secret" in seen[-1]
+    async with connected(create_server(both, show_errors=True), kind) as client:
+        result = await client.call_tool("pass_on", {"how": "raise"})
+        assert text_of(result) == "[execution_failed] Tool 'fail' failed: secret: /etc/passwd"
+
+
 async def test_a_client_is_told_what_is_in_doubt() -> None:
     """It is no plain failure where a tool says that nobody knows, and where it was cut off and
     raised something on being stopped, whose text stays here.
