@@ -249,8 +249,8 @@ def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]
     _check_size(tool, limits.schema)
     # Words are made legible, and what is not a word has to be so by itself: a property or a value
     # with characters that nobody sees could not be mended without changing what it means.
-    schema = legible_schema(tool.input_schema)
-    if hides(without_words(schema)) or hides(without_words(tool.output_schema)):
+    schema, gives = legible_schema(tool.input_schema), legible_schema(tool.output_schema)
+    if hides(without_words(schema)) or hides(without_words(gives)):
         raise ToolDefinitionError(
             "its schemas hold, in more than words, characters that nobody sees"
         )
@@ -260,7 +260,7 @@ def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]
         input_schema=schema,
         description=legible(tool.description or "", limits.description),
         title=" ".join(legible(title, limits.description).split()) if title else None,
-        output_schema=tool.output_schema,
+        output_schema=gives,
         capabilities=rules.capabilities.get(tool.name) or capabilities_of(hints, rules.trusted),
         timeout=rules.timeout,
         idempotent=is_idempotent(hints, rules.trusted),

@@ -187,12 +187,14 @@ async def test_words_lose_what_nobody_sees_and_end_at_the_limit() -> None:
     text = f"Adds\x1b[2K\u202e\u200b \N{ZERO WIDTH JOINER}two{hidden}\nnumbers\ufe0f.\u2028"
     fields = {"a": {"type": "string", "description": text}, "b": True}
     schema = {"type": "object", "properties": fields}
-    server = Served([described(description=text, title=f" A\n{text}", input_schema=schema)])
+    said: dict[str, Any] = {"description": text, "title": f" A\n{text}"}
+    server = Served([described(input_schema=schema, output_schema=schema, **said)])
     remote = await taken(server, limits=Limits(description=12))
     (definition,) = remote.toolset.definitions()
     assert definition.description == "Adds[2K two\n…"
     assert definition.title == "A Adds[2K tw…"
-    assert definition.input_schema["properties"]["a"]["description"] == "Adds[2K two\nnumbers."
+    for checked in (definition.input_schema, definition.output_schema or {}):
+        assert checked["properties"]["a"]["description"] == "Adds[2K two\nnumbers."
     assert remote.listed["t"].description == text
 
 
