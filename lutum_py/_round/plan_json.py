@@ -219,7 +219,7 @@ def _check_bytes(asks: Iterable[Mapping[str, Any]]) -> None:
             raise PlanError(
                 f"Call {ask['call']!r} left bytes to come back to, as a program leaves its "
                 "interpreter, and without a key anybody could put others in their place. Pass "
-                "`key=`, or let the tool leave a text: `program_tool(tools, keep='replay')`."
+                '`key=`, or let the tool leave a text: `program_tool(tools, keep="replay")`.'
             )
 
 

@@ -143,10 +143,10 @@ def test_a_state_is_read_under_its_key_alone(key: bytes | None) -> None:
 def test_without_a_key_a_plan_with_a_state_is_neither_saved_nor_loaded() -> None:
     """It says to give one, or to keep nothing; what is run again needs none."""
     plan = run_sync(planned(CODE), hooks=STATE.HookSet())
-    with pytest.raises(PlanError, match=r"key=.*keep='replay'"):
+    with pytest.raises(PlanError, match=r'key=.*keep="replay"'):
         plan.dump_json()
     plan.discard()
-    with pytest.raises(PlanError, match=r"key=.*keep='replay'"):
+    with pytest.raises(PlanError, match=r'key=.*keep="replay"'):
         STATE.load_plan(json.dumps(sealed(json.loads(saved()))))
     again = run_sync(planned(CODE, REPLAY), hooks=REPLAY.HookSet())
     text = again.dump_json()

@@ -425,7 +425,7 @@ def test_bytes_that_a_tool_leaves_are_kept_under_a_key_alone(store: Store) -> No
     """Without one, the step is refused with what to do."""
     with open_store(":memory:") as bare:
         bare.save("one", opened(("leaves", {}), toolset=Leaving))
-        with pytest.raises(PlanError, match=r"`key=`.*keep='replay'"):
+        with pytest.raises(PlanError, match=r'`key=`.*keep="replay"'):
             run(bare, Leaving, hooks=let_pass)
     store.save("one", opened(("leaves", {}), toolset=Leaving))
     run_open(store, Leaving, hooks=let_pass)
