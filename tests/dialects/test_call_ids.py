@@ -63,6 +63,17 @@ def test_what_goes_out_has_ids_that_the_provider_takes(dialect: ModuleType) -> N
 
 
 @BY_ID
+def test_an_id_without_characters_is_made(dialect: ModuleType) -> None:
+    """A call whose id is an empty text goes out by a made one, and its result by the same."""
+    messages = dialect.messages(transcript_of(("", "a"), ("",)))
+    calls, results = ids_in(dialect, messages)
+    assert calls == results
+    assert len(set(calls)) == len(calls) == 3
+    assert all(re.fullmatch(WIRES[dialect.NAME].TAKEN_IDS, each) for each in calls)
+    assert dialect.check(messages) == []
+
+
+@BY_ID
 def test_a_call_has_the_same_id_in_every_later_request(dialect: ModuleType) -> None:
     """What is said later changes no id that went out, with what is kept between requests or not."""
     transcript = transcript_of()

@@ -117,7 +117,7 @@ class WireIds:
         return made
 
     def send(self, call: dict[str, Any], key: str, *, is_own: bool) -> None:
-        """Let a call go out by an id of its own, if it has any.
+        """Let a call go out by an id of its own, if its host made any.
 
         Args:
             call: The call in the form of the wire.
@@ -125,7 +125,8 @@ class WireIds:
             is_own: Whether the provider of the request made it.
         """
         given = call.get(key)
-        if isinstance(given, str) and given:
+        # A host that made no id gets none back.
+        if isinstance(given, str) and (given or not is_own):
             call[key] = self.of(given, is_own=is_own)
 
     def of(self, given: str, *, is_own: bool = False) -> str:
