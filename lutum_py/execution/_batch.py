@@ -109,20 +109,30 @@ class Batch:
             except asyncio.CancelledError as stop:
                 self._stop()
                 await self._all_ended()
+                self._fault()
                 raise stop from ExecutionCancelled(self._outcomes())
             finally:
                 if self._timer is not None:
                     self._timer.cancel()
-        outcomes = self._outcomes()
+        outcomes, fault = self._outcomes(), self._fault()
         if self.interrupt is not None:
             raise telling(self.interrupt, outcomes)
-        # What is raised here is not an outcome of a tool but a fault of the run, such as a plan
-        # that was closed meanwhile. It comes out only now, when each sibling has its outcome.
+        # It comes out only now, when each sibling has its outcome.
+        if fault is not None:
+            raise telling(fault, outcomes)
+        return self._unless_broken(outcomes)
+
+    def _fault(self) -> LutumError | None:
+        """Return the first fault of the run itself, such as a plan that was closed meanwhile.
+
+        All tasks are asked for their errors: asyncio prints an error that nobody asked for.
+        """
+        fault = None
         for task in self._tasks.values():
             error = task.exception() if task.done() and not task.cancelled() else None
-            if isinstance(error, LutumError):
-                raise telling(error, outcomes)
-        return self._unless_broken(outcomes)
+            if fault is None and isinstance(error, LutumError):
+                fault = error
+        return fault
 
     def _begin_due(self, places: Iterable[int]) -> None:
         """Begin the calls whose turn it is."""

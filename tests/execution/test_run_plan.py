@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import contextmanager
@@ -296,6 +297,31 @@ def test_what_a_plan_does_not_take_comes_out(running: Any) -> None:
         running(plan, on_event=lambda event: plan.discard() if event.kind == "begun" else None)
     assert done == ["a"]
     assert len(outcomes_of(caught.value)) == 1
+
+
+@over("is_cancelled", [False, True])
+async def test_asyncio_prints_nothing_of_calls_whose_plan_was_closed(is_cancelled: bool) -> None:
+    """Somebody presses stop: the plan is ended, and perhaps its run is cancelled too."""
+    printed: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: printed.append(told))
+    gates.update({name: asyncio.Event() for name in "ab"})
+    plan = plan_of(("wait", "a"), ("wait", "b"))
+    task = asyncio.create_task(run(plan))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert {result.status for result in plan.abort(Session(), "stopped").results} == {
+        "indeterminate"
+    }
+    for gate in gates.values():
+        gate.set()
+    if is_cancelled:
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError if is_cancelled else RoundClosedError) as caught:
+        await task
+    assert len(outcomes_of(caught.value)) == 2
+    del task, caught
+    gc.collect()
+    assert printed == []
 
 
 @pytest.mark.parametrize("given", ["plan", [], None])
