@@ -29,7 +29,7 @@ def gemini_schema(tool: str, schema: JsonSchema, losses: list[SchemaLoss]) -> Js
         ToolDefinitionError: A definition leads back to itself through required properties alone.
     """
     defs: Mapping[str, Node] = schema.get("$defs", {})
-    if defs and (cycle := cycle_in(schema, defs, required_only=True)):
+    if defs and (cycle := cycle_in(defs, required_only=True)):
         raise refusal(
             tool,
             f"$defs.{cycle[0]}",

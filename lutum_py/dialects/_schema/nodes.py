@@ -246,40 +246,24 @@ def reachable(schema: Node, defs: Mapping[str, Node]) -> dict[str, Node]:
     return {name: node for name, node in defs.items() if name in found}
 
 
-def cycle_in(
-    schema: Node, defs: Mapping[str, Node], *, required_only: bool = False
-) -> tuple[str, ...]:
+def cycle_in(defs: Mapping[str, Node], *, required_only: bool = False) -> tuple[str, ...]:
     """Return the names of the definitions of one cycle, its first name repeated at the end.
 
     Args:
-        schema: The root.
-        defs: Its definitions.
+        defs: The definitions of a schema.
         required_only: Whether a way through a property that is not required does not count.
 
     Returns:
         The names in order, or nothing if no definition leads back to itself.
     """
-    # Definitions that were searched to their ends without meeting a cycle. Without this,
-    # definitions that share others are searched once for each way there, which doubles at each
-    # level.
-    finished: set[str] = set()
+    from graphlib import CycleError, TopologicalSorter  # only where there are definitions
 
-    # Depth first, with the way so far: `Tree → Leaf → Tree` is found when `Tree` is met on its own
-    # way. A set of all that was met would take two ways to one definition for a cycle.
-    def search(name: str, way: tuple[str, ...]) -> tuple[str, ...]:
-        if name in way:
-            return (*way[way.index(name) :], name)
-        if name in finished:
-            return ()
-        for target in _targets(defs[name], required_only):
-            if found := search(target, (*way, name)):
-                return found
-        finished.add(name)
-        return ()
-
-    for start in dict.fromkeys([*_targets(schema, False), *defs]):
-        if found := search(start, ()):
-            return found
+    try:
+        TopologicalSorter({n: _targets(node, required_only) for n, node in defs.items()}).prepare()
+    except CycleError as error:
+        # It goes the other way: of Tree, which refers to Leaf, which refers to Tree, it lists the
+        # one that is referred to before the one that refers.
+        return tuple(reversed(error.args[1]))
     return ()
 
 

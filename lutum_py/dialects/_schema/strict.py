@@ -103,7 +103,7 @@ def strict_schema(
         ToolDefinitionError: A part of the schema has no form in strict mode.
     """
     defs: Mapping[str, Node] = schema.get("$defs", {})
-    if not rules.recursion and (cycle := cycle_in(schema, defs)):
+    if not rules.recursion and (cycle := cycle_in(defs)):
         raise refusal(
             tool,
             f"$defs.{cycle[0]}",
