@@ -28,14 +28,13 @@ from . import DIALECTS
 from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
 from ._repair.mending import Form
-from ._schema.compiler import CompiledSchema
+from ._schema.compiler import CompiledSchema, compile_schema
 from ._wire.history import NOTHING_SAID, History
 from ._wire.offered import (
     NativeSearch,
     answer_schema,
     as_sent,
     choice_of,
-    compiled,
     native_search_of,
     offered,
     schema_losses,
@@ -125,7 +124,7 @@ class Dialect(Generic[C]):
             >>> openai_chat.compile(tool).schema
             {'type': 'object', 'properties': {}}
         """
-        return compiled(definition, self.facts, strict)
+        return compile_schema(definition, self.facts, strict)
 
     def tools(
         self,
@@ -163,7 +162,7 @@ class Dialect(Generic[C]):
         strict = strict and (self.facts.calls_strictly or "program" not in definition.callers)
         # Copied: what was compiled is kept for the next request, and this one is the caller's to
         # change.
-        schema = copy_json(compiled(definition, self.facts, strict).schema)
+        schema = copy_json(compile_schema(definition, self.facts, strict).schema)
         return self.tool(as_sent(definition, self.facts), schema, strict)
 
     def wire_name(self, name: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from ..._schema.definition import ToolDef
@@ -56,10 +57,11 @@ class SchemaFacts(Protocol):
     def rewrite(self) -> Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None: ...
 
 
-def compile_schema(
-    definition: ToolDef, facts: SchemaFacts, *, strict: bool = False
-) -> CompiledSchema:
-    """Compile the input schema of a tool for one dialect.
+@lru_cache(maxsize=2048)
+def compile_schema(definition: ToolDef, facts: SchemaFacts, strict: bool = False) -> CompiledSchema:
+    """Compile the input schema of a tool for one dialect, or give what was compiled before.
+
+    The schema is shared between requests: copy it before it goes out.
 
     Without `strict` the schema goes out as the author wrote it, save that its root becomes an
     object: a union of models at the root is merged into one object with the properties of all. In

@@ -17,7 +17,7 @@ from ..._transcript.result import ToolResult
 from ...errors import MisuseError, ToolDefinitionError
 from .._facts import Facts
 from .._findings import Loss
-from .._schema.compiler import CompiledSchema, compile_schema
+from .._schema.compiler import compile_schema
 
 
 def offered(
@@ -85,18 +85,6 @@ def choice_of(requirement: ToolChoice | Any, facts: Facts) -> ToolChoice:
     )
 
 
-@lru_cache(maxsize=2048)
-def compiled(definition: ToolDef, facts: Facts, strict: bool = False) -> CompiledSchema:
-    """Compile a tool's schema for a dialect, or give what was compiled before.
-
-    The schema is shared between requests: copy it before it goes out.
-
-    Raises:
-        ToolDefinitionError: The schema has no form in the dialect.
-    """
-    return compile_schema(definition, facts, strict=strict)
-
-
 def callers_of(definition: ToolDef, facts: Facts) -> dict[str, Any]:
     """Return the field that says who may call a tool, if something is said about that."""
     callers = [facts.callers[each] for each in definition.callers]
@@ -124,7 +112,7 @@ def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> It
             strict = False
     # A compiled schema is shared, and says the path within it only, as in `properties.age`: which
     # tool of which request it is for is said here.
-    for loss in compiled(definition, facts, strict).losses:
+    for loss in compile_schema(definition, facts, strict).losses:
         path = f".{loss.path}" if loss.path else ""
         yield Loss(f"tools.{definition.name}{path}", loss.text)
 
@@ -149,7 +137,7 @@ def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, 
         )
     sent = definition.with_name(facts.wire_name(definition.name))
     try:
-        return sent, copy_json(compiled(definition, facts, strict).schema)
+        return sent, copy_json(compile_schema(definition, facts, strict).schema)
     except ToolDefinitionError as error:
         raise ToolDefinitionError(
             f"{facts.name} cannot hold a text to the answer {definition.name!r}. Ask for it with "

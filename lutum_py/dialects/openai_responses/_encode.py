@@ -27,12 +27,8 @@ from ..._transcript.result import ToolResult
 from ...errors import MisuseError
 from .._findings import Loss
 from .._openai import OpenAIRendering, named_data
-from .._wire.offered import (
-    NativeSearch,
-    as_sent,
-    callers_of,
-    compiled,
-)
+from .._schema.compiler import compile_schema
+from .._wire.offered import NativeSearch, as_sent, callers_of
 from .._wire.rendered_items import arguments_object, data_of, named_text, send_as_text
 from .._wire.replay import ModelNames, told_apart
 from ._decode import ANSWERS, CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call, repeated_in
@@ -262,7 +258,7 @@ def _loaded(native: NativeSearch, names: Iterable[str]) -> list[dict[str, Any]]:
     definitions = {each.name: each for each in native.definitions}
     tools: list[dict[str, Any]] = []
     for definition in map(definitions.__getitem__, names):
-        schema = copy_json(compiled(definition, FACTS, native.strict).schema)
+        schema = copy_json(compile_schema(definition, FACTS, native.strict).schema)
         tools.append(tool_of(as_sent(definition, FACTS), schema, native.strict) | _DEFERRED)
     return tools
 
