@@ -24,7 +24,7 @@ from typing import (
 
 from .._schema.secrets import MASK
 from .._text.escaping import visible, visible_json
-from .._text.immutable import Immutable, dataclass
+from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
 from .._text.on_demand import ONCE
 from ..errors import MisuseError
@@ -43,16 +43,14 @@ Out_co = TypeVar("Out_co", covariant=True)
 Call = TypeVar("Call", bound="CallState")
 
 
-class RunNormally(Immutable, Generic[In_co]):
+@dataclass(frozen=True, slots=True, init=False)
+class RunNormally(Generic[In_co]):
     """Go on with this input: the one that came, or another.
 
     Example:
         >>> RunNormally({"city": "Oslo"}).input
         {'city': 'Oslo'}
     """
-
-    __slots__ = ("input",)
-    __match_args__ = ("input",)
 
     input: In_co
 
@@ -62,16 +60,7 @@ class RunNormally(Immutable, Generic[In_co]):
     def __repr__(self) -> str:
         return f"RunNormally({self.input!r})"
 
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        theirs: Any = other
-        return bool(self.input == theirs.input)
-
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.input,))
 
 
 _set_input: Any = vars(RunNormally)["input"].__set__

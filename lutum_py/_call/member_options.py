@@ -7,11 +7,12 @@ its path. An option is added here, with how it goes inward, and to the signature
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from .._schema.options import Caller
-from .._text.immutable import Frozen
+from .._text.immutable import dataclass
 from .._text.json import is_seconds, shorten
 from ..errors import ToolDefinitionError
 
@@ -54,22 +55,8 @@ Conditions: TypeAlias = tuple[Condition, ...]
 """What says whether a call needs an approval; none for a tool that never does."""
 
 
-# `_fill` below takes the values in this order.
-class _OptionFields:
-    off: bool
-    deferred: bool
-    prefix: str
-    result_cap: ResultCap | _OrUnsaid | None
-    timeout: float | _OrUnsaid | None
-    needs_approval: Condition | _OrUnsaid
-    asked_around: tuple[Condition, ...]
-    approval_message: str | None
-    rules: tuple[Rule, ...]
-    callers: tuple[Caller, ...]
-    __slots__ = tuple(__annotations__)
-
-
-class MemberOptions(Frozen, _OptionFields):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberOptions:
     """Hold what was said about a member.
 
     Attributes:
@@ -89,55 +76,39 @@ class MemberOptions(Frozen, _OptionFields):
         ToolDefinitionError: An option is of the wrong kind.
     """
 
-    __slots__ = ()
+    off: bool = False
+    deferred: bool = False
+    prefix: str = ""
+    result_cap: ResultCap | _OrUnsaid | None = UNSAID
+    timeout: float | _OrUnsaid | None = UNSAID
+    needs_approval: Condition | _OrUnsaid = UNSAID
+    asked_around: tuple[Condition, ...] = ()
+    approval_message: str | None = None
+    rules: tuple[Rule, ...] = ()
+    callers: Sequence[Caller] = ()
 
-    def __init__(
-        self,
-        *,
-        off: bool = False,
-        deferred: bool = False,
-        prefix: str = "",
-        result_cap: ResultCap | _OrUnsaid | None = UNSAID,
-        timeout: float | _OrUnsaid | None = UNSAID,
-        needs_approval: Condition | _OrUnsaid = UNSAID,
-        asked_around: tuple[Condition, ...] = (),
-        approval_message: str | None = None,
-        rules: tuple[Rule, ...] = (),
-        callers: Sequence[Caller] = (),
-    ) -> None:
-        if not isinstance(prefix, str):
-            raise ToolDefinitionError(f"`prefix=` takes a text, not {shorten(prefix)}.")
-        if result_cap is not None and result_cap is not UNSAID:
-            _check_cap(result_cap)
-        for condition in (needs_approval, *asked_around):
+    def __post_init__(self) -> None:
+        if not isinstance(self.prefix, str):
+            raise ToolDefinitionError(f"`prefix=` takes a text, not {shorten(self.prefix)}.")
+        if self.result_cap is not None and self.result_cap is not UNSAID:
+            _check_cap(self.result_cap)
+        for condition in (self.needs_approval, *self.asked_around):
             if not (isinstance(condition, bool | _Unsaid) or callable(condition)):
                 raise ToolDefinitionError(
                     f"`needs_approval=` takes True, False or a function of the input, not "
                     f"{shorten(condition)}. Write `needs_approval=lambda input: input.amount > 5`."
                 )
-        if isinstance(callers, str) or not {*callers} <= {*get_args(Caller)}:
+        if isinstance(self.callers, str) or not {*self.callers} <= {*get_args(Caller)}:
             raise ToolDefinitionError(
-                f"`callers=` takes who may call a tool, not {shorten(callers)}. Write "
+                f"`callers=` takes who may call a tool, not {shorten(self.callers)}. Write "
                 '`callers=("model", "program")`.'
             )
-        if not (isinstance(timeout, _Unsaid | None) or is_seconds(timeout)):
+        if not (isinstance(self.timeout, _Unsaid | None) or is_seconds(self.timeout)):
             raise ToolDefinitionError(
-                f"`timeout=` takes a positive number of seconds or None, not {shorten(timeout)}."
+                "`timeout=` takes a positive number of seconds or None, not "
+                f"{shorten(self.timeout)}."
             )
-        self._fill(
-            (
-                off,
-                deferred,
-                prefix,
-                result_cap,
-                timeout,
-                needs_approval,
-                asked_around,
-                approval_message,
-                rules,
-                tuple(callers),
-            )
-        )
+        object.__setattr__(self, "callers", tuple(self.callers))
 
     def inside(self, outer: MemberOptions) -> MemberOptions:
         """Return what this comes to inside of a group, or of a class, of which more was said."""
@@ -146,7 +117,8 @@ class MemberOptions(Frozen, _OptionFields):
         # Three ways inward: what holds for a group holds for all in it (`off`, `deferred`), what
         # was said nearer to the tool wins (`timeout`, `result_cap`), and what a group asks cannot
         # be taken away from inside (`asked_around`, `rules`).
-        return MemberOptions(
+        return replace(
+            self,
             off=self.off or outer.off,
             deferred=self.deferred or outer.deferred,
             prefix=outer.prefix + self.prefix,
@@ -156,9 +128,7 @@ class MemberOptions(Frozen, _OptionFields):
                 outer.needs_approval if self.needs_approval is UNSAID else self.needs_approval
             ),
             asked_around=outer.asked_around + self.asked_around,
-            approval_message=self.approval_message,
             rules=self.rules + outer.rules,
-            callers=self.callers,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
 
-from .._text.immutable import Immutable
+from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
 from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError
@@ -22,6 +22,7 @@ ReplyStatus: TypeAlias = Literal["success", "error", "cancelled", "indeterminate
 _STATUSES = get_args(ReplyStatus)
 
 
+@dataclass(frozen=True, slots=True, init=False)
 class Reply(Immutable, Generic[Out_co]):
     """Return it from a tool or handler in place of the output; it is not changed any more.
 
@@ -51,8 +52,6 @@ class Reply(Immutable, Generic[Out_co]):
         >>> result.model_text, result.output
         ('Two cats in the hall.', {'cats': 2})
     """
-
-    __slots__ = ("attachments", "code", "labels", "message", "output", "status")
 
     output: Out_co
     message: str | None
@@ -103,17 +102,7 @@ class Reply(Immutable, Generic[Out_co]):
             return self.message
         return f"[{self.code}] {self.message}"
 
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        theirs: Any = other
-        return all(getattr(self, name) == getattr(theirs, name) for name in self.__slots__)
-
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        given = (self.output, self.message, self.attachments, self.status, self.code)
-        return (type(self), (*given, self.labels))
 
     def __repr__(self) -> str:
         said = "".join(
