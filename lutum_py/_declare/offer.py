@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from .._call.outcomes import RecoverableToolCallIssue
 from .._call.selector import AnySelector, Selector
@@ -137,46 +138,27 @@ class OfferedTools(Immutable):
         deferred: What a search may load, and has loaded, if the offer goes by that.
     """
 
-    __slots__ = ("_definitions", "by_name", "deferred", "selectors")
-
     selectors: tuple[Selector[Any, Any], ...]
     by_name: Mapping[str, Selector[Any, Any]]
     deferred: DeferredTools | None
-    _definitions: tuple[ToolDef, ...] | None
 
     def __init__(
         self, selectors: tuple[Selector[Any, Any], ...], deferred: DeferredTools | None = None
     ) -> None:
         by_name = {selector.name: selector for selector in selectors}
-        self._put(
-            selectors=selectors,
-            by_name=MappingProxyType(by_name),
-            deferred=deferred,
-            _definitions=None,
-        )
+        self._put(selectors=selectors, by_name=MappingProxyType(by_name), deferred=deferred)
 
-    @property
+    @cached_property
     def definitions(self) -> tuple[ToolDef, ...]:
         """Their definitions, put together once."""
-        if self._definitions is None:
-            made = tuple(selector.definition for selector in self.selectors)
-            self._put(_definitions=made)
-            return made
-        return self._definitions
+        return tuple(selector.definition for selector in self.selectors)
 
 
 Available: TypeAlias = "ToolAvailability | OfferedTools | Iterable[Offered] | None"
 """What may say which tools are offered; None stands for those that are on."""
 
 
-class _Selects(Protocol):
-    """What an offer needs of its toolset."""
-
-    def _find(self, named: Named, /) -> tuple[Selector[Any, Any], ...]: ...
-    def _find_all(self, named: Offered, /) -> tuple[Selector[Any, Any], ...]: ...
-
-
-class Offer(Immutable):
+class Offer:
     """Work out what a toolset offers; the usual answers are kept.
 
     Attributes:
@@ -187,26 +169,16 @@ class Offer(Immutable):
         index: What the deferred tools are found by, once somebody looked.
     """
 
-    _toolset: _Selects
-    all: OfferedTools
-    default: OfferedTools
-    deferred: OfferedTools
-    searches: frozenset[str]
-    index: Any
-    __slots__ = tuple(__annotations__)
-
-    def __init__(self, toolset: _Selects, selectors: tuple[Selector[Any, Any], ...]) -> None:
+    def __init__(self, toolset: Any, selectors: tuple[Selector[Any, Any], ...]) -> None:
         # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
-        self._put(
-            _toolset=toolset,
-            all=offered,
-            default=offered if len(on) == len(selectors) else OfferedTools(on),
-            deferred=OfferedTools(tuple(each for each in selectors if each.is_deferred)),
-            searches=frozenset(selector.name for selector in selectors if selector._loads_tools),
-            index=None,
-        )
+        self._toolset = toolset
+        self.all = offered
+        self.default = offered if len(on) == len(selectors) else OfferedTools(on)
+        self.deferred = OfferedTools(tuple(each for each in selectors if each.is_deferred))
+        self.searches = frozenset(each.name for each in selectors if each._loads_tools)
+        self.index: Any = None
 
     def resolve(self, available: Available) -> OfferedTools:
         """Return the tools that are offered.

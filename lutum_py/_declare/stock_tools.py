@@ -66,12 +66,10 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Select
         raise MisuseError.of_field("search_tools", "limit", "a positive whole number", limit)
     offer = toolset._offer
     deferred = offer.deferred
-    index: Bm25 | None = offer.index
-    if index is None:
+    if offer.index is None:
         # Not under a lock: two threads make the same index at worst.
-        index = Bm25(map(_parts_of, deferred.definitions))
-        offer._put(index=index)
-    return tuple(deferred.selectors[number] for number in index.ranked(query, limit))
+        offer.index = Bm25(map(_parts_of, deferred.definitions))
+    return tuple(deferred.selectors[number] for number in offer.index.ranked(query, limit))
 
 
 def _is_count(value: object) -> bool:
