@@ -32,6 +32,7 @@ from .line import (
     AsksStep,
     CallStep,
     Kept,
+    OnRecord,
     Step,
     answers_in,
     end_of,
@@ -46,7 +47,7 @@ from .line import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Self, Unpack
 
     from .._context.inner import Inner
@@ -312,11 +313,6 @@ class CallLine:
             return
         if status not in self.status.leads_to:
             raise refused(self.status, status, call_id=self.id, tool=self.name)
-        kind: dict[CallStatus, StepKind] = {
-            CallStatus.RUNNING: "begun",
-            CallStatus.SUSPENDED: "suspended",
-            CallStatus.RESUMING: "answered",
-        }
         if status is CallStatus.RUNNING:
             self._check_kept()
             self._check_asked()
@@ -327,10 +323,8 @@ class CallLine:
                 "asked for, so it is not moved on by hand. Take the decision of a person in with "
                 "`plan.resume(decision)`."
             )
-        if status.is_terminal:
-            self._append("ended", said=_SAID[status])
-        else:
-            self._append(kind[status], said="resume" if kind[status] == "answered" else None)
+        kind, said = _BY_HAND[status]
+        self._append(kind, said=said)
 
     def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
         if self._stage.name in _OF_INNER:
@@ -577,11 +571,11 @@ class CallLine:
 
     def _hold(self) -> None:
         """Refuse to begin the call until a store has recorded its beginning."""
-        self._kept = self._kept.closed(HELD, self._kept.key_begins)
+        self._kept = self._kept.other(Kept, HELD)
 
     def _let_go(self, key_begins: str) -> None:
         """Let a held call run."""
-        self._kept = self._kept.closed(None, key_begins)
+        self._kept = self._kept.other(OnRecord, key_begins=key_begins)
 
     def _check_kept(self) -> None:
         """Refuse to begin a call that goes on elsewhere, or whose round is over.
@@ -678,13 +672,12 @@ _VOID: Final = -1
 _OF_INNER: Final = ("asked", "asking", "returning")
 _GOES_ON: Final = ("begun", "answered", "suspended", "asks", "ended")
 _DONE: Final = ("begun", "left", "ended", "recorded", "again")
-_SAID: Final = {
-    CallStatus.SUCCEEDED: "success",
-    CallStatus.FAILED: "error",
-    CallStatus.CANCELLED: "cancelled",
+_BY_HAND: Final[Mapping[CallStatus, tuple[StepKind, str | None]]] = {
+    CallStatus.RUNNING: ("begun", None),
+    CallStatus.SUSPENDED: ("suspended", None),
+    CallStatus.RESUMING: ("answered", "resume"),
+    CallStatus.SUCCEEDED: ("ended", "success"),
+    CallStatus.FAILED: ("ended", "error"),
+    CallStatus.CANCELLED: ("ended", "cancelled"),
 }
-_TARGETS: Final = {
-    "begun": CallStatus.RUNNING,
-    "suspended": CallStatus.SUSPENDED,
-    "answered": CallStatus.RESUMING,
-}
+_TARGETS: Final = {kind: status for status, (kind, _) in _BY_HAND.items()}

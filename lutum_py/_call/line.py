@@ -244,17 +244,6 @@ class Kept:
         is_begun: Whether it is on record elsewhere that they begin, whatever their lines say.
     """
 
-    __slots__ = (
-        "closed_by",
-        "inner",
-        "key_begins",
-        "place",
-        "traces",
-        "transcript",
-        "tries",
-        "turn",
-    )
-
     is_open = False
     is_begun = False
 
@@ -277,11 +266,13 @@ class Kept:
         self.turn: AssistantTurn | None = turn
         self.tries: dict[str, list[CallLine]] = _NO_TRIES
 
-    def closed(self, closed_by: str | None, key_begins: str) -> Kept:
-        """Return the same for calls that are closed in another way; None: they may run."""
+    def other(
+        self, kind: type[Kept], closed_by: str | None = None, key_begins: str | None = None
+    ) -> Kept:
+        """Return the same for calls of another kind: they may run, or not for another reason."""
+        begins = self.key_begins if key_begins is None else key_begins
         opened = (self.transcript, self.traces, self.inner, self.turn)
-        kind = OnRecord if closed_by is None else Kept
-        return kind(key_begins, self.place, closed_by, *opened)
+        return kind(begins, self.place, closed_by, *opened)
 
     def trace(self, call_id: str, trace: str | None) -> None:
         """Note the span of the calls that a call asked for; the first one stays."""
@@ -318,15 +309,11 @@ class Kept:
 class OfEdit(Kept):
     """The same for the draft of an edit, while hooks are asked about it."""
 
-    __slots__ = ()
-
     is_open = True
 
 
 class OnRecord(Kept):
     """The same for a call of which a store has recorded that it begins."""
-
-    __slots__ = ()
 
     is_begun = True
 

@@ -287,9 +287,7 @@ def _edited(
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
     draft = asking.draft(call)
-    kept = draft._kept
-    opened = (kept.transcript, kept.traces, kept.inner, kept.turn)
-    draft._kept = OfEdit(kept.key_begins, kept.place, None, *opened)
+    draft._kept = draft._kept.other(OfEdit)
     by = decision.decider
     draft._append("answered", by=by, said="edit", digest=digest, detail=decision)
     if digest != waiting.digest:

@@ -84,26 +84,6 @@ class Run:
         LifecycleError: The call was begun or has ended already, or waits for a decision.
     """
 
-    __slots__ = (
-        "call",
-        "cause",
-        "context",
-        "hidden",
-        "invocation",
-        "is_begun",
-        "is_left",
-        "is_said",
-        "on_begun",
-        "on_broken",
-        "on_error",
-        "settings",
-        "thread",
-        "timeout",
-        "timer",
-        "token",
-        "trace",
-    )
-
     def __init__(
         self,
         call: AnyToolCall,
