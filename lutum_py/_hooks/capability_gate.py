@@ -8,6 +8,7 @@ risk. In which order all gates are asked is in `pipeline`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from .._call.call import AnyToolCall
@@ -36,19 +37,14 @@ _DEFAULT: Mapping[RiskLevel, GateAction] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class _CapabilityGate(CallGate):
-    def __init__(
-        self,
-        policy: Callable[[AnyToolCall, RiskLevel], Any],
-        run: RunIdentity | None,
-        dry_run_done: Callable[[AnyToolCall], bool] | None,
-        dry_run_argument: str,
-    ) -> None:
-        self.policy = policy
-        self.run = run
-        self.dry_run_done = dry_run_done
-        self.dry_run_argument = dry_run_argument
-        self.__qualname__ = "capability_gate"
+    __qualname__ = "capability_gate"  # what errors and records call it
+
+    policy: Callable[[AnyToolCall, RiskLevel], Any]
+    run: RunIdentity | None
+    dry_run_done: Callable[[AnyToolCall], bool] | None
+    dry_run_argument: str
 
     def __call__(
         self, call: AnyToolCall, _decision: Decision | None, /
@@ -137,30 +133,24 @@ def capability_gate(
 
 
 def _decider(policy: GatePolicy | None) -> Callable[[AnyToolCall, RiskLevel], Any]:
+    actions = {**_DEFAULT}
     if isinstance(policy, Mapping):
         given = cast("Mapping[Any, Any]", policy)
-        return _ByRisk({**_DEFAULT, **{_risk(risk): _action(given[risk]) for risk in given}})
-    if policy is None:
-        return _ByRisk(_DEFAULT)
-    if callable(policy):
+        actions |= {_risk(risk): _action(given[risk]) for risk in given}
+    elif callable(policy):
         return policy
-    raise HookError(
-        f"A policy is a mapping of risks to actions, or a function of a call and its risk, not "
-        f"{shorten(policy)}. Pass {{'block': 'suspend'}}, for example."
-    )
+    elif policy is not None:
+        raise HookError(
+            f"A policy is a mapping of risks to actions, or a function of a call and its risk, not "
+            f"{shorten(policy)}. Pass {{'block': 'suspend'}}, for example."
+        )
 
-
-class _ByRisk:
-    """Decide by a table."""
-
-    def __init__(self, actions: Mapping[RiskLevel, GateAction]) -> None:
-        self.actions = actions
-
-    def __call__(self, call: AnyToolCall, risk: RiskLevel) -> Block | Suspend | None:
-        action = self.actions[risk]
-        if action == "block":
+    def by_risk(call: AnyToolCall, risk: RiskLevel) -> Block | Suspend | None:
+        if actions[risk] == "block":
             return Block(f"Tool `{call.name}` is too risky to be run here: {_effects(call)}.")
-        return Suspend(_ticket(call, risk)) if action == "suspend" else None
+        return Suspend(_ticket(call, risk)) if actions[risk] == "suspend" else None
+
+    return by_risk
 
 
 def _risk(name: Any) -> RiskLevel:

@@ -208,9 +208,7 @@ class HookSet(HookPlaces[T]):
         return made  # type: ignore[no-any-return]
 
     def _registrar(self, phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
-        places: list[PhaseHooks] = []
-        for selector in selectors:
-            places += [each for each in self._places_of(phase, selector) if each not in places]
+        places = dict.fromkeys(each for one in selectors for each in self._places_of(phase, one))
 
         def register(function: Any) -> Any:
             hook = RegisteredHook(function, phase)
@@ -238,9 +236,9 @@ class HookSet(HookPlaces[T]):
             if selector is None:
                 return [self._everywhere]
             if isinstance(selector, ToolsetMeta):
-                groups = [each._everywhere for each in self._groups_for(selector)]
+                groups = dict.fromkeys(each._everywhere for each in self._groups_for(selector))
                 if groups:
-                    return list(dict.fromkeys(groups))
+                    return list(groups)
         if not isinstance(selector, AnySelector | str):
             raise cannot_register(phase, selector, self._toolset)
         if isinstance(selector, AnySelector):
@@ -250,12 +248,7 @@ class HookSet(HookPlaces[T]):
             members = self._toolset._find(selector)
         except UnknownToolError as error:
             raise HookError(f"{HOOK_WORDS[phase]} cannot be registered: {error}") from error
-        places: list[PhaseHooks] = []
-        for member in members:
-            place = self._at(member.path)
-            if place not in places:
-                places.append(place)
-        return places
+        return list(dict.fromkeys(self._at(member.path) for member in members))
 
     # Registering, by generated name.
 

@@ -45,7 +45,7 @@ from .._transcript.result import ToolResult, with_labels
 from .._transcript.transcript import Transcript
 from ..errors import HookError
 from .places import HookPlaces
-from .registered_hook import CallGate, PhaseHooks, RegisteredHook, keyed
+from .registered_hook import NO_HOOKS, CallGate, PhaseHooks, RegisteredHook, keyed
 
 _kind_of: Callable[[object], Any] = type
 
@@ -53,7 +53,6 @@ _kind_of: Callable[[object], Any] = type
 # whichever order they were registered: no gate that is added can weaken another. Another rule
 # between gates is another order here, or another choice at the end of `_ask_gates`.
 _STRICTEST: Final = ("block", "suspend", "complete")
-_NO_HOOKS: list[RegisteredHook] = []
 _RUN = "run_normally"
 
 
@@ -99,7 +98,7 @@ def decide_each(
     logs = LOGGER.isEnabledFor(INFO)
     # What is asked about a tool is looked up once for calls of one tool in a row.
     selector: AnySelector | None = None
-    execution = gates = before = _NO_HOOKS
+    execution = gates = before = NO_HOOKS
     is_fixed = True
     known: object = None
     for one in calls:

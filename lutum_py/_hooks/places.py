@@ -27,8 +27,6 @@ T = TypeVar("T")
 _Deciding: TypeAlias = tuple[list[RegisteredHook], list[RegisteredHook], list[RegisteredHook]]
 """The execution hooks, the gates and the before-hooks of a tool."""
 
-_NOWHERE = PhaseHooks()
-
 
 def _misplaced(toolset: ToolsetMeta, given: Any) -> MisuseError:
     """Say how a hook set is taken in that came without the name of its member."""
@@ -61,7 +59,7 @@ class HookPlaces(Generic[T]):
         # Of `App.data.find` the places are those of all of `App`, of all of `App.data`, and of
         # `find`: for each call the same, so they are looked for once.
         self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
-        self._deciding: dict[AnySelector, tuple[object, _Deciding]] = {}
+        self._deciding: dict[AnySelector, tuple[object, *_Deciding]] = {}
         hook_set: Any = type(self)
         for key, member in own._members.items():
             if isinstance(member, AnySelector):
@@ -208,21 +206,14 @@ class HookPlaces(Generic[T]):
         known = self._deciding.get(selector)
         changes = PhaseHooks.changes
         if known is None or known[0] is not changes:
-            known = self._deciding[selector] = (changes, self._find_deciding(selector))
-        return known[1]
-
-    def _find_deciding(self, selector: AnySelector) -> _Deciding:
-        places = self._places_for(selector)
-        filled = [each for each in places if each.execution or each.gates or each.before]
-        # The list itself, and no copy: nearly every tool has its hooks in one place.
-        if len(filled) < 2:
-            only = filled[0] if filled else _NOWHERE
-            return only.execution, only.gates, only.before
-        return (
-            in_order(places, "execution"),
-            in_order(places, "gates"),
-            in_order(places, "before"),
-        )
+            places = self._places_for(selector)
+            known = self._deciding[selector] = (
+                changes,
+                in_order(places, "execution"),
+                in_order(places, "gates"),
+                in_order(places, "before"),
+            )
+        return known[1:]
 
     def _hooks_for(self, selector: AnySelector, phase: Phase) -> list[RegisteredHook]:
         """List the hooks of one phase for a tool, in the order in which they are asked.
@@ -230,7 +221,7 @@ class HookPlaces(Generic[T]):
         Raises:
             HookError: The calls of the tool belong to another toolset.
         """
-        return in_order(self._places_for(selector), phase)
+        return [*in_order(self._places_for(selector), phase)]
 
 
 def check_related(hooks: object, toolset: Any) -> None:

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
 
 from .._declare.hook_names import VERBS, Phase
 from .._declare.toolset_meta import ToolsetMeta
@@ -165,19 +165,14 @@ class PhaseHooks:
 
     changes: ClassVar[object] = object()
 
-    __slots__ = ("after", "before", "description", "execution", "gates")
+    __slots__ = ("_hooks",)
 
     def __init__(self) -> None:
-        self.execution: list[RegisteredHook] = []
-        self.gates: list[RegisteredHook] = []
-        self.before: list[RegisteredHook] = []
-        self.after: list[RegisteredHook] = []
-        self.description: list[RegisteredHook] = []
+        self._hooks: dict[Phase, list[RegisteredHook]] = {phase: [] for phase in _PHASES}
 
     def of(self, phase: Phase) -> list[RegisteredHook]:
         """Return the list of a phase."""
-        hooks: list[RegisteredHook] = getattr(self, phase)
-        return hooks
+        return self._hooks[phase]
 
     def add(self, phase: Phase, hook: RegisteredHook) -> None:
         """Add a hook after those of its phase; of descriptions there is one at most."""
@@ -202,18 +197,16 @@ class PhaseHooks:
         return made
 
 
+NO_HOOKS: Final[list[RegisteredHook]] = []
+
+
 def in_order(places: tuple[PhaseHooks, ...], phase: Phase) -> list[RegisteredHook]:
     """List the hooks of one phase, those first that were registered first."""
-    found: list[RegisteredHook] = []
-    filled = 0
-    for place in places:
-        hooks: list[RegisteredHook] = getattr(place, phase)
-        if hooks:
-            found += hooks
-            filled += 1
-    if filled > 1:
-        found.sort(key=_order_of)
-    return found
+    filled = [hooks for place in places if (hooks := place.of(phase))]
+    # The list itself, and no copy: nearly every tool has its hooks in one place.
+    if len(filled) < 2:
+        return filled[0] if filled else NO_HOOKS
+    return sorted(itertools.chain(*filled), key=_order_of)
 
 
 # `guard`, `guard#2`: a saved plan names the hooks that were asked, and another process has other
