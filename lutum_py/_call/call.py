@@ -288,11 +288,7 @@ class AnyToolCall(CallState):
         Raises:
             MisuseError: The function is async; or as for `call`.
         """
-        invocation = self.spec.invocation
-        if invocation is not None and invocation.is_async:
-            invocation.refuse_sync(self)
-        begun = self.begin(skipped)
-        return self.finish(begun.run_sync(self, self._give_away(), skipped))
+        return self.finish(self.invoke_sync(**skipped))
 
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself.

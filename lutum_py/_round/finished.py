@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    Literal,
-    NamedTuple,
-    Never,
-    NoReturn,
-    TypeAlias,
-    final,
-)
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, TypeAlias, final
 
 from typing_extensions import TypeVar
 
@@ -24,15 +15,9 @@ from .._text.json import is_whole_json
 from .._transcript.assistant import AssistantTurn, TextItem, ToolMetadata, Usage
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, Transcript, joined
-from ..errors import (
-    FieldIssue,
-    InvalidArgumentsError,
-)
+from ..errors import FieldIssue, InvalidArgumentsError
 
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 A_co = TypeVar("A_co", covariant=True, default=str)
-AN_co = TypeVar("AN_co", covariant=True, default=Never)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +113,8 @@ def read_finished(transcript: Transcript, answer: Answer[Any] | None) -> Finishe
         return None
     results = tuple(each for each in transcript[place:] if isinstance(each, ToolResult))
     if not results:
-        value, missing = (..., None) if answer is None else missing_answer(turn, answer, False)
-        return Finished(TextResult(turn, value)) if missing is None else None
+        read = read_text(turn, answer, False)
+        return read if isinstance(read, Finished) else None
     if answer is None:
         return None
     found = answer_calls(turn, answer, cut_off_in(turn) if turn.is_truncated else None, False)
@@ -166,11 +151,6 @@ class AnswerCalls(NamedTuple):
     result: ToolResult | None
     issues: dict[str, RecoverableToolCallIssue]
 
-    @property
-    def given(self) -> tuple[Any, ToolResult] | None:
-        """The answer with its result, where there is one."""
-        return None if self.result is None else (self.value, self.result)
-
 
 def answer_calls(
     turn: AssistantTurn, answer: Answer[Any], cut_off: ToolMetadata | None, redact: bool
@@ -197,33 +177,28 @@ def answer_calls(
     return AnswerCalls(ids, None, None, issues)
 
 
-class Missing(NamedTuple):
-    """Why a turn without calls is not an answer."""
-
-    reason: MissingReason
-    text: str
-    fields: tuple[FieldIssue, ...] = ()
-
-
-def missing_answer(
-    turn: AssistantTurn, answer: Answer[Any], redact: bool
-) -> tuple[Any, Missing | None]:
+def read_text(
+    turn: AssistantTurn, answer: Answer[Any] | None, redact: bool
+) -> Finished[Any] | NoAnswer:
     """Read a turn without calls: the answer is its text, or it is missing."""
+    if answer is None:
+        return Finished(TextResult(turn))
+    missing = partial(NoAnswer, TextResult(turn))
     again = "Give the final answer"
     again += f" by calling `{answer.definition.name}`." if answer.by == "tool" else " as JSON."
     if turn.refusal is not None:
-        return None, Missing("refused", f"You refused to answer. {again}")
+        return missing("refused", f"You refused to answer. {again}")
     fields: tuple[FieldIssue, ...] = ()
     if answer.by == "format":
         value, fields = _read_texts(turn, answer, redact)
         if not fields:
-            return value, None
+            return Finished(TextResult(turn, value))
     if turn.is_truncated:
-        return None, Missing("cut_off", f"The answer was cut off by the limit on tokens. {again}")
+        return missing("cut_off", f"The answer was cut off by the limit on tokens. {again}")
     if answer.by == "tool":
-        return None, Missing("no_call", f"That was not an answer yet. {again}")
+        return missing("no_call", f"That was not an answer yet. {again}")
     lines = "\n".join(f"- {each}" for each in fields)
-    return None, Missing("invalid", f"The answer is not valid:\n{lines}\n{again}", fields)
+    return missing("invalid", f"The answer is not valid:\n{lines}\n{again}", fields)
 
 
 def _read_texts(

@@ -32,14 +32,7 @@ from .._text.json import shorten
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, transcript_of
 from ..errors import MisuseError
-from .ending import (
-    ResultLike,
-    as_results,
-    end_round,
-    ended_within,
-    show_results,
-    unfinished,
-)
+from .ending import ResultLike, as_results, end_round, ended_within, show_results, unfinished
 from .rows import CallRow, Outer, Within, row_at, rows_of
 from .sorted_calls import SortedCalls
 

@@ -33,16 +33,7 @@ from pydantic import ValidationError
 from .._call.call import AnyToolCall
 from .._call.call_line import CallLine
 from .._call.decisions import Asking
-from .._call.line import (
-    ASKED_BY,
-    HOOK_PHASES,
-    Kept,
-    Step,
-    is_unread,
-    moment,
-    state_in,
-    wait_of,
-)
+from .._call.line import ASKED_BY, HOOK_PHASES, Kept, Step, is_unread, moment, state_in, wait_of
 from .._call.outcomes import issue_in
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, Self, fi
 from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.line import Kept, Step, proposed_at
+from .._call.line import Kept, proposed_at
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._call.steps import drive_sync
 from .._declare.answer import Answer
@@ -35,7 +35,7 @@ from ..errors import (
     ToolRoundArityError,
 )
 from .ending import ResultLike
-from .finished import Finished, NoAnswer, TextResult, answer_calls, cut_off_in, missing_answer
+from .finished import Finished, TextResult, answer_calls, cut_off_in, read_text
 from .plan import OpenCalls, ToolRoundPlan, closed, unasked
 from .sorted_calls import RoundState, SortedCalls
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from .._transcript.place import Place
     from .._transcript.transcript import HasTranscript, Transcript
 
-T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 AN_co = TypeVar("AN_co", covariant=True, default=Never)
 
@@ -220,42 +219,6 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
         return f"<round of {self.toolset.__qualname__}: {calls}{unusable}>"
 
 
-def open_round(
-    toolset: type[T],
-    turn: AssistantTurn,
-    tool_calls: tuple[AnyToolCall, ...],
-    issues: tuple[RecoverableToolCallIssue, ...],
-    kept: Kept,
-    line: tuple[Step, ...],
-    given: tuple[Any, ToolResult] | None = None,
-) -> ToolRound[T, Any]:
-    """Make a round; it refuses assignments from here on.
-
-    Args:
-        toolset: The toolset that the calls were read with.
-        turn: The turn of the model, as it came.
-        tool_calls: The calls that can be run.
-        issues: The calls that cannot be used.
-        kept: What the calls that can be run share with it.
-        line: The line that each call begins with.
-        given: The final answer with the result of its call, where it came beside the others.
-    """
-    made: Any = _RoundFields(turn, kept)
-    made.toolset = toolset
-    made.tool_calls = tool_calls
-    made.answer, made.answered = None, ()
-    if given is not None:
-        made.answer, result = given
-        made.answered = (result,)
-    if issues or given is not None:
-        asked = {each.id: each for each in turn.tool_calls}
-        ended = {**{each.metadata.id: each for each in issues}, **{e.id: e for e in made.answered}}
-        made._unread = {id: unread_call(asked[id], line, of, kept) for id, of in ended.items()}
-    made.__class__ = ToolRound  # immutable from here on, see `frozen`
-    opened: ToolRound[T, Any] = made
-    return opened
-
-
 # Read from a turn.
 
 
@@ -305,12 +268,7 @@ def read_turn(
         )
     metadatas = turn.tool_calls
     if not metadatas:
-        if answer is None:
-            return Finished(TextResult(turn))
-        value, missing = missing_answer(turn, answer, redact)
-        if missing is None:
-            return Finished(TextResult(turn, value))
-        return NoAnswer(TextResult(turn), *missing)
+        return read_text(turn, answer, redact)
     if len(metadatas) > 1:
         _check_ids(metadatas)
     by_name = offered.by_name
@@ -346,8 +304,17 @@ def read_turn(
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
-    given = None if found is None else found.given
-    return NeedsTools(open_round(toolset, turn, tuple(calls), tuple(issues), kept, line, given))
+    made: Any = _RoundFields(turn, kept)
+    made.toolset, made.tool_calls = toolset, tuple(calls)
+    made.answer, made.answered = None, ()
+    if found is not None and found.result is not None:  # the answer came beside the others
+        made.answer, made.answered = found.value, (found.result,)
+    if issues or made.answered:
+        asked = {each.id: each for each in metadatas}
+        ended = {**{each.metadata.id: each for each in issues}, **{e.id: e for e in made.answered}}
+        made._unread = {id: unread_call(asked[id], line, of, kept) for id, of in ended.items()}
+    made.__class__ = ToolRound  # immutable from here on, see `frozen`
+    return NeedsTools(made)
 
 
 def names_known(by_name: Mapping[str, object], answer: Answer[Any] | None) -> Collection[str]:
