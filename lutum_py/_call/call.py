@@ -1,7 +1,7 @@
 """One decoded tool call: typed input in, one result out.
 
-What it holds is in `call_state`; here is what can be done with it: answer it,
-run it, or let hooks decide about it.
+What it holds is in `call_state`; here is what can be done with it: answer it, run it, or let hooks
+decide about it.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class AnyToolCall(CallState):
         with ONCE:
             raw = self._raw
             if len(raw) == 2 and raw[0].__class__ is tuple and self._branch is None:
-                # What `_append` does, where nobody else has the call and it was just begun.
+                # What `_append` does, for a call that nobody else has and that was just begun.
                 self._raw = (*raw, time(), result)
                 return result
             self._append("ended", said=result.status, detail=result)
@@ -180,7 +180,7 @@ class AnyToolCall(CallState):
                 return self.complete(reply)
             said = (reply.status, reply.model_message, reply.attachments, reply.code, reply.labels)
             return self._answer(reply.output, *said)
-        # Every run comes here: what `_answer` does, where nothing is said beside the output.
+        # Every run comes here: what `_answer` does if nothing is said beside the output.
         metadata = self.metadata
         if metadata.name != self.selector.name:
             raise self._of_another_tool()
@@ -257,8 +257,8 @@ class AnyToolCall(CallState):
         """Run the decorated function and answer the call with what it returns.
 
         An async function runs here, a sync one in a worker thread. An exception of the function
-        comes out unchanged, and the call stays `running`: what follows is for you to decide. So it
-        does where the tool's `timeout` passes: an async function is cancelled, the thread of a
+        comes out unchanged, and the call stays `running`: what follows is for you to decide. It
+        also does when the tool's `timeout` passes: an async function is cancelled, the thread of a
         sync one is left behind and its result dropped. `call.indeterminate(reason)` answers that.
 
         Args:
@@ -300,13 +300,13 @@ class AnyToolCall(CallState):
         return await self._run(invocation, skipped)
 
     async def _run(self, invocation: Invocation, skipped: dict[str, Any]) -> Any:
-        """Run what does a call that was begun, and cut it off where its tool's deadline passes.
+        """Run a call that was begun, and cut it off when its tool's deadline passes.
 
         Raises:
             TimedOut: It was cut off. What the function raises comes out unchanged, also a
                 `TimeoutError` of its own.
         """
-        import asyncio  # which few need as early as this
+        import asyncio  # slow to load, and most programs need it later
 
         # `asyncio.timeout` raises the same `TimeoutError` that the function may raise by itself.
         # Which of the two came out is told by identity: only its own passed the inner `except`.
@@ -340,8 +340,8 @@ class AnyToolCall(CallState):
         """Mark the call as running, and give what runs its function.
 
         Args:
-            skipped: What will be passed for the hidden parameters, where that is to be checked.
-            invocation: What runs the call, where that is not the tool's own function.
+            skipped: What will be passed for the hidden parameters, if that is to be checked.
+            invocation: What runs the call, if that is not the tool's own function.
 
         Raises:
             MisuseError: The tool has no function, or a hidden parameter is missing or unknown.
@@ -356,7 +356,7 @@ class AnyToolCall(CallState):
         # the step when somebody reads the line.
         if self._branch is not None or invocation is None or self.selector.asks:
             return self._begin_shared(skipped, invocation)
-        # What that does, spelled out where nobody else has the call.
+        # What `_begin_shared` does, spelled out for a call that nobody else has.
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
         if self._text is not None and self._changed_text() is not None and self._stage.may_begin:
@@ -388,7 +388,7 @@ class AnyToolCall(CallState):
     def _may_begin(
         self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
     ) -> Invocation:
-        """Find all that keeps the call from being begun, as `begin` does, and change nothing."""
+        """Refuse a call that `begin` would refuse, and change nothing."""
         invocation = invocation or self.spec.invocation
         if invocation is None:
             raise MisuseError(
@@ -409,7 +409,7 @@ class AnyToolCall(CallState):
         """Send this one call through hooks.
 
         Returns:
-            The call itself where it is still to be run, or a `HandledCall`, `RejectedCall` or
+            The call itself if it is still to be run, or a `HandledCall`, `RejectedCall` or
             `SuspendedCall`.
 
         Raises:
@@ -419,7 +419,7 @@ class AnyToolCall(CallState):
         return await drive(_steps(self, hooks))
 
     def hook_sync(self, hooks: Hooks, /) -> HookOutcome:
-        """Do the same where every hook is sync."""
+        """Do the same if every hook is sync."""
         return drive_sync(_steps(self, hooks))
 
 
@@ -472,7 +472,7 @@ class ToolCall(AnyToolCall, Generic[In, Out]):
     __match_args__ = ("input",)
 
     if TYPE_CHECKING:
-        # Narrower than what any call has, and assigned with: mypy minds that.
+        # Narrower than the property of `AnyToolCall`, and it has a setter: mypy minds that.
         @property  # type: ignore[override]
         def input(self) -> In: ...
         @input.setter
@@ -499,7 +499,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
     def apply(self, function: Callable[P, X], /, **skipped: Any) -> X:
         """Call another function of the tool's parameters as the tool's own would be called.
 
-        Give it what the model sent, a `ToolContext` where the tool takes one, and what you pass
+        It is given what the model sent, a `ToolContext` if the tool takes one, and what you pass
         for the hidden parameters. The call is begun, as by `invoke`; answer it with `complete`.
 
         Args:
@@ -507,7 +507,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
             skipped: The parameters that are hidden from the model, by name.
 
         Raises:
-            MisuseError: A hidden parameter is missing or unknown, or it is not a function.
+            MisuseError: A hidden parameter is missing or unknown, or `function` is not a function.
             LifecycleError: The call was begun or has ended already, or waits for a decision.
 
         Example:

@@ -133,13 +133,13 @@ class CallLine:
         self._raw, self._branch, self._kept = line, None, kept
 
     def _alike(self) -> Self:
-        """Make a call with the same line, and input if it has one, of no family."""
+        """Make a call with the same line, the same input if it has one, and no family."""
         made: Any = CallLine(self.metadata, self._line, self._kept)
         alike: Self = made
         return alike
 
     def _become(self, other: Any) -> None:
-        """Take over what a draft or copy of it came to: a deed, so that other branches show it."""
+        """Take over what a draft or copy of this call came to: a deed, which all branches show."""
         told = self._told
         told._steps = other._steps
         if told._branch is not None:
@@ -199,7 +199,7 @@ class CallLine:
         told: Self = branch.family.told
         return told
 
-    # Asked at every turn: nearly always a call has no family.
+    # `_line` and `_stage` are read all the time, and a call nearly always has no family.
 
     @property
     def _line(self) -> tuple[Step, ...]:
@@ -263,7 +263,7 @@ class CallLine:
         """Write one step, if the table has it: all that happens to a call is written here.
 
         A branch that is being made takes what hooks say about it, whatever happens to the call
-        meanwhile: where that was begun, the branch counts for nothing.
+        meanwhile: if the call is begun meanwhile, the branch counts for nothing.
 
         Args:
             kind: What happens.
@@ -304,7 +304,7 @@ class CallLine:
                 self._kept.note_try(self)
 
     def move_to(self, status: CallStatus) -> None:
-        """Move the call to another status, where nobody else says what happened.
+        """Move the call to another status by hand, if nothing else writes what happened.
 
         Raises:
             LifecycleError: The present status does not lead there; nothing changed.
@@ -442,7 +442,7 @@ class CallLine:
         """Refuse to do anything with a call that a newer plan goes on with in its own way.
 
         Raises:
-            LifecycleError: It is one; the error says what was decided there.
+            LifecycleError: A newer plan does; the error says what was decided there.
         """
         newer = self._newer(kind)
         if newer is None:
@@ -488,7 +488,7 @@ class CallLine:
     def again(self) -> Self:
         """Return a new call of the same metadata and input, for another try.
 
-        Where a hook or a person answered the call, the new one is not run: answer it by hand.
+        If a hook or a person answered the call, the new one is not run: answer it by hand.
 
         Raises:
             LifecycleError: The call waits for a decision, which a new one would go around; or a
@@ -529,7 +529,7 @@ class CallLine:
     # Whether it may begin.
 
     def _check_asked(self) -> None:
-        """Make sure that a call was let pass by hooks, and asked about where its tool says so.
+        """Make sure that hooks let the call pass, and that its tool's rules and approval did.
 
         Raises:
             LifecycleError: It was not, or its arguments have changed since.
@@ -554,13 +554,14 @@ class CallLine:
             if step.kind == "changed":
                 was_changed = True
                 break
-        # Given about these arguments; a rule may have asked, and is not a gate.
+        # A person answered about these very arguments. Where the tool needs an approval, a gate has
+        # to have asked: the question of a rule is another one.
         if any(answer.is_of_gate or not self.selector.approval for answer in self._answers):
             return
         option, why, then = "rule=", "the rule was not asked", "which ask it."
         if self.selector.approval:
             option, why = "needs_approval=", "nobody was asked about it"
-            then = "which ask; where it waits, give the plan the decision of a person."
+            then = "which ask; if it waits, give the plan the decision of a person."
         if was_changed:
             why = "its arguments were changed since"
         raise LifecycleError(
@@ -581,7 +582,7 @@ class CallLine:
         """Refuse to begin a call that goes on elsewhere, or whose round is over.
 
         Raises:
-            LifecycleError: It is one; the error says where it is run.
+            LifecycleError: It does, or is; the error says where to run it.
         """
         closed_by = self._kept.closed_by
         if closed_by == HELD:
@@ -620,8 +621,8 @@ class CallLine:
         """The decision by which the call goes on, as the tool is told about it.
 
         That is the answer to a ticket whose mode passes it to the tool, else that to the tool's own
-        question. What a gate asked otherwise is not an answer to a tool that asks by itself: that
-        is in `approval`.
+        question. An answer to any other question of a gate is not for the tool, and is in
+        `approval`.
         """
         return None if (answer := self._for_tool()) is None else answer.decision
 
@@ -651,7 +652,7 @@ class CallLine:
 
     @property
     def _inner(self) -> Inner | None:
-        """The outcomes of the calls that this one asked for, where it comes back from any."""
+        """The outcomes of the calls that this one asked for, if it comes back from any."""
         asks = [step.detail for step in self._line if step.kind == "asks"]
         inner: Inner | None = asks[-1].inner(asks) if asks else None
         return inner

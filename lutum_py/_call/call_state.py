@@ -6,7 +6,7 @@
 The data of the line is the truth of the input; the model instance is a cache of it. An instance
 that can be changed is written down as JSON text before anyone is given it, so that a change in
 place is found by comparing texts, and the instance that was given away is made again from its text.
-Nothing is copied that has a JSON form. For example, where a hook appends to `input.tags`:
+Nothing is copied that has a JSON form. For example, if a hook appends to `input.tags`:
 
     text before  {"tags":["a"]}      shown to the hook, which appends
     text after   {"tags":["a","b"]}  another: a step `changed`, in a branch of its own
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _SUSPENDED = STAGES["suspended"]
 
 MADE_LATER: Final[Any] = object()
-"""Stands for an input that was given away, and is made again where it is asked for."""
+"""Stands for an input that was given away, and is made again when it is asked for."""
 
 
 class CallState(CallLine):
@@ -61,7 +61,7 @@ class CallState(CallLine):
         self.selector: Any = self.spec.free_selector if selector is None else selector
         self.mended = mended
         self._cache = input
-        # What a program puts in by hand is not what the text says.
+        # Such an input was not read from the model's text, so it cannot be made again from that.
         self._text = None if self.spec.arguments.is_fixed else self.spec.arguments.to_text(input)
         self._raw = (time(),)
         self._branch = None
@@ -109,7 +109,7 @@ class CallState(CallLine):
         made._branch = None
         made._kept = self._kept
         told._lend()
-        # An instance that can be changed belongs to one of them.
+        # An instance that can be changed belongs to one call alone.
         made._cache = (
             told._cache if told.spec.arguments.is_fixed or told._text is None else MADE_LATER
         )
@@ -138,7 +138,7 @@ class CallState(CallLine):
         return self.selector._decode(self.metadata)._cache
 
     def _written(self) -> Any:
-        """The input as the line has it, whatever was done in place to what was given away."""
+        """The input as the line has it, whatever was done in place to the instance."""
         told = self._told
         if told._text is None or told._changed_text() is None:
             return told._input
@@ -178,7 +178,7 @@ class CallState(CallLine):
         now = self.spec.arguments.to_text(self._cache)
         return None if now == text else now
 
-    def _is_as(self, other: CallState) -> bool:
+    def _is_same_call(self, other: CallState) -> bool:
         """Whether this is a draft or branch of another call, and not the same made by hand."""
         return self._steps[0].at == other._steps[0].at
 
@@ -189,7 +189,7 @@ class CallState(CallLine):
         return text is None or text != to_text(value)
 
     def _put_back(self) -> None:
-        """Forget what somebody made of the input that is not theirs to change."""
+        """Drop the instance that somebody may have changed: the text still has the input."""
         if self._text is not None:
             self._cache = MADE_LATER
 
@@ -310,7 +310,7 @@ class CallState(CallLine):
         """A key for services that ask for one: the same everywhere, until the input changes.
 
         It is made of the call's id and digest. Some providers send no ids that differ from turn to
-        turn, so where the conversation has an id, as in `Session(id=...)`, the key begins with that
+        turn, so if the conversation has an id, as in `Session(id=...)`, the key begins with that
         and the turn's place: `<id>/<place>/<digest>`.
         """
         return self._kept.key_begins + self._own_key
@@ -331,7 +331,7 @@ class CallState(CallLine):
             return parse_json(told._text)
         try:
             return told.spec.arguments.to_data(told._input)
-        except ValueError as error:  # pydantic has a kind of its own, but not for what is too deep
+        except ValueError as error:  # pydantic's own error is one; that for deep nesting is plain
             hides = told.spec.has_secrets
             reason = "its text is hidden" if hides else cut(" ".join(str(error).split()), 200)
             raise ToolInputError(

@@ -1,8 +1,8 @@
 """Asking hooks about a call, and taking what they answer into its line.
 
-Hook sets, gates, rules and plain functions answer in types of their own, and what may be answered
-is read where each is asked. From there on there is one way: what was said is noted, and where the
-call does not go on as it is, it gets a branch, with another input (`rewrite`) or an end (`settle`).
+Hook sets, gates, rules and plain functions answer in types of their own, which the function that
+asks them reads. From there on there is one way: what was said is noted, and if the call does not go
+on as it is, it gets a branch, with another input (`rewrite`) or an end (`settle`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def ask_function(
     hook = function_name(function)
     draft = call._draft()
     given: Any = yield from ask(hook, function, call, draft)
-    answer: Any = given  # what checkers narrow
+    answer: Any = given  # for type checkers to narrow
     if isinstance(answer, CallState) and answer.metadata == call.metadata:
         return _go_on(hook, call, given, asking, phase)
     by: str = getattr(given, "by", None) or hook
@@ -86,7 +86,7 @@ def ask_function(
     if verdict.said == "suspend" and is_answered(call, given.digest):
         return call
     made = asking.branch(call)
-    # After it stands what the function did with the call that it got, but for its end.
+    # Then comes what the function did with the call that it was given, except its end.
     for step in done:
         if step.kind in ("begun", "asked"):
             made._append(step.kind, by=step.by, phase=step.phase, said=step.said)
@@ -144,7 +144,7 @@ def given_in(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult
 
 
 def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
-    """Say that a call waits, where it needs an approval that it has not.
+    """Say that a call waits, if it needs an approval and has none.
 
     Args:
         call: The call, with its final input; it is not changed.
@@ -173,7 +173,7 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
             if not isinstance(needed, bool):
                 raise no_decision(ASKED_BY, call, needed, "True or False")
         if needed:
-            from .._context.suspension import SuspendTicket  # by few, at the first question
+            from .._context.suspension import SuspendTicket  # needed by few, at the first question
 
             ticket = SuspendTicket(message=question_about(call))
             asking.note(call, ASKED_BY, "gate", "suspend", ticket.action)
@@ -233,7 +233,7 @@ def _go_on(
             "Return what `handled`, `reject` or `suspend` gave",
         )
     value = answer._input
-    if answer._is_as(call):
+    if answer._is_same_call(call):
         try:
             answer._take_changes()
         except Exception as error:
@@ -257,7 +257,7 @@ def _go_on(
 
 
 def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> Steps[Any]:
-    """Ask one hook, and wait for its answer where it is async."""
+    """Ask one hook, and wait for its answer if it is async."""
     try:
         answer = function(*arguments)
         if hasattr(answer, "__await__"):
@@ -331,7 +331,7 @@ def taken(
         value = decision.input
         is_left = value is shown
         # The same input may have been changed in place, and another object may be equal: a new
-        # branch of the call is made only where the values differ.
+        # branch of the call is made only if the values differ.
         if call._changed_text() is not None if is_left else call._differs(value):
             return rewrite(hook, call, value, asking, "hook", "left" if is_left else "returned")
         if not is_left:
@@ -357,7 +357,7 @@ def rewrite(
     phase: StepPhase,
     did: str = "returned",
 ) -> AnyToolCall:
-    """Give a branch of the call another input, as a hook asks: that it returned, or left behind."""
+    """Give a branch of the call the input that a hook returned, or left behind in place."""
     try:
         checked = call.spec.check_input(call.name, value)
     except Exception as error:

@@ -73,7 +73,7 @@ class Complete(Generic[Out_co]):
     output: Out_co | Reply[Out_co]
 
     if TYPE_CHECKING:
-        # Of a union two of four checkers would not find the type in a reply.
+        # Given one union, two of four type checkers would not find the type in a reply.
         @overload
         def __init__(self, output: Reply[Out_co]) -> None: ...
         @overload
@@ -186,15 +186,15 @@ class Asking:
         *,
         input: Any = _ITS_OWN,
     ) -> None:
-        """Keep what one hook said about a call, and log it where that is wanted.
+        """Keep what one hook said about a call, and log it if that is wanted.
 
         Args:
             call: The call.
             hook: The name of the hook.
             phase: In which part of deciding.
-            said: What it decided; None where it let the call pass.
+            said: What it decided; None if it let the call pass.
             reason: Why.
-            input: The input that the call goes on with, where the hook gave another.
+            input: The input that the call goes on with, if the hook gave another.
         """
         # Calls are asked about one after the other, so a branch that was made for this call is the
         # last one; its line is nobody else's, and is written to at once.
@@ -249,8 +249,8 @@ class Asking:
                 # call. What was said is put before the new input, which no hook has seen, or
                 # dropped.
                 told = call if call._branch is None else call._told
-                # Where somebody did something with it meanwhile, what was said here came too late,
-                # also where another branch of it was answered, and may begin.
+                # If somebody did something with the call meanwhile, what was said here came too
+                # late, also if another branch of it was answered and may begin.
                 new = told._steps[len(steps) :]
                 if told is not call or any(step.kind not in _OF_DECIDING for step in new):
                     continue
@@ -258,7 +258,7 @@ class Asking:
                     line = told._steps
                     since = range(len(steps), len(line))
                     place = next((at for at in since if _is_assigned(line[at])), None)
-                    if place is not None:  # nobody was asked about what it is since
+                    if place is not None:  # hooks were not asked about the input that it has since
                         earlier = step._replace(at=line[place].at)
                         told._steps = (*line[:place], earlier, *line[place:])
                     else:
@@ -270,7 +270,7 @@ class Asking:
 
 
 def _is_assigned(step: Step) -> bool:
-    """Whether a program's own code changed the input by this."""
+    """Whether this is an input that the program itself assigned."""
     return step.kind == "changed" and step.phase is None
 
 
@@ -430,10 +430,10 @@ LOGGER = logging.getLogger("lutum.tool_hook")
 
 
 def log(call: CallState, decision: str, reason: str | None, input: Any) -> None:
-    """Log a decision at INFO, where that is wanted.
+    """Log a decision at INFO, if that level is on.
 
     The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
-    `effective_input_json` where the call goes on, else `reason`.
+    `effective_input_json` if the call goes on, else `reason`.
     """
     if not LOGGER.isEnabledFor(logging.INFO):
         return

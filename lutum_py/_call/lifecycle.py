@@ -6,8 +6,9 @@ is here, and the documentation draws its diagram from the same table.
 
     new --suspended--> waiting --answered--> resuming --begun--> running --ended--> succeeded
 
-What the table lacks is refused and changes nothing. Two rules need the line itself and stand in
-`line`: a wait or an end is `recorded` once, and after an end only after-hooks are `asked`.
+What the table lacks is refused and changes nothing. Three rules do not fit into it and are in
+`line.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks are `asked`,
+and a call that waits can end only as cancelled.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ StageName: TypeAlias = Literal[
 ]
 
 WITHIN: Final = "within"
-"""Stands in the table for what is no step of a call: each call that it asked for has a result."""
+"""A key of the table that is not a step: each call that this call asked for has a result."""
 
 _GO_ON: Final[dict[str, str]] = {"suspended": "suspended", "begun": "running", "ended": "ended"}
 _ENDED: Final[dict[str, str]] = {"asked": "same", "recorded": "same", "again": "new"}
@@ -104,7 +105,7 @@ TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
             "ended": "ended",
             "again": "new",
         },
-        # It may have asked something elsewhere before nobody knew of it.
+        # It may have asked for a decision where it ran, before it was lost sight of.
         "in_doubt": {"suspended": "suspended", "ended": "ended", "again": "new"},
         "suspended": {"answered": "resuming", "ended": "ended", "recorded": "same"},
         "asking": {WITHIN: "returning"},
@@ -132,11 +133,11 @@ class Stage:
 
     Attributes:
         name: The name of the row.
-        status: How the stage is called to users.
-        leads: The stage that each kind of step leads to, but for `ended`.
+        status: What users see of the stage.
+        leads: The stage that each kind of step leads to, except `ended`.
         is_end: Whether the call has its answer.
         may_ask: Whether hooks may be asked about the call.
-        may_begin: Whether the call neither was begun nor answered, nor waits.
+        may_begin: Whether the call may be begun.
         may_end: Whether it may get its answer.
     """
 
@@ -157,8 +158,8 @@ class Stage:
 
 STAGES: Final[Mapping[str, Stage]] = MappingProxyType({name: Stage(name) for name in TABLE})
 
-# `STAGES["new"].leads["begun"] is STAGES["running"]`: one look-up for a step, without names, since
-# it is done for each step of each call.
+# `STAGES["new"].leads["begun"] is STAGES["running"]`: one look-up finds the next stage, not its
+# name, since this is done for each step of each call.
 for _name, _row in TABLE.items():
     for _kind, _target in _row.items():
         if _target != "ended":

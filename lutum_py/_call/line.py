@@ -50,7 +50,7 @@ class Step(NamedTuple):
     Attributes:
         kind: What happened.
         stage: Where the call stands then.
-        at: When, in seconds of the epoch; None where an older release did not write it down.
+        at: When, in seconds of the epoch; None if an older release did not write it down.
         by: Who did it, by name.
         phase: In which part of deciding.
         said: What was said: a decision, a status.
@@ -105,7 +105,7 @@ _RETURNING: Final = _ASKING.leads[WITHIN]
 
 _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 new_step: Callable[[tuple[Any, ...]], Step] = partial(_new, Step)
-"""Make a step of a tuple of all fields, in a fifth of the time."""
+"""Make a step of a tuple of all its fields, in a fifth of the time that `Step(...)` takes."""
 
 ASKED_BY: Final = "needs_approval"
 """Who asks for the approval that a tool is declared to need, in steps, records and rows."""
@@ -131,14 +131,14 @@ def leads_to(
 ) -> Stage | None:
     """Return the stage that a step after others leads to, if it may follow.
 
-    That is what the table says, and two rules that need the line: a wait or an end is `recorded`
-    once, and after an end only after-hooks are `asked`.
+    That is what the table says, and three rules that it cannot say: a wait or an end is `recorded`
+    once, after an end only after-hooks are `asked`, and a call that waits ends only as cancelled.
     """
     stage = steps[-1].stage
     if kind == "ended":
         end = END_OF[said or ""]
-        # A call that waits was not run, so it can only be given up.
-        # The table cannot say this: which end a step means is in what it says, and not in its kind.
+        # A call that waits was not run, so it can only be given up. The table goes by the kind of a
+        # step, and which end an `ended` means is in its `said`.
         is_fit = stage.name != "suspended" or end.name == "cancelled"
         return end if stage.may_end and is_fit else None
     if kind == "recorded" and recorded_in(steps) is not None:
@@ -157,7 +157,7 @@ class CallStep:
         tool: The wire name of the tool.
         kind: What happened: `proposed`, `asked`, `changed`, `suspended`, `answered`, `begun`,
             `left`, `ended`, `recorded`, `again` or `asks`.
-        at: When, in ISO 8601 and UTC; None where an older release did not write it down.
+        at: When, in ISO 8601 and UTC; None if an older release did not write it down.
         by: Who did it: a hook, a condition, a person, a store's owner, the call that asked for this
             one; None for the program and the tool itself.
         phase: Where in deciding: `hook`, `gate`, `function`, `before` or `after` for hooks,
@@ -166,9 +166,9 @@ class CallStep:
         said: What was decided or came of it; of a hook that let the call pass, None.
         reason: Why; of a question, what was asked; of `asks`, the ids of the calls.
         id: The id of the ticket or decision.
-        digest: The digest of the tool and the final arguments, where something is bound to it.
-        arguments: The arguments from here on, as plain data with secrets masked; None where they
-            did not change.
+        digest: The digest of the tool and the final arguments, if something is bound to it.
+        arguments: The arguments from here on, as plain data with secrets masked; None if they did
+            not change.
     """
 
     call_id: str
@@ -231,10 +231,10 @@ class Kept:
     """Where calls are kept: a round and its calls share one, so that what closes it closes all.
 
     Attributes:
-        key_begins: What their idempotency keys begin with, where the conversation has an id.
+        key_begins: What their idempotency keys begin with, if the conversation has an id.
         place: Where in which transcript their round was opened, if that is known.
         closed_by: Why none of them begins here any more: how the round was closed, or `HELD`.
-        transcript: The transcript that it was opened behind, where a session asked for the turn.
+        transcript: The transcript that it was opened behind, if a session asked for the turn.
         traces: By the id of a call that asked for others, the span that these stand under.
         inner: The calls that its calls asked for, by id, in the order in which they were asked.
         turn: The turn that they belong to, if there is one.
@@ -269,7 +269,13 @@ class Kept:
     def other(
         self, kind: type[Kept], closed_by: str | None = None, key_begins: str | None = None
     ) -> Kept:
-        """Return the same for calls of another kind: they may run, or not for another reason."""
+        """Return the same for calls that may run, or that are closed for another reason.
+
+        Args:
+            kind: What it is to be.
+            closed_by: Why they do not begin; None if they may.
+            key_begins: What their idempotency keys begin with; by default the same.
+        """
         begins = self.key_begins if key_begins is None else key_begins
         opened = (self.transcript, self.traces, self.inner, self.turn)
         return kind(begins, self.place, closed_by, *opened)
@@ -280,7 +286,7 @@ class Kept:
             self.traces = {call_id: trace, **self.traces}
 
     def note_try(self, call: CallLine) -> None:
-        """Note another try of a call, of which nobody has told the plan so far."""
+        """Note another try of a call that the plan was not told about yet."""
         with ONCE:
             if self.tries is _NO_TRIES:
                 self.tries = {}
@@ -290,7 +296,7 @@ class Kept:
         """Whether the round may be of this conversation, by its transcript or else by its place."""
         if self.transcript is not None:
             return self.transcript is transcript
-        # A call that was pickled has its place, but neither its turn nor what was read within.
+        # A call that was pickled has its place, but neither its turn nor the calls within it.
         if self.place is None:
             return True
         return self.turn is not None and self.place.is_behind(transcript)
@@ -307,19 +313,19 @@ class Kept:
 
 
 class OfEdit(Kept):
-    """The same for the draft of an edit, while hooks are asked about it."""
+    """A `Kept` for the draft of an edit, while hooks are asked about it."""
 
     is_open = True
 
 
 class OnRecord(Kept):
-    """The same for a call of which a store has recorded that it begins."""
+    """A `Kept` for a call whose beginning a store has recorded."""
 
     is_begun = True
 
 
 NOT_KEPT: Final = Kept()
-"""What calls that belong to no round have in its place."""
+"""The `Kept` of calls that belong to no round."""
 
 HELD: Final = "held"
 """Closes a call that a store keeps, until the store has recorded its beginning."""
@@ -353,7 +359,7 @@ class Answer(NamedTuple):
 
 
 def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
-    """Return the answers by which a call goes on, the latest first: one an asker at most.
+    """Return the answers by which a call goes on, the latest first: at most one to each asker.
 
     Two may ask: a gate before the call is run, and the tool itself while it runs. Neither answer
     stands for the other. A new question of an asker spends what answered its last one, and no
@@ -440,7 +446,7 @@ _OF_STAGE: Mapping[Stage, CallRowState] = {
 
 
 def state_in(line: tuple[Step, ...]) -> CallRowState:
-    """Say which list a call is in by its line: settled by who decided, else by what was told."""
+    """Say by its line which list of a plan a call is in."""
     stage = line[-1].stage
     if stage.may_begin or stage is _RUNNING:
         return "pending"
@@ -458,7 +464,8 @@ def state_in(line: tuple[Step, ...]) -> CallRowState:
         return "suspended" if last.kind == "suspended" else "finished"
     if last.phase == "reading":
         return "unusable"
-    # Another try that was made since is known from its beginning: it is in no doubt.
+    # After `left`, an end that no plan was told about proves nothing, unless another try was made
+    # since: that one is known from its beginning.
     last_run = next((step.kind for step in reversed(line) if step.kind in _OF_RUNS), None)
     return "in_doubt" if last_run == "left" else "pending"
 

@@ -70,7 +70,7 @@ class MemberOptions:
             group takes them away.
         approval_message: What the person is told, with names of arguments in braces.
         rules: What is asked about each call: its own, then those of the groups from the inside out.
-        callers: Who may call it; empty where nothing is said.
+        callers: Who may call it; empty if nothing is said.
 
     Raises:
         ToolDefinitionError: An option is of the wrong kind.

@@ -140,7 +140,7 @@ class Asked:
         def _of(self) -> tuple[str, str, str, str | None]:
             """Return the id of the call, its tool, the digest of what is shown, and who asks.
 
-            That is the name of the round, where it is known.
+            Who asks is the name of the round, if it is known.
             """
             ...
 
@@ -161,7 +161,7 @@ class Asked:
 
         Args:
             by: Who decides.
-            result: An answer for the tool, or in its place, where the ticket asks for one.
+            result: An answer for the tool, or in its place, if the ticket asks for one.
             reason: Why.
         """
         return self._decision("resume", by, reason, result)
@@ -189,7 +189,7 @@ class Asked:
             changes: The arguments that are to change, each whole, by their names in `arguments`.
                 What stays masked as it is shown there stays what it is.
             by: Who decides.
-            result: An answer for the tool, where the ticket asks for one.
+            result: An answer for the tool, if the ticket asks for one.
             reason: Why.
 
         Raises:
@@ -209,7 +209,7 @@ class Asked:
         Args:
             yes: Whether the call may go on.
             by: Who decides.
-            reason: Why; the model reads it where the answer is no.
+            reason: Why; the model reads it if the answer is no.
 
         Raises:
             MisuseError: The answer is not a bool.
@@ -247,11 +247,11 @@ class Asked:
         )
 
 
-# What is no end yet.
+# Outcomes of calls that have not ended.
 
 
 class Unended:
-    """The outcome of a call that left its tool: it is asked as a result is, and has not ended."""
+    """The outcome of a call that has not ended; it has the properties of a result."""
 
     __slots__ = ()
 
@@ -496,7 +496,8 @@ def suspend(
     if phase is None and told._stage.may_begin:
         call._check_newest()
         told._take_changes()
-    told._text = told._text or told.spec.arguments.to_text(told._input)  # what is approved stays
+    # Written down, so that what is approved is what runs, whoever has the instance.
+    told._text = told._text or told.spec.arguments.to_text(told._input)
     digest = call.digest
     with ONCE:
         was_started = call._stage.name == "running"
@@ -538,7 +539,7 @@ def answer_of(call: CallLine, line: tuple[Step, ...] | None = None) -> ToolResul
     line = call._line if line is None else line
     state, end = state_in(line), end_of(line)
     if state == "rejected" and end is not None:
-        refused: Any = call  # looked at without its tool, maybe
+        refused: Any = call  # of a saved plan without its tools, it is a mere `CallLine`
         return rejected_call(refused, end).result
     issue = issue_in(line) if state == "unusable" else None
     return result_in(line) if issue is None else issue.result

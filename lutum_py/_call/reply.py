@@ -1,4 +1,4 @@
-"""`Reply`: what a tool gives where its output alone does not say all."""
+"""`Reply`: what a tool gives if its output alone does not say all."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _STATUSES = get_args(ReplyStatus)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Reply(Immutable, Generic[Out_co]):
-    """Return it from a tool or handler in place of the output; it is not changed any more.
+    """Return it from a tool or handler in place of the output; it is immutable.
 
     `-> Reply[Picture]` declares the output `Picture`.
 
     Args:
-        output: What the tool gives; checked against the declared type where it is a success.
+        output: What the tool gives; checked against the declared type if the status is `success`.
         message: What the model reads instead of the output.
         attachments: Files that go with it.
         status: How the call ends.
@@ -119,5 +119,5 @@ REPLY: Any = Reply
 
 
 def reply_in(output: Any) -> Reply[Any] | None:
-    """Take an output for a reply, where it is one."""
+    """Return an output if it is a reply, else None."""
     return output if isinstance(output, REPLY) else None

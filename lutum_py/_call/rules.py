@@ -111,7 +111,7 @@ class ArgsRule:
             self._check_hint(names[0], hint_of(self.function, names[0]), spec.arguments.type)
 
     def _check_hint(self, name: str, hint: Any, wanted: Any) -> None:
-        # Compared as they are written: whether one type holds another is for a checker to say.
+        # Only the same type fits: whether a wider one would do is for a type checker to say.
         if hint is not REQUIRED and hint not in (object, Any) and hint != plain_hint(wanted):
             raise ToolDefinitionError(
                 f"{self._place} takes `{name}: {type_name(hint)}`, and the tool has "

@@ -43,9 +43,9 @@ class AnySelector(Immutable):
         index: Its place in the order of declaration.
         options: What was said about the member, and of all that it is in.
         timeout: Seconds that a run may take; None for no limit.
-        approval: What says whether a call needs an approval; empty where none ever does.
+        approval: What says whether a call needs an approval; empty if none ever does.
         rules: What is asked about each call.
-        asks: Whether there is any of these, so that a call begins only once they were asked.
+        asks: Whether there are approvals or rules, so that a call begins only once they were asked.
     """
 
     spec: ToolSpec[Any, Any]

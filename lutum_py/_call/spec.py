@@ -79,8 +79,8 @@ class ToolSpec(Immutable, Generic[In, Out]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Asked only where the slot is empty, so once for each: after that the attribute is
-            # found without this.
+            # Asked only while the slot is empty, so once for each name: after that the attribute
+            # is found without this.
             if name == "validate_json":
                 self._put(validate_json=self.arguments.validate_json)
             elif name in ("call_type", "handled_type", "free_selector"):
@@ -96,9 +96,9 @@ class ToolSpec(Immutable, Generic[In, Out]):
         """Validate an input that a program made for one of this tool's calls.
 
         Args:
-            tool: What the tool is called there, for messages.
+            tool: The tool's wire name, for messages.
             value: The input.
-            by_name: Whether it is a dict of fields by their names, not by those of the wire.
+            by_name: Whether it is a dict by the fields' own names, not by their wire names.
 
         Raises:
             ToolInputError: It does not fit; the error names every failing field.
@@ -161,7 +161,7 @@ class ToolSpec(Immutable, Generic[In, Out]):
             fits: Whether an input was made of it; else a secret may stand anywhere.
 
         Returns:
-            The text, or its size where the places of secrets cannot be told.
+            The text, or its size if the places of secrets cannot be told.
         """
         if not self.has_secrets:
             return text

@@ -27,7 +27,7 @@ async def drive(steps: Steps[R], first: Waits | None = None) -> R:
 
     Args:
         steps: The steps.
-        first: What they have handed out already, where they were begun.
+        first: What they have handed out already, if they were begun.
     """
     try:
         # A whole round goes through hooks without a single await, as a rule. So a caller may run
@@ -48,12 +48,12 @@ async def drive(steps: Steps[R], first: Waits | None = None) -> R:
 def drive_sync(
     steps: Steps[R], twin: str = "the async twin of this method", first: Waits | None = None
 ) -> R:
-    """Run steps to their end where nothing has to be awaited.
+    """Run steps of which none has to be awaited to their end.
 
     Args:
         steps: The steps.
-        twin: What to use where something has, for the message.
-        first: What they have handed out already, where they were begun.
+        twin: What to use if one has to be, for the message.
+        first: What they have handed out already, if they were begun.
 
     Raises:
         MisuseError: A hook is async; the text names it.
@@ -63,7 +63,7 @@ def drive_sync(
     except StopIteration as end:
         result: R = end.value
         return result
-    # Else Python warns that it was never awaited, beside the error that says what to do.
+    # Left open, it would make Python warn that it was never awaited, beside the error below.
     if inspect.iscoroutine(awaitable):
         awaitable.close()
     steps.close()
