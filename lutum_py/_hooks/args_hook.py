@@ -21,8 +21,8 @@ class ArgsHook:
     """Call a hook of a function's own parameters as the pipeline calls any execution hook.
 
     Raises:
-        HookError: The tool is not a function, or nobody could give one of its parameters; or the
-            hook takes others.
+        HookError: The tool is not a function tool, or has a parameter that a hook cannot be given;
+            or the hook takes other parameters.
     """
 
     def __init__(self, function: Any, selector: AnySelector) -> None:
@@ -72,7 +72,7 @@ class ArgsHook:
         call = self.spec.call_type(metadata, input)
         positional, keywords = invocation.bind(call, input, {})
         answer: Any = self.function(*positional, **keywords)
-        # Awaited only where there is something to await, so that a plain function can be asked from
+        # Awaited only if there is something to await, so that a plain function can be asked from
         # sync code.
         if hasattr(answer, "__await__"):
             return self._awaited(answer, metadata, input)

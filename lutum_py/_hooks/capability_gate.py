@@ -1,7 +1,7 @@
 """A stock gate that goes by what tools declare to do to the world.
 
 It asks four things, in this order: may the tool run where no user is present; is this a dry run,
-which does less; was a dry run made where one is required; and what does the policy say about the
+which does less; was a dry run made if one is required; and what does the policy say about the
 risk. In which order all gates are asked is in `pipeline`.
 """
 
@@ -57,7 +57,7 @@ class _CapabilityGate(CallGate):
             )
         effects = capabilities.effects
         if self._is_dry_run(call):
-            # What has no dry run of its own happens in spite of the argument.
+            # An effect that has no dry run happens in spite of the argument.
             effects = tuple(e for e in effects if e.dry_run is DryRun.NOT_SUPPORTED)
         elif self._lacks_dry_run(call, effects):
             return Block(self._try_first(call))
@@ -179,7 +179,7 @@ def dry_run_in(
     """Make a function that looks for a successful dry run among transcript items.
 
     The arguments of the call, as hooks left them, are compared with those that the model sent for
-    the dry run. Where hooks change arguments, pass a `dry_run_done` of your own.
+    the dry run. If hooks change arguments, pass a `dry_run_done` of your own.
 
     Args:
         items: A transcript; it is read whenever the function is asked.
@@ -187,8 +187,7 @@ def dry_run_in(
     """
 
     def done(call: AnyToolCall) -> bool:
-        # As JSON in one order of keys, so that {"a": 1, "b": 2} was tried where {"b": 2, "a": 1}
-        # was.
+        # As JSON with sorted keys: a dry run of {"b": 2, "a": 1} is one of {"a": 1, "b": 2}.
         wanted = canonical_json({**_arguments(call), dry_run_argument: True})
         return any(
             canonical_json(tried) == wanted
@@ -201,7 +200,7 @@ def dry_run_in(
 
 
 def _sent(call: AnyToolCall, result: ToolResult) -> Iterable[dict[str, Any]]:
-    """Decode the arguments that a result answers; nothing, where the tool has changed since."""
+    """Decode the arguments that a result answers; none if they do not fit the tool any more."""
     metadata = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
     try:
         return (_arguments(call.selector._decode(metadata)),)

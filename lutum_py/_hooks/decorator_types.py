@@ -44,7 +44,7 @@ class Fits(Protocol[Asked, Answer_co, Written, Returned_co]):
 class FitsTwo(  # type: ignore[misc]  # two answers that overlap: mypy takes them for invariant
     Protocol[Asked, Answer_co, Asked2, Answer2_co, Written, Returned_co]
 ):
-    """The same of a function that is asked about two tools."""
+    """The same as `Fits`, of a function that is asked about two tools."""
 
     @overload
     def __call__(
@@ -79,8 +79,8 @@ class RegistersArgs(Protocol[Asked, Answer_contra]):
         ...
 
 
-# The last ways of what follows are for a callable of which nothing is known but what it takes and
-# gives, such as a function made: in that, mypy finds no parameters.
+# The last overloads below are for a callable that is known only by what it takes and gives, such as
+# one that a function returned: mypy finds no parameters in it.
 
 
 class Registers(Protocol[Asked, Answer_contra]):

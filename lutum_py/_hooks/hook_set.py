@@ -104,8 +104,8 @@ class HookSet(HookPlaces[T]):
     ) -> RegistersArgs[Params, ArgsDecision[Output]]:
         """Register an execution hook that has the parameters of the tool's own function.
 
-        It is called as the function would be, with a `ToolContext` that reports to nobody where
-        the function takes one.
+        It is called as the function would be; if the function takes a `ToolContext`, with one that
+        reports to nobody.
 
         Args:
             selector: A function tool. A member of a nested toolset stands for each path to it.
@@ -143,7 +143,7 @@ class HookSet(HookPlaces[T]):
         """Register a gate: it sees the final input, and may block, suspend or answer the call.
 
         Args:
-            selector: The tool, or a nested toolset for its tools; all tools where it is left out.
+            selector: The tool, or a nested toolset for its tools; all tools if it is left out.
 
         Returns:
             A decorator for a function of `(metadata, input)`, or of `(metadata, input, decision)`,
@@ -170,7 +170,7 @@ class HookSet(HookPlaces[T]):
         It is asked once for each call, and decides nothing.
 
         Args:
-            selector: The tool, or a nested toolset for its tools; all tools where it is left out.
+            selector: The tool, or a nested toolset for its tools; all tools if it is left out.
 
         Raises:
             HookError: The tool or group is not in the toolset.
@@ -189,7 +189,7 @@ class HookSet(HookPlaces[T]):
         """Register a function of `(call, result)` that may return another result.
 
         Args:
-            selector: The tool, or a nested toolset for its tools; all tools where it is left out.
+            selector: The tool, or a nested toolset for its tools; all tools if it is left out.
 
         Raises:
             HookError: The tool or group is not in the toolset.
@@ -394,7 +394,7 @@ class HookSet(HookPlaces[T]):
         return await drive(describe(self))
 
     def description_overrides_sync(self) -> list[tuple[Selector[Any, Any], str]]:
-        """Do the same where every description hook is sync."""
+        """Do the same if every description hook is sync."""
         from .pipeline import describe
 
         return drive_sync(describe(self))

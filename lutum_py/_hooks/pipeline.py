@@ -1,9 +1,9 @@
 """Send calls through hooks, in an order that is written down here and nowhere else.
 
 For each call: execution hooks in the order of registration, each with the input that the one before
-gave, validated again where it was changed → the rules that the tool is declared with, in the same
-way → gates, all of them, on the final input, and last of them the approval that the tool is
-declared with → before-hooks, where the call is still to be run.
+gave, validated again if it was changed → the rules that the tool is declared with, in the same way
+→ gates, all of them, on the final input, and last of them the approval that the tool is declared
+with → before-hooks, if the call is still to be run.
 
 The steps are a generator that hands out whatever is to be awaited; `_call.steps` says who runs it.
 """
@@ -82,8 +82,9 @@ def decide_each(
         hooks: A hook set, an object like one, or a plain function.
         asking: Takes what each hook said; the caller writes it when all were asked.
         whatever: Whether to ask also about calls that may not begin any more.
-        is_open: Whether execution hooks are asked though the call is approved: an edit is.
-        of: The call that the only one is a draft of: its before-hooks were asked about both.
+        is_open: Whether execution hooks are asked although the call is approved, as about an edit.
+        of: If the only call is a draft, the call that it is a draft of: a before-hook that was
+            asked about either is not asked again.
 
     Returns:
         Each call that is still to be run, and what became of each other.
@@ -105,7 +106,8 @@ def decide_each(
         # A call of an older era shows the line of another branch, so that one is asked about.
         each: Any = one if one._branch is None else one._told
         raw = each._raw
-        steps = raw if raw[-1].__class__ is Step else each._steps  # what that is, but for a call
+        # The same as `each._steps`, mostly without the call of a property.
+        steps = raw if raw[-1].__class__ is Step else each._steps
         stage = steps[-1].stage
         if not (stage.may_begin or whatever):
             outcomes.append(one)
@@ -188,7 +190,7 @@ def _decide_fully(
         verdict = (yield from ask_approval(call, asking)) or verdict
     if verdict is not None:
         return settle(call, verdict, asking)
-    # An edit that hooks changed once more waits again: whoever is told about runs is told later.
+    # An edit that hooks changed once more waits again: before-hooks are asked when it is to run.
     if before and not (is_open and call._answers and call._answers[0].digest != call.digest):
         yield from _ask_before(before, call, of)
     return call
@@ -225,11 +227,11 @@ def _ask_before(
 
 
 def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None:
-    """Write that a before-hook is asked, or give None where it was."""
+    """Write that a before-hook is asked, or return None if it was asked already."""
     with ONCE:
         # One before-hook is asked once about a call, though plans may ask about several branches of
         # it. The claim is written under the lock before the hook runs, so two threads cannot both
-        # ask. Where somebody ran or answered the call while others were asked, it comes too late.
+        # ask. If somebody ran or answered the call while other hooks were asked, it comes too late.
         last = call._steps[-1]
         if not last.stage.may_ask:
             return None
@@ -283,8 +285,8 @@ def _ask_gates(
         asking.note(call, gate.name, "gate", verdict.said, verdict.reason)
         if verdict.said == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
-        # All gates are asked, also after a Block: each has its say on the line of the call, and
-        # none can be kept from a look by who was registered before it.
+        # All gates are asked, also after a Block: each has its say on the line of the call, and no
+        # gate can hide a call from those that were registered after it.
         verdicts.append(verdict)
     best = min(verdicts, key=lambda each: _STRICTEST.index(each.said), default=None)
     if best is None or best.said != "complete":
@@ -372,11 +374,12 @@ def was_asked_after(call: AnyToolCall, key: str) -> bool:
     is_saved = False
     for step in reversed(call._line):
         detail: Any = step.detail
-        if step.kind in ("ended", "recorded"):  # a saved line has it in the latter
+        if step.kind in ("ended", "recorded"):  # a saved line has the result in `recorded` alone
             is_saved = step.kind == "ended" and detail is None
             result = result or detail
-        # What a hook put in place of a result may be recorded as one of another try. It is that
-        # very object, as long as the line was not saved: two runs may give the same.
+        # The result may be one that an after-hook made of an earlier try's; then the steps before
+        # `again` count as well. It is told by identity, since two runs may give equal results, and
+        # by equality only in a line that was saved.
         put: list[Any] = [each.detail for each in call._line if each.phase == "after"]
         if step.kind == "again" and not any(
             by_hook is result or (is_saved and by_hook == result)

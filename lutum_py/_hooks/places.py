@@ -2,8 +2,8 @@
 
 There is one place for each direct member, one for all members, and the same again for each nested
 toolset. A hook for an inner tool is kept in the inner places, however it was registered, so that
-there is one list in one order. A counter that all hook sets share says who came first where several
-lists meet.
+there is one list in one order. A counter that all hook sets share says which hook came first when
+several lists are joined.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Deciding: TypeAlias = tuple[list[RegisteredHook], list[RegisteredHook], list[Re
 
 
 def _misplaced(toolset: ToolsetMeta, given: Any) -> MisuseError:
-    """Say how a hook set is taken in that came without the name of its member."""
+    """Make the error for a hook set without the name of its member: it says how to pass it."""
     name, of = toolset.__qualname__, getattr(given, "_toolset", None)
     remedy = (
         "To add the hooks of a hook set of this toolset, write `hooks.extend(other)`; for a "
@@ -56,8 +56,8 @@ class HookPlaces(Generic[T]):
         self._tools: dict[str, PhaseHooks] = {}
         self._groups: dict[str, HookPlaces[Any]] = {}
         self._everywhere = PhaseHooks()
-        # Of `App.data.find` the places are those of all of `App`, of all of `App.data`, and of
-        # `find`: for each call the same, so they are looked for once.
+        # For `App.data.find` the places are those of all of `App`, of all of `App.data`, and of
+        # `find`: the same for each call, so they are looked for once.
         self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
         self._deciding: dict[AnySelector, tuple[object, *_Deciding]] = {}
         hook_set: Any = type(self)
@@ -92,14 +92,14 @@ class HookPlaces(Generic[T]):
     def _groups_for(
         self, given: Any, member: ToolsetMeta | None = None
     ) -> Iterator[HookPlaces[Any]]:
-        """Find the hook sets of what a toolset stands for: this one, or those nested in it.
+        """Find the hook sets that a toolset names: this one, or those nested in it.
 
-        As with selectors, an inner toolset stands for each path to it, and one that was named
-        through an outer toolset for what it is here.
+        As with selectors, an inner toolset such as `Data` names each path to it, and one that was
+        named through an outer toolset, such as `App.data`, names that path alone.
 
         Args:
             given: The toolset.
-            member: What stands for the toolset of these hooks in the one where the search began.
+            member: The member that these hooks are nested as; None where the search begins.
         """
         # A member and the class it was made of share `_origin`. A toolset that was named through an
         # outer one, as `App.data`, is a subclass of that origin, and stands for its own path alone.
@@ -202,7 +202,7 @@ class HookPlaces(Generic[T]):
             HookError: The calls of the tool belong to another toolset.
         """
         # Worked out once for each tool, until any hook set is changed: a nested one may be kept by
-        # others too. The change is read first, so that what is added meanwhile is not missed.
+        # others too. `changes` is read first, so that a hook that is added meanwhile is not missed.
         known = self._deciding.get(selector)
         changes = PhaseHooks.changes
         if known is None or known[0] is not changes:
@@ -225,7 +225,7 @@ class HookPlaces(Generic[T]):
 
 
 def check_related(hooks: object, toolset: Any) -> None:
-    """Refuse hooks that would be asked about no tool of a toolset; one without tools asks nobody.
+    """Refuse hooks that would be asked about no tool of a toolset; one without tools may pass.
 
     Raises:
         HookError: The toolset is neither that of the hooks, nor one that has that nested.

@@ -1,7 +1,7 @@
 """One registered hook, and the lists in which a hook set keeps them.
 
-Hooks are asked in the order of registration. Within one list that is its own order; where the lists
-of several places meet, a counter that all hook sets share says who came first.
+Hooks are asked in the order of registration. Within one list that is its own order; when the lists
+of several places are joined, a counter that all hook sets share says which hook came first.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class RegisteredHook:
 
 
 def _signature_of(function: Any) -> inspect.Signature | None:
-    """Read what a function is called with, and what it wraps only where it passes all on."""
+    """Read the parameters of a function; those of what it wraps only if it takes `*args`."""
     try:
         own = signature_of(function, follow_wrapped=False)
         if any(each.kind is each.VAR_POSITIONAL for each in own.parameters.values()):
             return signature_of(function)
-    except (TypeError, ValueError):  # some functions of C tell nothing
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return None
     return own
 
@@ -142,8 +142,8 @@ class CallGate:
     """Base of stock gates: asked with the call and the decision by which it goes on, if any.
 
     Attributes:
-        transcript: The conversation that the gate goes by, where it goes by one: it is asked about
-            no call of another.
+        transcript: The conversation that the gate goes by, if it goes by one: a call of another
+            conversation is refused.
     """
 
     transcript: Transcript | None = None
