@@ -237,10 +237,10 @@ class Toolset(metaclass=ToolsetMeta):
             PlanError: The text is not a plan, was edited, is bound to something else, or was made
                 for tools that have changed.
         """
-        from ._round.plan import closed
+        from ._round.plan import as_plan
         from ._round.plan_json import load_plan
 
-        return closed(load_plan(cls, text, key, binding))
+        return as_plan(load_plan(cls, text, key, binding))
 
     @classmethod
     def dump_session(

@@ -152,7 +152,7 @@ def _steps_in_words(line: tuple[Step, ...]) -> Iterator[Part]:
 
 
 def _in_words(step: Step, before: bytes | None) -> Part | None:
-    """Say what one step means to whoever reads it; None for what another line says.
+    """Say what one step means to whoever reads it; None if another line says it.
 
     Args:
         step: The step.
@@ -244,7 +244,7 @@ def _saved_entry(call: CallLine, saved: Saved, outer: Iterable[str]) -> Entry:
 
 
 def _final_arguments(text: str, line: tuple[Step, ...]) -> Iterator[Part]:
-    """Yield what the tool would get, where it is not what the model wrote; and texts as lines."""
+    """Yield what the tool would get, if it is not what the model wrote; and texts as lines."""
     known = [step.detail for step in line if step.kind in ("proposed", "changed") and step.detail]
     try:
         proposed = json.loads(text)

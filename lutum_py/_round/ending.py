@@ -1,11 +1,11 @@
 """The end of a round, whichever way it ends: one pipeline, and this is its order.
 
-1. Faults: every call has exactly one result, and after-hooks were asked about each that a call came
-   to. Nothing has changed where one is found.
+1. Faults: every call has exactly one result, and after-hooks were asked about each result of a
+   call. If there is a fault, nothing has changed.
 2. Edit lines: what people changed in the arguments of a call is said before its result.
-3. Final arguments: what a call was run with is said where it is not what the model sent.
-4. Caps: what the model reads of each result is bounded, where its tool says so. What is cut goes
-   into the caps' stores, so nothing can fail after this but a store itself.
+3. Final arguments: what a call was run with is said, if it is not what the model sent.
+4. Caps: what the model reads of each result is bounded, if its tool says so. What is cut goes into
+   the caps' stores, and they are the last that can fail.
 5. The joining: turn and results are one from here on.
 """
 
@@ -76,8 +76,8 @@ def end_round(
 
     Args:
         calls: The calls of the round; they are not changed.
-        answers: Their outcomes, as far as the plan was not told.
-        unfinished: Results for those that have none, by call id, where the round is given up: then
+        answers: The outcomes that the plan was not told.
+        unfinished: Results for calls that have none, by call id, if the round is given up: then
             nothing is waited for.
 
     Raises:
@@ -125,7 +125,7 @@ def as_told(
         results: The results.
         calls: The calls that they belong to, as far as these could be read.
         toolset: Their toolset.
-        inner: Empty where none of them asked for other calls.
+        inner: The calls that they asked for, if any.
     """
     rewritten = [call for call in calls if call._is_rewritten]
     told_by: dict[str, str] = {}
@@ -147,7 +147,7 @@ def as_told(
 def labelled(
     results: tuple[ToolResult, ...], calls: Sequence[AnyToolCall]
 ) -> tuple[ToolResult, ...]:
-    """Return results with the labels of what they were made of, where calls asked for others."""
+    """Return results with the labels of what they were made of, if calls asked for others."""
     made_of = {call.id: [answer_of(each) for each in call._asked_for()] for call in calls}
     return tuple(
         with_inner_labels(each, filter(None, made_of.get(each.id, ()))) for each in results
@@ -155,7 +155,7 @@ def labelled(
 
 
 def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:
-    """Return a result as the cap of its tool leaves it; a name that is made up has no tool."""
+    """Return a result as the cap of its tool leaves it; a made-up name has no tool, so no cap."""
     selector = tools.get(result.name)
     cap = None if selector is None else selector.options.result_cap
     return cap.apply(result) if isinstance(cap, ResultCap) else result
@@ -179,7 +179,7 @@ def with_edit_lines(
     Args:
         results: The results.
         edits: What was edited.
-        told_by: For a call within another the id of that whose result tells about it.
+        told_by: By the id of a call within another: the id of the call whose result tells of it.
     """
     lines: dict[str, str] = {}
     for edit in edits:
@@ -205,15 +205,15 @@ def _line(edit: EditRecord, *, is_within: bool) -> str:
     return f"[The arguments of {call} were edited: {', '.join(said)}]"
 
 
-# What a call was run with is said in its result, where the program made it of the input: by a hook,
-# an edit or an assignment. What reading the text adds (coercion, defaults) is not said: whoever
+# What a call was run with is said in its result if the program changed the input: by a hook, by an
+# edit or by an assignment. What reading the text adds (coercion, defaults) is not said: whoever
 # reads the transcript can do that again.
 
 
 def with_final_arguments(
     results: tuple[ToolResult, ...], rewritten: Iterable[AnyToolCall]
 ) -> tuple[ToolResult, ...]:
-    """Say for each call that was run with other arguments which those were, secrets masked.
+    """Say for each call what it was run with if that is not what was sent, secrets masked.
 
     Args:
         results: The results of a round.
@@ -234,7 +234,7 @@ def _told(result: ToolResult, call: AnyToolCall) -> ToolResult:
 
 
 def _is_as_sent(call: AnyToolCall) -> bool:
-    """Whether the input came to be again what the model's text says; in doubt it is not."""
+    """Whether the input is again what the model's text says; if that cannot be told, it is not."""
     data: Any = call.spec.arguments.to_data
     try:
         sent = call.selector._decode(call.metadata, redact=True)
@@ -266,8 +266,8 @@ def as_results(
         isinstance(answers, _ANSWERS) or not isinstance(answers, Iterable)
     ):
         raise MisuseError(
-            f"Results are passed as a list, also where there is one or none, not as "
-            f"{shorten(answers)}. Write `[result]`, or leave them out where no call is pending."
+            f"Results are passed as a list, also if there is one or none, not as "
+            f"{shorten(answers)}. Write `[result]`, or leave them out if no call is pending."
         )
     results: list[ToolResult] = []
     suspended: list[NotEnded] = []
@@ -322,7 +322,7 @@ def match_results(
         calls: The calls.
         given: The results that the user gives, in any order.
         suspended: The calls that suspended themselves meanwhile.
-        unfinished: Results for those that have none, by call id, where the round is given up.
+        unfinished: Results for calls that have none, by call id, if the round is given up.
 
     Raises:
         CommitError: The results do not answer the calls, for any number of reasons.
@@ -350,7 +350,7 @@ def match_results(
                 faults.append(asking_fault(filed[id].entry))
             elif id in results or filed[id].state == "finished":
                 faults.append(DuplicateResult(id, asked[id].name))
-            elif id not in waiting:  # else that it waits is all that is wrong with it
+            elif id not in waiting:  # else it is enough to say that the call waits
                 faults += mismatches(each, asked[id])
             results.setdefault(id, each)
     for id, (state, _, entry) in filed.items():
@@ -412,7 +412,7 @@ def check_after_hooks(
 ) -> None:
     """Make sure that the after-hooks of the plan's hook sets were asked about every result.
 
-    Where nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
+    If nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
     the library itself says about calls that are given up is not a result that a hook could look at.
 
     Raises:
@@ -420,7 +420,7 @@ def check_after_hooks(
     """
     remedy = (
         "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, also "
-        "where the round is given up, or `plan.discard()` to forget the turn."
+        "if the round is given up, or `plan.discard()` to forget the turn."
     )
     given = {result.id for result in results}
     open_calls = (*calls.pending, *calls.in_doubt)
@@ -445,8 +445,8 @@ def check_shown(
     Args:
         calls: The plan.
         call_id: The id of the call.
-        hooks: Will be asked yet.
-        tries: The try that gave its result, if that is another than the call of the plan.
+        hooks: The hooks that will still be asked, if any.
+        tries: By call id, the try that gave its result, if that is not the call of the plan.
 
     Raises:
         MisuseError: One was not; nothing has changed.
@@ -483,8 +483,8 @@ def owes_after_hooks(calls: SortedCalls) -> bool:
 def _not_asked(
     calls: SortedCalls, open_calls: dict[str, AnyToolCall], tries: Mapping[str, Any] = _NO_TRIES
 ) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
-    """Find after-hooks, by key, that were not asked about these calls, nor those answered."""
-    answered = {c.id: c for c in calls._every if state_in(c._line) in ("finished", "handled")}
+    """Find after-hooks that were not asked about these calls, or about answered ones: with keys."""
+    answered = {c.id: c for c in calls._readable if state_in(c._line) in ("finished", "handled")}
     for hooks in calls._state._hook_sets:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
@@ -514,8 +514,8 @@ def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
         results: The outcomes of calls that the plan was not told about, by id.
     """
     said: list[str] = []
-    # The model sees the outer call alone, and is to know which parts of it were done, as in "
-    # Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
+    # The model sees the outer call alone, and is to know which parts of it were done. For example,
+    # it reads "Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
     for inner in call._asked_for():
         given, ended = results.get(inner.id), end_of(inner._line)
         if given is not None:
@@ -538,7 +538,7 @@ def show_results(
 ) -> Steps[list[ToolResult | NotEnded]]:
     """Show results to the after-hooks; see `ToolRoundPlan.apply_after_hooks`.
 
-    The plan changes when all were asked: where a hook raises, it is as it was.
+    The plan changes when all were asked: if a hook raises, it is as it was.
     """
     hook_set: Any = hooks
     if not isinstance(hooks, HookPlaces):
@@ -560,7 +560,7 @@ def show_results(
         if call.id not in tries:
             ends.append((call, result))
         call = tries.get(call.id, call)  # with the input that it was run with
-        # The plan does not hold this result: who passes it again wants to see the same again.
+        # The plan does not hold this result, so the hooks are asked each time that it is passed.
         shown.append((yield from after(call, result, hook_set, said, again=True)))
     for call, result in answered:
         yield from after(call, result, hook_set, said)
@@ -582,16 +582,16 @@ def show_results(
                 each.write()
                 calls._move(each.call.id)
         calls.take_tries(tries.values())
-    if calls._owes_after:  # the hooks of the plan that was saved: from here on they are known
+    if calls._owes_after:  # this stands for the hook set that decided before the plan was saved
         calls.note_hooks(hook_set)
         calls.change(_owes_after=False)
     return [*shown, *suspended]
 
 
 def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:
-    """Yield the calls whose results the plan has so far: those that were run first."""
-    for where in ("finished", "handled"):
-        for call in calls._every:
+    """Yield each call whose result the plan has, with that: first those that were run."""
+    for state in ("finished", "handled"):
+        for call in calls._readable:
             result = result_in(call._line)
-            if state_in(call._line) == where and result is not None:
+            if state_in(call._line) == state and result is not None:
                 yield call, result

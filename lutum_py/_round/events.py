@@ -35,7 +35,7 @@ CallEventKind: TypeAlias = Literal[
 _logger = logging.getLogger("lutum.call_event")
 _LONGEST = 400
 _WORDS = {("resumed", "rejected"): "cancelled", ("resumed", "handled"): "answered"}
-"""What a log calls a decision, and with it the state of its call, where the call does not go on."""
+"""What a log calls a decision after which the call does not go on, by kind and state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class CallEvent:
 
     Attributes:
         kind: `decided` when hooks were asked, also of a call that cannot be used, or `suspended`
-            where it waits for a decision now; `resumed` when a decision was taken in, or `edited`
-            where it changed arguments; `begun`; `ended`. Of calls within others: `asks` when the
+            if it waits for a decision now; `resumed` when a decision was taken in, or `edited` if
+            that changed arguments; `begun`; `ended`. Of calls within others: `asks` when the
             tool leaves for calls that it asked for, `asked` for each of these, and `goes_on` in
             place of `begun` when it comes back.
         row: The call as it stands now.
@@ -72,7 +72,7 @@ class CallEvent:
 
 
 OnEvent: TypeAlias = Callable[[CallEvent], object]
-"""Is told about each change; a sink does, too."""
+"""A function that is told about each change, such as a sink."""
 
 
 def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> None:
@@ -116,8 +116,8 @@ def tell_event(on_event: OnEvent, event: CallEvent) -> None:
 def log_events(logger: logging.Logger | str = "lutum.calls", level: int = logging.INFO) -> OnEvent:
     """Make a listener that writes one line an event, with the final arguments.
 
-    A line begins with the kind of the event. Where a decision does not let a call go on, it begins
-    with `cancelled`, or with `answered` where the decision's result is the tool's.
+    A line begins with the kind of the event. If a decision does not let a call go on, it begins
+    with `cancelled`, or with `answered` if the decision's result is taken for the tool's.
 
     Each record carries `event_type`, `tool_call_id` and `event`, the event as plain data.
 

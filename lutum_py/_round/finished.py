@@ -26,11 +26,11 @@ class TextResult(Generic[A_co]):
 
     Attributes:
         turn: The whole turn.
-        committed: The turn with the result of the call that gave the answer, where one did.
+        committed: The turn with the result of the call that gave the answer, if one did.
     """
 
     turn: AssistantTurn
-    _value: Any = field(default=..., repr=False)  # pickles as itself, and is not an answer
+    _value: Any = field(default=..., repr=False)  # `...` for none: it pickles as itself
     committed: CommittedRound | None = None
 
     @property
@@ -102,7 +102,7 @@ class NoAnswer:
 
 
 def read_finished(transcript: Transcript, answer: Answer[Any] | None) -> Finished[Any] | None:
-    """Read the last turn as when it came; see `Session.finished`."""
+    """Read the last turn of a transcript as it was read when it came; see `Session.finished`."""
     # From the end back over results to the turn that they answer. Its results tell whether it was
     # an answer by a tool: that call was accepted then, and stands among them.
     place = len(transcript)
@@ -141,8 +141,8 @@ class AnswerCalls(NamedTuple):
 
     Attributes:
         ids: The ids of those calls.
-        value: The answer, where one valid call gave it.
-        result: The result of that call; None where there is no answer.
+        value: The answer, if one valid call gave it.
+        result: The result of that call; None if there is no answer.
         issues: What is wrong with the others, by call id.
     """
 
@@ -204,10 +204,10 @@ def read_text(
 def _read_texts(
     turn: AssistantTurn, answer: Answer[Any], redact: bool
 ) -> tuple[Any, tuple[FieldIssue, ...]]:
-    """Read the text of a turn as the answer; where it is not one, say what is wrong with it.
+    """Read the text of a turn as the answer; if it is not one, say what is wrong with it.
 
-    Models write something before the answer, and some write the answer twice. Where the whole text
-    is not an answer, each of its parts is read alone, and those that are answers have to be equal.
+    Models write something before the answer, and some write the answer twice. If the whole text is
+    not an answer, each of its parts is read alone, and those that are answers have to be equal.
     """
     value, fields = answer.read_text(turn.text, redact=redact)
     if fields:

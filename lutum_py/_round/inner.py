@@ -70,16 +70,16 @@ def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
     Args:
         call: Its call.
         asked: What it raised.
-        toolset: Saves a session, and any toolset does.
+        toolset: Any toolset: it saves the session that the tool leaves, if it leaves one.
 
     Raises:
-        MisuseError: It is nothing that could be asked for, or left.
+        MisuseError: What it asks for, or leaves, is of a wrong kind.
         InvalidValueError: Arguments are not JSON data.
         DuplicateToolCallIdError: Two calls of a turn share an id.
     """
     given: Any = asked.calls
     known: dict[str, Any] = {}
-    if isinstance(given, RoundState):  # as a round is one
+    if isinstance(given, RoundState):  # which a `ToolRound` is
         known = _known_of(call, given)
         given._close("asked")
         turn = given.turn
@@ -156,7 +156,7 @@ def _items_of(
 
 
 class Left(NamedTuple):
-    """What a call left as it asked, as long as it may come back to it.
+    """What a call left when it asked, kept as long as it may come back to that.
 
     Attributes:
         turn: The turn with the calls, under the ids of their model.
@@ -178,8 +178,8 @@ class Ask(NamedTuple):
 
     Attributes:
         calls: Those that it asked for, in order.
-        left: What it left behind; None where it has come back since.
-        trace: The span of the tool, where it was traced.
+        left: What it left behind; None if it has come back since.
+        trace: The span of the tool, if it was traced.
     """
 
     calls: tuple[CallLine, ...]
@@ -192,7 +192,7 @@ class Ask(NamedTuple):
         return tuple(each.id for each in self.calls)
 
     def of(self, calls: Mapping[str, CallLine]) -> Ask:
-        """Return the same of the calls of another copy of the plan."""
+        """Return the same with the calls of another copy of the plan."""
         return self._replace(calls=tuple(calls[id] for id in self.ids))
 
     @property
@@ -206,7 +206,7 @@ class Ask(NamedTuple):
         return tuple(filter(None, map(answer_of, self.calls)))
 
     def inner(self, rounds: Iterable[Ask]) -> Inner:
-        """Return what the tool finds that comes back.
+        """Return what the tool finds when it comes back.
 
         Args:
             rounds: All times that it asked, this one last.
@@ -227,11 +227,11 @@ class Ask(NamedTuple):
 
 
 def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
-    """Return what was read within the round of a call so far, which will stand in the transcript.
+    """Return what the model or a tool has read in the round of a call, and no transcript has yet.
 
-    That is its turn, where the provider ran tools for it, and results of calls within. These say
-    what they were run with, and have the labels of what they were made of, as results in a
-    transcript do.
+    That is its turn, if the provider ran tools for it, and results of calls within. These say what
+    they were run with, and have the labels of what they were made of, as results in a transcript
+    do.
     """
     inner, turn = call._kept.inner.values(), call._kept.turn
     turns = (turn,) if turn is not None and given_by_provider(turn) else ()
@@ -247,7 +247,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
     """Take in that a call asks for others; see `ToolRoundPlan.record`.
 
     Returns:
-        The same; or the error result by which the call ends that asks for too much, which is
+        What was given; or, if the call asks for too much, the error result that ends it, which is
         still to be recorded.
 
     Raises:
@@ -357,7 +357,7 @@ def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
             known[id]._kept = state._kept
             calls._move(id)
     state._kept.inner = dict(sorted(known.items(), key=_asked_at))
-    for call in calls._every:  # a line that came from there has the calls of that copy
+    for call in calls._readable:  # a line that came from there has the calls of that copy
         told = call._told
         if any(step.kind == "asks" for step in told._steps):
             told._steps = tuple(
@@ -383,7 +383,7 @@ def decide_asked(
 ) -> Steps[None]:
     """Ask hooks about the calls that were asked for, and take in what they said.
 
-    Where a hook raises, nothing was decided. What a hook answers a call with is shown to
+    If a hook raises, nothing was decided. What a hook answers a call with is shown to
     after-hooks here, since the asking call may see it at once.
 
     Args:
@@ -392,8 +392,8 @@ def decide_asked(
         on_event: Is told what was decided about each call.
         ids: The ids of the calls that are meant; by default all.
     """
-    # Hooks decide about drafts whose steps stand in `new`, where deciding is allowed. Where one
-    # raises, the calls themselves still stand in `asked`, and nothing was decided.
+    # Hooks decide about drafts whose steps are in stage `new`, where deciding is allowed. If one
+    # raises, the calls themselves are still in stage `asked`, and nothing was decided.
     asking = Asking()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
     for call in calls.asked:
@@ -425,12 +425,13 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> Steps[Any]:
     """Show after-hooks what a call within another came to, those that have not seen it.
 
     Returns:
-        The same, as they left it.
+        The result, as they left it.
     """
     said: list[AfterSaid] = []
     hook_set: Any = hooks
     shown = result
-    if isinstance(hooks, HookPlaces) and isinstance(result, ToolResult):  # else there is nothing
+    # Only a hook set has after-hooks, and only results are shown to them.
+    if isinstance(hooks, HookPlaces) and isinstance(result, ToolResult):
         shown = yield from after(call, result, hook_set, said)
     for each in said:
         each.write()
@@ -451,7 +452,7 @@ def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = N
     """Decide about what was asked for, and let after-hooks see what people answered within."""
     hook_set: Any = hooks
     is_set = isinstance(hooks, HookPlaces)
-    if calls._owes_after and is_set:  # it is that of the plan that was saved
+    if calls._owes_after and is_set:  # it stands for that which decided before the plan was saved
         calls.note_hooks(hook_set)
         calls.change(_owes_after=False)
     if calls.asked:

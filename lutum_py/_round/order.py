@@ -45,9 +45,9 @@ class _Spot:
 
     def note(self, place: Place, number: int, *, mutating: bool) -> None:
         """Write down that a call touches a place."""
-        # After `w src` the tree below `src` is empty: 2 is at `src`, and 0 and 1, which was
-        # at `src/a` and `src/b`, are reached by waiting for 2. So a call waits for the few that are
-        # nearest, and not for all before it.
+        # In the example above, after `w src` the tree below `src` is empty: call 2 is at `src`, and
+        # calls 0 and 1, which were at `src/a` and `src/b`, are reached by waiting for call 2. So a
+        # call waits for the few that are nearest, and not for all before it.
         spot = self
         for step in place:
             below = spot.below.get(step)
@@ -115,7 +115,7 @@ class Order(NamedTuple):
         return cls(calls, waits_for(call.touches for call in calls))
 
     def by_id(self) -> dict[str, tuple[str, ...]]:
-        """Say the same by the ids of calls."""
+        """Say by the ids of calls which calls each one waits for."""
         ids = [call.id for call in self.calls]
         return {
             id: tuple(ids[at] for at in waits) for id, waits in zip(ids, self.waits, strict=True)

@@ -85,13 +85,13 @@ class OpenCalls(Generic[T_co]):
             RoundClosedError: The round has ended.
         """
         calls = self._to_decide()
-        # Where no hook is async the generator ends without giving anything, and no coroutine is
+        # If no hook is async the generator ends without giving anything, and no coroutine is
         # made. At the first that has to be awaited, `drive` takes over and runs the rest of the
         # same steps.
         steps = decided(calls, hooks, on_event)
         for first in steps:
             await drive(steps, first)
-        return closed(calls)
+        return as_plan(calls)
 
     def apply_hooks_sync(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -99,13 +99,13 @@ class OpenCalls(Generic[T_co]):
         """Do the same with sync hooks only.
 
         Raises:
-            TypeError: A hook is async; the text names it.
+            MisuseError: A hook is async; the text names it.
         """
         calls = self._to_decide()
         steps = decided(calls, hooks, on_event)
         for first in steps:
             drive_sync(steps, first=first)
-        return closed(calls)
+        return as_plan(calls)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise MisuseError(
@@ -617,8 +617,8 @@ _NAMED = ("pending", "finished", "in_doubt", "handled", "rejected", "suspended")
 _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
 
 
-def closed(calls: SortedCalls) -> ToolRoundPlan[Any]:
-    """Make a plan of sorted calls: from here on they change by what a plan offers only."""
+def as_plan(calls: SortedCalls) -> ToolRoundPlan[Any]:
+    """Make a plan of sorted calls: from here on only its own methods change it."""
     plan: Any = calls
     # The record is not copied: it becomes the plan by a change of its class. A copy would cost as
     # much as asking a hook.
@@ -646,7 +646,7 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
         asked = tuple(
             call for call in asked if call.id not in inner and not any(said_of(call._line, "asks"))
         )
-    if not asked:  # else it is found by the first call
+    if not asked:  # else asking about the first call finds it
         check_related(hooks, calls.toolset)
     ids: set[str] = set()
     if on_event is not None:
@@ -687,4 +687,4 @@ def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
     was_decided = calls._is_decided
     take_in(calls, asking)
     calls._is_decided = was_decided
-    return closed(calls)
+    return as_plan(calls)

@@ -3,7 +3,8 @@
 Loading replays the lines: a step that the table in `_call.lifecycle` does not allow is refused, so
 a text cannot tell of what could not have happened. An entry also carries the digests of the tool's
 schema and of the call, since what was approved has to be what would run; each entry and the whole
-carry a seal, see `seal`. Tools are named by their wire names only. A call that a gate let wait:
+carry a seal, see `_transcript.saved`. Tools are named by their wire names only. A call that a gate
+let wait:
 
     {"id": "c1", "schema_digest": "sha256:…", "digest": "sha256:…", "mended": [], "steps": [
       {"kind": "proposed", "at": "2026-01-01T12:00:00.000000+00:00", "arguments": {"cents": 500}},
@@ -78,7 +79,7 @@ def dump_plan(
     Raises:
         LifecycleError: A newer plan goes on with a call.
         PlanError: An input, ticket, payload or decision is not JSON data, a call has ended or
-            waits of which the plan was not told, or a tool left bytes and there is no key.
+            waits and the plan was not told, or a tool left bytes and there is no key.
     """
     check_key(key, binding)
     now, state = time(), calls._state
@@ -195,7 +196,7 @@ def _dump_left(left: Left) -> dict[str, Any]:
 
 
 def _check_bytes(asks: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse to save, or load, bytes that a tool left where no key protects them.
+    """Refuse to save, or load, bytes that a tool left if no key protects them.
 
     A tool may pass its bytes to code that trusts them, such as the interpreter of a program.
 
@@ -284,9 +285,9 @@ def lines_in(
 
     Args:
         saved: The plan.
-        asking: The time of asking that the steps of its own hooks belong to.
+        asking: The run of hooks that the steps of its own hooks belong to.
         toolset: The toolset that it is read with, if any.
-        make: Makes a call of its entry and line; else lines are all that there is.
+        make: Makes a call of its entry and line; left out, there are only lines.
 
     Returns:
         The turn; and each of its calls with its entry, those that were asked for after them.
@@ -424,7 +425,7 @@ def _load_call(
     *,
     is_older: bool,
 ) -> AnyToolCall:
-    """Rebuild a call; where it is still to be run, make sure that it is what was saved."""
+    """Rebuild a call; if it may still be run, make sure that it is what was saved."""
     try:
         selector = toolset[metadata.name]
     except UnknownToolError as error:
@@ -489,14 +490,14 @@ def _completed(call: AnyToolCall, line: tuple[Step, ...], *, is_older: bool) -> 
         with suppress(InvalidArgumentsError):
             proposed = call.selector._decode(call.metadata)
             made[0] = made[0]._replace(detail=call.spec.arguments.to_text(proposed._input))
-    if is_older and call.selector.asks:  # they kept no approval that was not needed
+    if is_older and call.selector.asks:  # they did not write down that no approval was needed
         place = changes[-1] if changes else 0
         made.insert(place + 1, Step("asked", line[place].stage, line[place].at, ASKED_BY, "gate"))
     return tuple(made)
 
 
 def _output_of(call: AnyToolCall, result: ToolResult) -> Any:
-    """Read a result as the tool's output, or as plain data where it does not fit that."""
+    """Read a result as the tool's output, or as plain data if it does not fit that."""
     try:
         return call.spec.output.validate_json(result.result)
     except (ValidationError, ValueError, TypeError):

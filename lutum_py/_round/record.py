@@ -5,10 +5,10 @@ by hand. It is matched by id, name and raw arguments alone, as at the commit, an
 is here, so that this one cannot be run as well.
 
 What another copy of the plan came to is taken in whole: a plan that was saved may have been loaded
-twice, and its calls run in two processes. Where nothing but one of them went on with a call, its
-line begins with the other's, and nothing is in doubt about which to keep. Where both did, the two
-lines tell about two different things that were done, and no rule can choose. It is the same in
-whichever order copies are merged: the longest line of a call is the longest of any two.
+twice, and its calls run in two processes. If only one of them went on with a call, its line begins
+with the other's, and there is no doubt about which to keep. If both did, the two lines tell about
+two different things that were done, and no rule can choose. The order in which copies are merged
+does not matter: the longest line of a call is the longest of any two.
 """
 
 from __future__ import annotations
@@ -74,21 +74,22 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
 def _faults(calls: SortedCalls, result: ToolResult, call: CallLine | None) -> list[CommitFault]:
     """Say why a result cannot be taken in."""
     id, name = result.id, result.name
-    where = None
+    state = None
     if call is not None:
         line = call._line
-        where = "suspended" if line[-1].stage.name == "suspended" else state_in(line)
-    if where == "asking" and call is not None:
+        state = "suspended" if line[-1].stage.name == "suspended" else state_in(line)
+    if state == "asking" and call is not None:
         return [asking_fault(call)]
-    if where == "finished":
+    if state == "finished":
         return [DuplicateResult(id, name)]
-    if where == "suspended":
+    if state == "suspended":
         return [UnresolvedSuspension(id, name)]
-    # What could not be used within another call is an answer that this one may have seen by now.
-    is_seen = where == "unusable" and call is not None and call._asked_by is not None
-    if call is None or is_seen or where in ("handled", "rejected"):
+    # The rejection of an unusable call can be replaced, but not if another call asked for it: that
+    # one may have seen it by now.
+    is_seen = state == "unusable" and call is not None and call._asked_by is not None
+    if call is None or is_seen or state in ("handled", "rejected"):
         waiting = tuple(each.id for each in (*calls.pending, *calls.in_doubt))
-        return [ExtraResult(id, name, waiting, where is not None)]
+        return [ExtraResult(id, name, waiting, state is not None)]
     return mismatches(result, call.metadata)
 
 
@@ -188,14 +189,14 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
 # and the longer one counts. Here `… begun ended`, there `… begun ended` at another moment: the tool
 # ran twice, and which result is true only a person can say.
 def _parting(own: tuple[Step, ...], given: tuple[Step, ...]) -> list[tuple[Step, Step]]:
-    """Return the steps in which two lines part; none where one begins the other."""
+    """Return the two steps at which two lines part; none if one line begins the other."""
     return [two for two in zip(own, given, strict=False) if _said(two[0]) != _said(two[1])][:1]
 
 
 def _said(step: Step) -> list[object]:
     """Return what a step says, without what belongs to one process."""
-    # Arguments are written down when they are first needed, a result is told by `recorded`, and
-    # what asked names its time of asking.
+    # Arguments are written down when they are first needed, a result is told by `recorded`, and a
+    # step `asked` names its run of hooks.
     is_own = step.kind in ("proposed", "changed", "ended", "asks")
     is_own = is_own or (step.kind == "asked" and step.phase != "after")
     return [step.kind, step.at, *step[3:8], None if is_own else step.detail]

@@ -81,10 +81,10 @@ def check_decision(decision: object) -> None:
 
 
 def _asked(calls: SortedCalls, decision: Decision) -> SuspendedCall | None:
-    """Find the call that a decision answers; None where it was taken in before.
+    """Find the call that a decision answers; None if it was taken in before.
 
     Raises:
-        ResumeError: No call is asked about that, or the decision does not fit it.
+        ResumeError: The decision is about no call that waits, or does not fit it.
     """
     check_decision(decision)
     call = calls._call(decision.call_id)
@@ -154,8 +154,8 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
             f"is not an answer to what is asked about {named}: it answers ticket "
             f"{shorten(decision.ticket)}, and the call waits under {shorten(ticket.id)}. {_AGAIN}"
         )
-    # Ids of calls and tickets may be the same in two conversations, as where a provider counts its
-    # calls. The name of the round tells such decisions apart, where both sides know it.
+    # Ids of calls and tickets may be the same in two conversations, since some providers number the
+    # calls of a turn. The name of the round tells such decisions apart, if both sides know it.
     stored = calls._state._stored
     known = {call._kept.asked_in, None if stored is None else stored.name} - {None}
     if decision.asked_in is not None and known and decision.asked_in not in known:
@@ -298,7 +298,7 @@ def _edited(
 def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
     """Let an edit that a hook changed once more wait again, as it is then."""
     wait = wait_of(waiting.call._line)
-    # Where another decision came while hooks were awaited, nothing waits; the edit is refused then.
+    # If another decision came while hooks were awaited, nothing waits; `_find` refuses the edit.
     if wait is not None and draft.digest != draft._answers[0].digest:
         draft._append(
             "suspended",
@@ -311,7 +311,7 @@ def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
 
 
 def unmasked(waiting: SuspendedCall, edit: Mapping[str, Any], real: Any) -> Any:
-    """Return the arguments of an edit with what is left masked in it as it was.
+    """Return the arguments of an edit, with the secret for each mask that was left in it.
 
     Args:
         waiting: The call that was shown.
@@ -319,7 +319,7 @@ def unmasked(waiting: SuspendedCall, edit: Mapping[str, Any], real: Any) -> Any:
         real: Its arguments as they are, secrets included.
 
     Raises:
-        ResumeError: A mask is in a list that was edited, where nobody knows what it is for.
+        ResumeError: A mask is in a list that was edited, so nobody knows which secret is meant.
     """
     try:
         return _unmasked(edit, waiting.arguments, real, "")

@@ -36,7 +36,7 @@ from ..errors import (
 )
 from .ending import ResultLike
 from .finished import Finished, TextResult, answer_calls, cut_off_in, read_text
-from .plan import OpenCalls, ToolRoundPlan, closed, unasked
+from .plan import OpenCalls, ToolRoundPlan, as_plan, unasked
 from .sorted_calls import RoundState, SortedCalls
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
         tool_calls: The calls that can be run, decoded, in order.
         recoverable_tool_call_issues: The calls that cannot be used, and why.
         toolset: The toolset that the calls were read with.
-        answer: The final answer, where one was asked for and came beside the calls; else None.
+        answer: The final answer, if one was asked for and came beside the calls; else None.
         answered: The result of the call that gave it, if one did.
     """
 
@@ -156,8 +156,8 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
     def plan(self) -> ToolRoundPlan[T_co]:
         """Return the plan without any hooks: every usable call is pending.
 
-        The rules of its tool are asked about each. Those whose tools are declared with
-        `needs_approval=` wait, where that says so.
+        About each call the rules of its tool are asked. If its tool is declared with
+        `needs_approval=`, the call waits if that says so.
 
         Raises:
             MisuseError: A rule or a condition of `needs_approval=` is async; it is a `TypeError`.
@@ -167,7 +167,7 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
         calls = self._shown()
         toolset: Any = self.toolset
         if not toolset._asks:
-            return closed(calls)
+            return as_plan(calls)
         return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
 
     def _shown(self) -> SortedCalls:
@@ -205,7 +205,7 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
         results: Iterable[ResultLike | NotEnded] = (),
     ) -> CommittedRound:
         """Close the round early; see `ToolRoundPlan.abort`."""
-        return closed(self._shown()).abort(target, reason, results)
+        return as_plan(self._shown()).abort(target, reason, results)
 
     def discard(self) -> None:
         """Close the round and forget the turn: the transcript stays as it is."""
@@ -325,7 +325,7 @@ def names_known(by_name: Mapping[str, object], answer: Answer[Any] | None) -> Co
 
 
 def by_own_names(turn: AssistantTurn, known: Collection[str]) -> AssistantTurn:
-    """Return a turn with each tool called by its own name, where its stand-in came."""
+    """Return a turn with each tool called by its own name, in place of its stand-in."""
     return with_calls(turn, lambda call: replace(call, name=own_name(call.name, known)))
 
 
@@ -357,7 +357,7 @@ def check_answer(toolset: Any, answer: Answer[Any]) -> None:
     """Make sure that the tool of the answer has a name of its own.
 
     Raises:
-        ToolConstraintError: A tool is called so.
+        ToolConstraintError: A tool has that name.
     """
     name = answer.definition.name
     for each in (own_name(name, toolset._by_name), stand_in(name)):

@@ -42,8 +42,8 @@ class Within:
         id: The id of the call, or of the item that the provider runs.
         tool: The wire name of its tool.
         arguments: Its final arguments as plain data, secrets masked. Those of a provider's program
-            are what the model gave it, as in `{"code": ...}`, and None where nobody has them: it
-            was begun in an earlier turn, and the round was loaded without its conversation.
+            are what the model gave it, as in `{"code": ...}`, and None if nobody has them: it was
+            begun in an earlier turn, and the round was loaded without its conversation.
     """
 
     id: str
@@ -115,7 +115,7 @@ def duration_of(steps: tuple[Step, ...]) -> float | None:
     """Add up how long a tool ran since the last try was made: from each beginning to its end.
 
     Returns:
-        Seconds; None where nothing ran, it runs, was left, or lacks a time.
+        Seconds; None if nothing ran, it still runs or was left, or a time is missing.
     """
     # `begun (3 s) suspended … answered begun (2 s) ended` is 5 s: the time that a person took to
     # answer is none of the tool's. It is a difference of times as they are shown and saved, in
@@ -148,11 +148,11 @@ class CallRow:
         id: The id of the call.
         tool: The wire name of the tool.
         proposed: The arguments as the model wrote them, with secrets masked; their size alone
-            where the places of secrets cannot be told, as in what does not fit.
-        arguments: The final arguments as plain data, secrets masked; None where there are none,
+            if the places of secrets cannot be told, as in what does not fit.
+        arguments: The final arguments as plain data, secrets masked; None if there are none,
             because the call could not be read.
         state: Where the plan has the call; one that runs is `pending`.
-        by: Who decided last: the name of a hook, a gate or a person; None where nobody did.
+        by: Who decided last: the name of a hook, a gate or a person; None if nobody did.
         reason: Why, in their words; for a call that waits, what is asked.
         result: Its result, if the plan has it.
         steps: What happened to it, in order.
@@ -175,7 +175,7 @@ class CallRow:
 
     @property
     def duration(self) -> float | None:
-        """How long the tool ran in the last try, in seconds; None where it did not, or goes on."""
+        """How long the tool ran in the last try, in seconds; None if it did not, or still runs."""
         return None if self._line is None else duration_of(self._line.steps)
 
     @property
@@ -223,12 +223,12 @@ def row_of(
 
     Args:
         call: The call.
-        state: Where the plan has it, where that plan is elsewhere.
-        result: Its result, where that plan was told about it.
+        state: Its state in a plan that is kept elsewhere, as in a store; by default by its line.
+        result: Its result, if only a plan that is kept elsewhere was told of it.
         line: Its line as it was at some moment; by default as it is.
         outer: What it is within.
-        proposed: Its arguments as the model wrote them, as they may be shown, where the call could
-            not be read or its tool is not here.
+        proposed: Its arguments as the model wrote them, as they may be shown, if the call could not
+            be read or its tool is not here.
     """
     line, arguments = call._line if line is None else line, None
     if isinstance(call, AnyToolCall):

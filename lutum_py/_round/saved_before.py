@@ -2,11 +2,11 @@
 
 They kept where each call stood, and beside it lists of what was decided. Each of these is a step
 here, in the one order in which they can have come: what was proposed, what hooks said, what they
-changed, then each question with its answer, and the present state. When that was is not known, but
-for decisions. Approvals hold as they did.
+changed, then each question with its answer, and the present state. No times are known but those of
+decisions. Approvals hold as they did.
 
-What a release did not keep is left open: the ticket of a question whose answer is spent, and
-what the model had proposed where something was changed since, which its own text still says.
+What a release did not keep is left open: the ticket of a question whose answer is spent, and what
+the model had proposed if it was changed since, which the model's own text still says.
 
 JSON becomes JSON here, and what reads format 3 checks it: only what that could not see is refused.
 """
@@ -177,7 +177,7 @@ class _Call:
             at = decision.get("at")
             yield {
                 "kind": "answered",
-                # That was any text.
+                # Older releases took any text for a time.
                 "at": at if isinstance(at, str) and time_of(at) is not None else None,
                 "by": _decider(decision),
                 "said": decision["action"] if decision.get("edit") is None else "edit",
@@ -257,7 +257,7 @@ def _marks(phase: str, keys: Iterable[str]) -> Iterator[Data]:
 
 
 def _last(records: list[Data], kinds: tuple[str, ...], by: str | None = None) -> Data:
-    """Return the last record of some kinds, of one hook if named; empty where there is none."""
+    """Return the last record of some kinds, of one hook if named; empty if there is none."""
     for each in reversed(records):
         if each["decision"] in kinds and by in (None, each["hook"]):
             return each
@@ -267,7 +267,8 @@ def _last(records: list[Data], kinds: tuple[str, ...], by: str | None = None) ->
 def _unmasked(shown: Any, *known: Any) -> Any:
     """Return what was shown, with each mask replaced by the first that is known to stand there.
 
-    A mask stands for a text that nobody knows any more, where the others are texts as well.
+    The last that is known counts only if it is not a text: another text may have come in the place
+    of the one that was masked, so the mask stays.
     """
     if shown == MASK:
         *sure, last = known

@@ -62,7 +62,7 @@ _NO_CALLS: Mapping[str, CallLine] = MappingProxyType({})
 
 
 class StoredAs(NamedTuple):
-    """Say where a plan was loaded from that a store keeps: what it is saved over, and nothing else.
+    """Say where in a store a plan was loaded from: it is saved over that, and over nothing else.
 
     Attributes:
         id: The id of the conversation.
@@ -94,11 +94,13 @@ class RoundState:
         turn: The turn of the model.
     """
 
-    # Of the private ones: the ids of calls whose edits are with hooks right now; the hook sets that
-    # decided about it, whose after-hooks are asked before the end; what it shares with its calls;
-    # the ids of calls that moved from list to list, in order; within a `with` of the round, the
-    # plans made from it; how the store calls it that it came from; the calls that are of no tool.
-    # Most rounds share the empty ones.
+    # _amending   ids of calls whose edits are with hooks right now
+    # _hook_sets  hook sets that decided about it, whose after-hooks are asked before its end
+    # _kept       what it shares with its calls
+    # _moved      ids of calls that moved from list to list, in order
+    # _plans      the plans made from it within its `with`; None outside of one
+    # _stored     where in a store it was loaded from, if it was
+    # _unread     calls of no tool, by id: unusable ones, and the one that gave the answer
     __slots__ = (
         "__weakref__",
         "_amending",
@@ -162,8 +164,8 @@ class RoundState:
             what = "this transcript belongs to another conversation"
         raise MisuseError(
             f"The round was opened after item {place.length} of its transcript, and {what}. "
-            "Nothing was changed, and the plan is open. Commit it where it was opened; where you "
-            "mean this place, write `transcript.append_round(plan.resolve(results))`."
+            "Nothing was changed, and the plan is open. Commit it where it was opened; if you mean "
+            "this place, write `transcript.append_round(plan.resolve(results))`."
         )
 
     def _close(self, how: str) -> None:
@@ -202,13 +204,13 @@ class RoundState:
             )
 
     # A round that is dropped leaves calls without results, and the provider refuses the next
-    # request, far from the mistake. Python calls this where the last plan of the round is gone.
+    # request, far from the mistake. Python calls this when the last plan of the round is gone.
     def __del__(self) -> None:
         try:
             is_open = self._kept.closed_by is None
-        except AttributeError:  # it was not made to the end, which has been said
+        except AttributeError:  # making it failed, and that was raised
             return
-        if is_open and self._stored is None:  # else a store has it, too
+        if is_open and self._stored is None:  # a store would still have it
             ids = ", ".join(repr(call.id) for call in self.turn.tool_calls[:5])
             warnings.warn(
                 f"A round with calls {ids} was dropped while it was open. Commit it, close it with "
@@ -252,11 +254,15 @@ class Filed(NamedTuple):
 class SortedCalls:
     """Keep the calls of a round by what is to be done about them; see `ToolRoundPlan`."""
 
-    # Of the private ones: the calls that could be read, in the order of the turn, each as the
-    # branch of it that this plan holds; all calls of the turn by id; the times that its hooks were
-    # asked; where each call stands, once one has moved, and how many moves of the round that knows;
-    # the lists; whether any hooks decided; whether the plan was saved while some after-hook had
-    # still to be asked.
+    # _askings     each run of hooks that decided for this plan
+    # _by_id       all calls of the turn by id, once one was looked for
+    # _calls       the calls that could be read, in the order of the turn: of each the branch that
+    #              this plan holds
+    # _filed       where each call stands, once one has moved
+    # _is_decided  whether any hooks decided
+    # _lists       the lists that are made of `_filed`, once somebody asks for one
+    # _owes_after  whether the plan was saved while some after-hook had still to be asked
+    # _seen        how many moves of the round `_filed` knows
     __slots__ = (
         "_askings",
         "_by_id",
@@ -293,8 +299,8 @@ class SortedCalls:
         with ONCE:
             filed = self._file()
             # The lists are made again only when a call has moved; `seen` says how many moves they
-            # know.
-            # One that waits may have been given up by `call.reject`, which no plan is told about.
+            # know. But a call that waits may have been given up by `call.reject`, which no plan is
+            # told about, so those are looked at each time.
             for each in () if lists is None else lists.suspended:
                 id = each.call.id
                 if each.call._stage is not _SUSPENDED:
@@ -386,7 +392,7 @@ class SortedCalls:
     @property
     def decisions(self) -> tuple[DecisionRecord, ...]:
         """What every hook and gate decided, in order."""
-        found = [each for call in self._every for each in decisions_in(call, self._askings)]
+        found = [each for call in self._readable for each in decisions_in(call, self._askings)]
         return tuple(record for _, record in sorted(found, key=itemgetter(0)))
 
     @property
@@ -394,7 +400,7 @@ class SortedCalls:
         """The decisions that were taken in, by call id and decision id."""
         found = [
             step
-            for call in self._every
+            for call in self._readable
             for step in call._line
             if step.kind == "answered" and step.detail is not None
         ]
@@ -404,13 +410,13 @@ class SortedCalls:
     @property
     def edits(self) -> tuple[EditRecord, ...]:
         """What people changed in the arguments of calls, the latest last; see `amend`."""
-        found = [each for call in self._every for each in edits_of(call)]
+        found = [each for call in self._readable for each in edits_of(call)]
         return tuple(edit for _, edit in sorted(found, key=itemgetter(0)))
 
     # What works on a plan.
 
     @property
-    def _every(self) -> tuple[AnyToolCall, ...]:
+    def _readable(self) -> tuple[AnyToolCall, ...]:
         """The calls that could be read, those that others asked for after those of the turn."""
         inner = self._state._kept.inner
         return (*self._calls, *read_in(inner.values())) if inner else self._calls
@@ -433,14 +439,14 @@ class SortedCalls:
         return known.get(call_id) or self._state._kept.inner.get(call_id)
 
     def open_call(self, given: CallLine, cannot: str) -> AnyToolCall:
-        """Find the call of this plan that one made elsewhere stands for, if it has no result.
+        """Find the call of this plan that another object stands for, and that has no result.
 
         Args:
-            given: The call that was made elsewhere, or this one.
-            cannot: What cannot be done with it otherwise, in words.
+            given: The call itself, or the same call as it was made elsewhere.
+            cannot: What cannot be done with any other call, in words.
 
         Raises:
-            LifecycleError: There is none.
+            LifecycleError: There is no such call, or it has its result.
         """
         call = self._call(given.id)
         is_same = call is not None and given.metadata == call.metadata
@@ -493,7 +499,7 @@ class SortedCalls:
         return lines
 
     def take_tries(self, tries: Iterable[CallLine]) -> None:
-        """Let the lines of calls tell of some tries, which no longer count as others then."""
+        """Let the lines of calls tell of some tries, which are no other tries any more then."""
         with ONCE:
             for each in [*tries]:
                 call = self._any(each.id)
@@ -503,7 +509,7 @@ class SortedCalls:
 
     def begun(self) -> dict[str, str]:
         """Return the tools of the calls that were begun or answered, by call id."""
-        return {call.id: call.name for call in self._every if was_touched(call._line)}
+        return {call.id: call.name for call in self._readable if was_touched(call._line)}
 
     def copy(self) -> SortedCalls:
         """Return a record of its own, open to assignment, with the same calls."""

@@ -30,9 +30,9 @@ class _Row(NamedTuple):
     """What a step of some kind says in some phase.
 
     Attributes:
-        says: What it may say; None for anything.
-        holds: Under which name it has what belongs to it.
-        needs: What it cannot say without that.
+        says: What its `said` may be; None for anything.
+        holds: The name of the entry with its `detail`; empty if it has none.
+        needs: The values of `said` with which that entry has to be there.
     """
 
     says: tuple[str | None, ...] | None = None
@@ -50,7 +50,7 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
         "after": _Row(("replaced", None), "result", ("replaced",)),
     },
     "changed": dict.fromkeys((*_DECIDING, "decision", None), _Row(holds="arguments")),
-    # That a ticket is there is seen to where a call waits: of old ones it may be lost.
+    # `load_line` makes sure that a call that waits has its ticket; older ones may be lost.
     "suspended": dict.fromkeys((*_DECIDING, None), _Row((BY_TOOL, None), "ticket")),
     # The program may have moved a call on by itself, and not by a decision.
     "answered": {None: _Row(("resume", "edit", "cancel"), "decision", ("edit", "cancel"))},
@@ -117,7 +117,7 @@ def _dump_decision(decision: Decision) -> dict[str, Any]:
 
 
 _NEWER: Final = ("ticket", "asked_in")
-"""What the decisions of earlier releases do not have."""
+"""What decisions that earlier releases saved do not have."""
 
 
 def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def load_line(
     Args:
         entries: The steps.
         metadata: The call.
-        asking: The time of asking that the steps of the plan's own hooks are of.
+        asking: The run of hooks that the steps of the plan's own hooks belong to.
         behind: The steps that they follow.
         asks: What each of the steps `asks` holds.
 
@@ -276,11 +276,11 @@ _HELD: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Saved, ToolMetad
 
 
 def time_of(text: str) -> float | None:
-    """Read a time in ISO 8601, of UTC where it names no zone; None where it is not one."""
+    """Read a time in ISO 8601, in UTC if it names no zone; None if it is not a time."""
     try:
         read = datetime.fromisoformat(text)
         at = (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).timestamp()
-        moment(at)  # the first and the last day of the calendar have no time in UTC everywhere
+        moment(at)  # in UTC, a time at either end of the calendar may be beyond it
     except (ValueError, OverflowError):
         return None
     return at

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .._round.plan import ToolRoundPlan, closed
+from .._round.plan import ToolRoundPlan, as_plan
 from .._round.plan_json import dump_plan, load_plan
 from .._text.json import shorten
 from .._transcript.saved import SESSION, check_key, check_saved, dump_saved, open_saved, seal_of
@@ -82,6 +82,6 @@ def load_session(
     inner = saved.inner_or_none("plan")
     if inner is None:
         return id, transcript, None
-    plan = closed(load_plan(toolset, json.dumps(inner.data), key, binding))
+    plan = as_plan(load_plan(toolset, json.dumps(inner.data), key, binding))
     plan._state._kept.transcript = transcript
     return id, transcript, plan

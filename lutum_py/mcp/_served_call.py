@@ -40,7 +40,7 @@ from .._context.progress import Sink
 from .._declare.offer import OfferedTools
 from .._hooks.places import HookPlaces
 from .._round.inner import settle_within, show_to
-from .._round.plan import ToolRoundPlan, closed
+from .._round.plan import ToolRoundPlan, as_plan
 from .._round.plan_json import dump_plan, load_plan
 from .._text.escaping import LINES, visible
 from .._text.json import compact_json
@@ -137,7 +137,7 @@ class Serving:
         """Load the plan that the client was given, and take in its answer."""
         try:
             text = params.request_state or ""
-            plan = closed(load_plan(self.toolset, text, None, None, is_keyed=True))
+            plan = as_plan(load_plan(self.toolset, text, None, None, is_keyed=True))
         except PlanError as error:
             LOGGER.warning("the state of a call of %s is refused: %s", params.name, error)
             # The words of the SDK for a state that it refuses itself.
