@@ -11,8 +11,8 @@ from typing import Any
 from .._session.session import Session
 from .._transcript.saved import PLAN, Saved, open_saved
 from ..store import Store
+from ..store._beside_plan import BesidePlan
 from ..store._rows import SavedCall
-from ..store._said import Said
 from ._conversation_file import Conversation, conversation_of
 from ._screen import Failure, failing
 
@@ -72,7 +72,7 @@ def read_stored(
         with store._database.read() as rows:
             _, note, text = store._read(rows, id)
             calls = SavedCall.checked(rows, id)
-        session = Said.read(note).opened() or Session(id=id)
+        session = BesidePlan.read(note).opened() or Session(id=id)
         plan = None if text is None else open_saved(text, PLAN)
         for row in calls if plan is not None else ():
             _go_on(plan, row)

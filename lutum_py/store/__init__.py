@@ -1,8 +1,9 @@
 """Conversations and their open rounds in a database that any number of workers share.
 
-SQLite needs no server; PostgreSQL goes by psycopg 3 (extra `postgres`). A store runs no tool, asks
-no model and decides nothing. It puts on record what is about to be done, and then the outcome:
-after a crash a call was not begun, is done, or is in doubt, and nothing is silently done twice.
+SQLite needs no server; PostgreSQL goes by psycopg 3 (extra `postgres`). A store asks no model and
+decides nothing, and runs tools only when you call `run`. It puts on record what is about to be
+done, and then the outcome: after a crash a call was not begun, is done, or is in doubt, and nothing
+is silently done twice.
 
 Example:
     >>> from lutum_py import Session, Toolset, tool, tool_fn

@@ -17,9 +17,9 @@ from .._round.step_json import dump_step, load_line
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
 from ..errors import PlanError, StaleError
+from ._claim_order import ClaimOrder
 from ._database import Rows
 from ._rows import SavedCall, State
-from ._turns import Turns
 from ._values import Claim
 
 P = TypeVar("P", bound=ToolRoundPlan[Any])
@@ -31,9 +31,9 @@ def rows_of(
     number: int,
     old: Iterable[SavedCall],
     now: int,
-    turns: Turns,
+    order: ClaimOrder,
 ) -> list[SavedCall]:
-    """Return the row of each open call of a plan; of one that says the same the claim stays.
+    """Return the row of each open call of a plan; a row that says the same keeps its claim.
 
     Args:
         plan: The plan.
@@ -41,7 +41,7 @@ def rows_of(
         number: The number of the round.
         old: The rows that the round has until now.
         now: The clock of the database.
-        turns: How its calls are given out.
+        order: How its calls are given out.
     """
     before = {row.place: row for row in old}
     places = places_of(plan)
@@ -50,11 +50,11 @@ def rows_of(
     for call in _open_calls(plan):
         place, state = places[call.id], _state_of(call)
         row = before.get(place)
-        body = _body(plan, places, call, waiting.get(call.id), turns, row)
+        body = _body(plan, places, call, waiting.get(call.id), order, row)
         # The token of the old row stays: whoever has claimed this call goes on, while somebody
         # saves the plan because of another one. What was done by then is in the plan.
         if row is None or row.state != state or _says(row.said.data) != _says(json.loads(body)):
-            token = 0 if row is None else row.token + 1  # whoever has it by now, has another call
+            token = 0 if row is None else row.token + 1  # an earlier claim is of another call
             begun = token + 1 if state == "begun" else 0
             until = None if state in _HELD else now
             row = SavedCall(id, place, number, state, begun or token, begun, None, until, body)
@@ -88,9 +88,9 @@ _HELD: Final = ("waiting", "asking", "asked")
 
 
 def _says(said: dict[str, Any]) -> dict[str, Any]:
-    """Return what a row says about its call beside what was done since."""
-    # Three grow with what is done, though the call is the same; and what it is within was known in
-    # whole where the conversation was at hand.
+    """Return what a row says about its call, without what was done since."""
+    # The first three grow with what is done, though the call is the same. `within` says less if the
+    # plan was loaded without its conversation.
     grows = ("after", "steps", "line", "within")
     return {name: value for name, value in said.items() if name not in grows}
 
@@ -103,11 +103,11 @@ def _body(
     places: Mapping[str, int],
     call: AnyToolCall,
     waiting: SuspendedCall | None,
-    turns: Turns,
+    order: ClaimOrder,
     before: SavedCall | None,
 ) -> str:
     body: dict[str, Any] = {"id": call.id, "tool": call.name, "digest": call.digest}
-    body |= turns.said_of(call)
+    body |= order.said_of(call)
     if call._asked_by is not None:
         body["asked_by"] = places[call._asked_by]
     if any(said_of(call._line, "asks")):
@@ -135,7 +135,7 @@ def with_steps(row: SavedCall, *steps: dict[str, Any]) -> str:
     return dump_saved({**known.data, "steps": done}, PlanError, "The result")
 
 
-def made(kind: StepKind, **fields: Any) -> dict[str, Any]:
+def step_data(kind: StepKind, **fields: Any) -> dict[str, Any]:
     """Make one step, as the body of a row keeps it."""
     return {"kind": kind, "at": moment(time()), **fields}
 
@@ -151,13 +151,13 @@ def with_result(
         at: When it came.
         shown: What after-hooks did since.
     """
-    told = made("recorded", said=result.status, result=dump_result(result))
+    told = step_data("recorded", said=result.status, result=dump_result(result))
     body = with_steps(ended(row, result, at), *map(dump_step, shown), told)
     return row._replace(state="done", until=None, body=body)
 
 
 def ended(row: SavedCall, result: ToolResult, at: float, until: int | None = None) -> SavedCall:
-    """Return the row of a call whose result after-hooks are still to see, as it was told first.
+    """Return the row of a call whose result after-hooks are still to see; the first result stays.
 
     Args:
         row: The row.
@@ -168,7 +168,7 @@ def ended(row: SavedCall, result: ToolResult, at: float, until: int | None = Non
     if row.state == "ended":
         return row._replace(until=until)
     kept = {} if until is None else {"result": dump_result(result)}
-    step = made("ended", at=moment(at), said=result.status, **kept)
+    step = step_data("ended", at=moment(at), said=result.status, **kept)
     return row._replace(state="ended", until=until, body=with_steps(row, step))
 
 
@@ -257,7 +257,8 @@ def take_in(
     Raises:
         PlanError: A row cannot follow the plan.
     """
-    # Who asked is before what it asked for, and goes on once that has its results.
+    # Backwards: a call comes before those that it asked for, and goes on only once these have their
+    # results.
     for row in reversed(rows):
         call = calls.get(row.place)
         if call is None:

@@ -1,4 +1,4 @@
-"""What callers pass to a store, refused where it is of the wrong kind."""
+"""Checks of what callers pass to a store."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from ._values import Claim
 
 _LONGEST = 10**9
 _LONGEST_WORD = 500
-"""What the index of a database takes for certain, in whichever letters."""
+"""A length that the index of either database takes, whichever letters a text has."""
 
 
 def check_lease(lease: object) -> None:
     """Refuse what is not a length of a lease, in seconds."""
     if not is_number(lease) or not 0 < lease < _LONGEST:
-        raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
+        raise InvalidValueError(
+            f"lease={shorten(lease)} is not a positive number of seconds below {_LONGEST:,}. Pass "
+            "one that outlasts the tool, such as 60."
+        )
 
 
 def check_wait(wait: object) -> None:
-    """Refuse what says not how long to wait, in seconds."""
+    """Refuse what is not a time to wait, in seconds, or None."""
     if wait is not None and not (is_number(wait) and wait >= 0):
         raise InvalidValueError(
             f"wait={shorten(wait)} is not a number of seconds, or 0. Leave it out to wait "

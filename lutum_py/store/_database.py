@@ -86,7 +86,7 @@ class Rows:
 
 
 class Database:
-    """Keep one connection, made again where it was lost, and give it to one thread at a time.
+    """Keep one connection, made again if it was lost, and give it to one thread at a time.
 
     Args:
         name: What it is called in messages.
@@ -153,7 +153,7 @@ class Database:
             try:
                 self._connection.execute(begin)
             except self._dialect.error:
-                # Of PostgreSQL a connection knows only when it is used that the server has hung up.
+                # A connection of PostgreSQL finds out only when it is used that the server hung up.
                 # Nothing of the transaction was done yet, so beginning it on another one repeats
                 # nothing. A connection of SQLite is never lost, and has no such attribute.
                 if not getattr(self._connection, "closed", False):
@@ -288,9 +288,9 @@ def _postgres(where: str, key: bytes | None) -> Database:
         lock="FOR UPDATE",
         # Whoever is stopped in the middle of a transaction does not hold up the others.
         first=(f"SET idle_in_transaction_session_timeout = '{BUSY_SECONDS}s'",),
-        # Not as the server has it by default: a query sees what was written before it, so that
-        # a row is read as it is once its conversation is locked.
-        # And durable when it ends: a claim that is forgotten would be run twice.
+        # Set here, whatever the server's defaults are. READ COMMITTED: a query sees what was
+        # written before it, so that a row is read as it is once its conversation is locked.
+        # synchronous_commit: a claim that is forgotten in a crash would be run twice.
         write=(
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on"
         ),

@@ -63,16 +63,16 @@ class Held(Generic[T_co]):
     """A conversation that is yours as long as the block of its `store.hold` runs.
 
     Attributes:
-        session: The session; a new one where nothing is saved.
+        session: The session; a new one if nothing is saved.
         note: A text of yours, which may be assigned; empty at first.
     """
 
     def __init__(self, hold: Hold[T_co], rows: Rows) -> None:
         self._hold = hold
         self._records = hold._records
-        head, said = self._records._kept(rows, self.id)
-        self.note: str = said.note
-        self.session: Session = said.opened() or Session(id=self.id)
+        head, beside = self._records._kept(rows, self.id)
+        self.note: str = beside.note
+        self.session: Session = beside.opened() or Session(id=self.id)
         # The version at which the open round was read, if it was; and whether there is one.
         self._version = None if head is None else head.version
         self._is_open = head is not None and head.plan_digest != ""
@@ -110,7 +110,7 @@ class Held(Generic[T_co]):
         return set() if self._plan is None else {each.call.id for each in self._plan.suspended}
 
     def _check_undecided(self) -> None:
-        """Refuse to go on from what is stored where the plan that was read says more.
+        """Refuse to go on from what is stored if the plan that was read says more.
 
         Raises:
             MisuseError: A call that waits in the store was decided on in the plan.
@@ -181,7 +181,7 @@ class Held(Generic[T_co]):
         """End the open round, if there is one, as `plan.commit(session)` does, and save.
 
         Returns:
-            The round; None where none was open.
+            The round; None if none was open.
 
         Raises:
             CommitError: A call has no result yet; nothing was changed.
@@ -206,8 +206,8 @@ class Held(Generic[T_co]):
         Args:
             in_doubt: Is asked, sync or async, about each call that was begun and cut off, and whose
                 tool is not idempotent: a result that it finds out counts. None, or no function:
-                the result is `indeterminate`. Where it raises, that comes out, and the call stays
-                in doubt.
+                the result is `indeterminate`. If it raises, that comes out, and the call stays in
+                doubt.
             options: Those of `store.run`; the lease of a call is that of the hold by default.
 
         Returns:
@@ -224,7 +224,7 @@ class Held(Generic[T_co]):
         """
         lease = options.setdefault("lease", self._hold._lease)
         check_function("in_doubt", in_doubt)
-        checked_run(**options)  # also where no round is open
+        checked_run(**options)  # also if no round is open
         again = pauses()
         while self._is_open and not self._is_over():
             self._check_undecided()
@@ -232,14 +232,14 @@ class Held(Generic[T_co]):
             plan = self._plan
             if plan is None or plan.is_settled:
                 break
-            # Nothing can be claimed: what is left waits for people. Else somebody else is at a
-            # call, or one is in doubt and its lease has run out, which is ended here.
+            # If nothing is claimed or can be, what is left waits for people. Otherwise somebody
+            # else is at a call, or one is in doubt and its lease has run out: it is ended here.
             if await in_thread(self._records._is_held_up, self.id):
                 waiting = await in_thread(self._records.waiting, self.id)
                 if waiting or (plan.asked and options.get("hooks") is None):
                     return waiting
             else:
-                ended = await self._doubts_end(in_doubt, lease, options)
+                ended = await self._end_doubts(in_doubt, lease, options)
                 await asyncio.sleep(0 if ended else next(again))
         return []
 
@@ -257,7 +257,7 @@ class Held(Generic[T_co]):
             return asyncio.run(self.run(in_doubt=in_doubt, **options))
         raise MisuseError("An event loop runs here. Write `await desk.run()`.")
 
-    async def _doubts_end(
+    async def _end_doubts(
         self, in_doubt: InDoubt | None, lease: float, options: HeldRunOptions
     ) -> bool:
         """Give each call that is in doubt and must not be run again its result; whether any was."""
@@ -287,8 +287,8 @@ class Held(Generic[T_co]):
 class Hold(Generic[T_co]):
     """A conversation that is to be yours alone, made by `store.hold`; enter it once.
 
-    `async with` renews it by a task, `with` by a daemon thread. Leaving saves
-    nothing. See `store.hold`.
+    `async with` renews it by a task, `with` by a daemon thread. Leaving saves nothing. See
+    `store.hold`.
     """
 
     _records: Records
@@ -384,7 +384,7 @@ class Hold(Generic[T_co]):
         )
 
     def _leave(self) -> None:
-        """Give it back; where the database fails, its lease runs out."""
+        """Give it back; if the database fails, its lease runs out."""
         self._is_left.set()
         with suppress(LutumError), self._records._database.write() as rows:
             give_back(rows, self._id, self._token)
@@ -436,12 +436,11 @@ class Hold(Generic[T_co]):
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
         # Three may have ended the block: its own code, a cancellation from outside, and the
-        # renewing task, which cancels where the hold was lost. Only the last becomes a
-        # `StaleError`.
-        is_cancelled = self._renewing.done()  # by whom it was lost
+        # renewing task, which cancels if the hold was lost. Only the last becomes a `StaleError`.
+        is_cancelled = self._renewing.done()  # it ends by itself only after it has cancelled
         self._renewing.cancel()
         # The cancellation that came from `_keep_async` is taken back, or an `asyncio.timeout`
-        # around the block would take it for its own. Where the count is still higher than at the
+        # around the block would take it for its own. If the count is still higher than at the
         # beginning, somebody else has cancelled too, and that has to go on.
         is_ours = is_cancelled and self._task.uncancel() <= self._cancelled_before
         await in_thread(self._leave)
@@ -460,7 +459,7 @@ def pauses() -> Iterator[float]:
 
 
 async def in_thread(function: Callable[..., R], *arguments: Any) -> R:
-    """Do what waits for a database in a thread, and to its end where the task is cancelled."""
+    """Do what waits for a database in a thread, and to its end even if the task is cancelled."""
     # A thread cannot be cancelled. If the task just left, the transaction would take effect with
     # nobody there who knows of the claim that it made.
     doing = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
@@ -468,5 +467,5 @@ async def in_thread(function: Callable[..., R], *arguments: Any) -> R:
         return await asyncio.shield(doing)
     except asyncio.CancelledError:
         await to_its_end(doing)
-        doing.exception()  # is told about, and not what comes out
+        doing.exception()  # looked at, or asyncio would report it: the cancellation comes out
         raise

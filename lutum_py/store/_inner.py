@@ -4,8 +4,8 @@ A call that asked for others has a row in state `asking`; the row of each of the
 once hooks let it pass, `ready`. The last one that gets its result makes the first `ready` again.
 
 What was done since a plan was saved is in rows. A call that comes back goes on from the results
-within it, and a plan that says so has to have these. So where it leaves its tool once more, the
-rows of all within it go into the plan:
+within it, and a plan that says so has to have these. So when it leaves its tool once more, the rows
+of all within it go into the plan:
 
     c1 asking, c1/1 done, c1/2 ready      c1/2 ends: c1 ready
     c1 begun, c1/1 done, c1/2 done        c1 asks:   c1 asking, c1/3 asked, and no row of the others
@@ -51,7 +51,7 @@ def leave(
         plan: The plan as it was saved.
         outcome: The outcome of the call.
         rows: All rows of the round, each of which fits its seal, in the order of places.
-        hooks: Decide about what it asks for; None leaves that asked.
+        hooks: The hooks that decide about what it asks for; None leaves that `asked`.
         drive: Runs their steps.
 
     Returns:
@@ -91,7 +91,7 @@ def decide_within(
     """Decide about what was asked for, and let after-hooks see what people answered within.
 
     Returns:
-        The ids of the calls whose rows change, and what happened; None where nothing changed.
+        The ids of the calls whose rows change, and what happened; None if nothing changed.
     """
     events: list[CallEvent] = []
     inner = plan._state._kept.inner
@@ -116,7 +116,7 @@ def shown(
 
 
 def let_return(rows: Rows, row: SavedCall) -> None:
-    """Let the call be claimed that asked for one which ended, where that was the last.
+    """Let a call that asked for others be claimed, once the last of these has ended.
 
     Args:
         rows: The transaction, in which the conversation is locked.

@@ -41,23 +41,23 @@ from ..errors import (
     StaleError,
     StoreError,
 )
+from ._beside_plan import BesidePlan
 from ._calls import (
     bring_up,
     claimed,
     ended,
-    made,
     places_of,
     row_of_claim,
     rows_of,
+    step_data,
     with_result,
     with_steps,
 )
 from ._checks import check_begins, check_claim, check_lease, check_sees, check_toolset, check_word
+from ._claim_order import ClaimOrder, is_unblocked, settle
 from ._database import Rows, database_at
 from ._inner import Drive, decide_within, leave, let_return, shown
 from ._rows import Head, May, SavedCall, held_by_nobody, ids_in, prepare
-from ._said import Said
-from ._turns import Turns, has_turn, settle
 from ._values import Claim, Stored, Waiting, waiting_of
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ R = TypeVar("R")
 
 
 class Records:
-    """Keep what a store has, and each step that is taken: the whole of it but what runs loops."""
+    """Keep what a store has, and put each step on record; `Store` adds what runs calls."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Records:
 
         Args:
             id: Names the conversation, in up to 500 characters.
-            plan: The plan, which is closed once it is saved; None where no round is open.
+            plan: The plan, which is closed once it is saved; None if no round is open.
             session: The session: its transcript and its id. Left out, the one that is kept stays.
             note: A text of yours, empty at first. Left out, the one that is kept stays.
             version: The version that this one comes after; None makes a conversation.
@@ -128,8 +128,7 @@ class Records:
                 ones that it meets have their results. Left out, it stays as it is for the round.
             across: Areas, such as `files`, that this round shares with all conversations that name
                 them too: no call is given out while one that touches the same there is claimed or
-                begun elsewhere under a live lease.
-                Left out, they stay for the round.
+                begun elsewhere under a live lease. Left out, they stay for the round.
 
         Returns:
             The version that it is now.
@@ -161,9 +160,9 @@ class Records:
         *,
         stays: bool = False,
     ) -> int:
-        """Save where one may, as far as the hold of the conversation goes.
+        """Save, if the hold of the conversation lets us: see `may`.
 
-        Where `stays` is true, the open round is left as it is, at whichever version.
+        If `stays` is true, the open round is left as it is, at whichever version.
         """
         if not isinstance(note, str | None):
             raise MisuseError.of_field("store.save", "note", "a text", note)
@@ -178,7 +177,7 @@ class Records:
                 "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
             )
         # Read and refused before anything is done: an iterator gives its areas once.
-        wanted = Turns().but(in_order, across)
+        wanted = ClaimOrder().but(in_order, across)
         across = None if across is None else wanted.across
         # Encoding comes before the transaction, which others wait for, and in which nothing may
         # fail that is not of the database.
@@ -187,10 +186,11 @@ class Records:
         with self._database.write() as rows, may(rows):
             head = self._head(rows, id).next() if stays else self._next(rows, id, version)
             is_new = head.version == 1
-            said = (Said() if is_new else Said.read(head.note_text(rows))).but(note, spoken)
+            kept = BesidePlan() if is_new else BesidePlan.read(head.note_text(rows))
+            beside = kept.but(note, spoken)
             before = None if is_new else head.plan_text(rows)
             if stays:
-                head.write_texts(rows, said.text(), before)
+                head.write_texts(rows, beside.text(), before)
                 return head.version
             old: list[SavedCall] = []
             if plan is not None and self._goes_on(plan, head):
@@ -198,29 +198,29 @@ class Records:
             else:
                 # The round that was stored is over. Its decisions are remembered from its plan, or
                 # one that comes again late would count for the next round.
-                said = said.after(before)
+                beside = beside.after(before)
                 head = head._replace(round=head.round + (plan is not None))
-            head.write_texts(rows, said.text(), text)
-            kept = (Turns.of(old[0]) if old else Turns()).but(in_order, across)
-            mine = [] if plan is None else rows_of(plan, id, head.round, old, rows.now(), kept)
+            head.write_texts(rows, beside.text(), text)
+            order = (ClaimOrder.of(old[0]) if old else ClaimOrder()).but(in_order, across)
+            mine = [] if plan is None else rows_of(plan, id, head.round, old, rows.now(), order)
             # All anew, and not row by row: a plan has few open calls, and what is left over of an
             # older round would be claimed.
             rows.run("DELETE FROM lutum_call WHERE conversation = ?", id)
             for row in mine:
                 row.insert(rows)
-            if kept.in_order:
+            if order.in_order:
                 settle(rows, id)
         if plan is not None:
             plan._state._close("saved")
         return head.version
 
-    def _kept(self, rows: Rows, id: str) -> tuple[Head | None, Said]:
+    def _kept(self, rows: Rows, id: str) -> tuple[Head | None, BesidePlan]:
         """Lock a conversation that is there, and read what is kept beside its plan."""
         head = Head.at(rows, id)
-        return head, Said() if head is None else Said.read(head.note_text(rows))
+        return head, BesidePlan() if head is None else BesidePlan.read(head.note_text(rows))
 
     def _goes_on(self, plan: ToolRoundPlan[Any], head: Head) -> bool:
-        """Tell whether a plan is that of the open round; one that a store has stays one.
+        """Tell whether a plan was loaded from here as that of the open round.
 
         Raises:
             MisuseError: It belongs to another conversation, or store.
@@ -305,10 +305,10 @@ class Records:
             if toolset is None:
                 text = None
             calls = [] if text is None else SavedCall.checked(rows, id)
-        said = Said.read(note)
-        session = said.opened()
+        beside = BesidePlan.read(note)
+        session = beside.opened()
         plan = None if text is None else bring_up(self._plan(toolset, head, text), calls)
-        return Stored(id, said.note, plan, head.version, session)
+        return Stored(id, beside.note, plan, head.version, session)
 
     def _read(self, rows: Rows, id: str) -> tuple[Head, str, str | None]:
         head = self._head(rows, id, locked=False)
@@ -373,7 +373,7 @@ class Records:
 
         Returns:
             What became of the call, as `plan.resume` says it (a call is to be claimed before it
-            runs), or None where this decision was taken in before.
+            runs), or None if this decision was taken in before.
 
         Raises:
             ResumeError: No call waits for it any more, or another version of it was decided on, or
@@ -393,9 +393,9 @@ class Records:
             )
 
         def take(
-            plan: ToolRoundPlan[Any], said: Said, _rows: object
+            plan: ToolRoundPlan[Any], beside: BesidePlan, _rows: object
         ) -> tuple[list[str] | None, tuple[ToolRoundPlan[Any], HookOutcome | None]]:
-            if decision.decision_id in said.decided:
+            if decision.decision_id in beside.decided:
                 raise ResumeError(
                     f"Decision {decision.decision_id!r} was taken by an earlier round of "
                     f"conversation {id!r}, and not about call {decision.call_id!r} of this "
@@ -415,17 +415,17 @@ class Records:
         id: str,
         toolset: Any,
         change: Callable[
-            [ToolRoundPlan[Any], Said, Sequence[SavedCall]], tuple[list[str] | None, R]
+            [ToolRoundPlan[Any], BesidePlan, Sequence[SavedCall]], tuple[list[str] | None, R]
         ],
         claim: Claim | None = None,
     ) -> R:
-        """Change what a stored plan says; again, where it was changed meanwhile.
+        """Change what a stored plan says; again, if somebody changed it meanwhile.
 
         Args:
             id: The conversation.
             toolset: The toolset of the plan.
             change: Changes a plan. It gives the ids of the calls whose rows that is about, the one
-                of the claim first, or None where there is nothing to change; and the outcome.
+                of the claim first, or None if there is nothing to change; and the outcome.
             claim: The claim of the call that is changed, if it is of one.
 
         Returns:
@@ -447,7 +447,7 @@ class Records:
                 )
             plan = self._plan(toolset, before, text)
             try:
-                ids, came_to = change(plan, Said.read(note), found)
+                ids, came_to = change(plan, BesidePlan.read(note), found)
                 if ids is None or self._put(before, note, self._text(plan, id), plan, ids, claim):
                     return came_to
             finally:
@@ -484,8 +484,8 @@ class Records:
                 if row is not None:
                     row.check(rows)
                     old.append(row)
-            turns = Turns.of(old[0]) if old else Turns()
-            made = rows_of(plan, head.id, head.round, old, rows.now(), turns)
+            order = ClaimOrder.of(old[0]) if old else ClaimOrder()
+            made = rows_of(plan, head.id, head.round, old, rows.now(), order)
             new = {row.place: row for row in made}
             for place in (places[call_id] for call_id in ids):
                 rows.run(
@@ -496,7 +496,7 @@ class Records:
             head.next().write_texts(rows, note, text)
             for row in {row.asked_by: row for row in old if row.place not in new}.values():
                 let_return(rows, row)
-            if turns.in_order:
+            if order.in_order:
                 settle(rows, head.id)
         return True
 
@@ -532,7 +532,7 @@ class Records:
     ) -> Claim | None:
         """Claim the next call of a conversation that may be begun.
 
-        Where `in_doubt` is true, the next one that may not: it is in doubt, and not idempotent.
+        If `in_doubt` is true, claim the next one that may not: it is in doubt, and not idempotent.
         """
 
         def is_wanted(row: SavedCall) -> bool:
@@ -551,8 +551,8 @@ class Records:
     ) -> Claim | None:
         """Claim the call that has been free for longest, of those that are wanted.
 
-        Without a choice of them, it is the next of anybody: what cannot be claimed is told once,
-        and then left alone.
+        Without `is_wanted`, any call is. Then one that cannot be claimed raises once, and is left
+        alone for the length of the lease.
         """
         passed: set[tuple[str, int]] = set()
         while True:
@@ -617,7 +617,7 @@ class Records:
                         f"The row of call {place} is not of an open round of conversation {id!r}. "
                         "Put the database back as it was, or give the round up."
                     )
-                if not has_turn(rows, row):
+                if not is_unblocked(rows, row):
                     return None
                 row = row._replace(token=row.token + 1, owner=self._owner, until=until)
                 row.write(rows)
@@ -634,7 +634,7 @@ class Records:
     def begin(self, claim: Claim) -> AnyToolCall:
         """Put on record that a call is about to run, and give the call that can be.
 
-        The lease begins again. Where this fails, nothing is to be run; it may be tried again.
+        The lease begins again. If this fails, nothing is to be run; it may be tried again.
 
         Raises:
             MisuseError: The call is in doubt and its tool is not idempotent, or this claim has
@@ -649,13 +649,13 @@ class Records:
             with self._claimed(claim) as (rows, head, found, clock):
                 check_begins(claim)
                 # While the row is locked: a second thread with the same claim comes after this, and
-                # is refused. It is taken back below where the transaction fails, for then `begin`
+                # is refused. It is taken back below if the transaction fails, for then `begin`
                 # may be tried again.
                 claim._is_begun = is_mine = True
                 row = found._replace(until=clock + round(1000 * claim.lease))
                 if row.begun != row.token:  # else it is on record, and only the answer was lost
-                    again = (made("left"), made("again")) if claim.in_doubt else ()
-                    body = with_steps(row, *again, made("begun", by=self._owner))
+                    again = (step_data("left"), step_data("again")) if claim.in_doubt else ()
+                    body = with_steps(row, *again, step_data("begun", by=self._owner))
                     row = row._replace(state="begun", begun=row.token, body=body)
                 row.write(rows)
                 head.next().write(rows)
@@ -690,7 +690,7 @@ class Records:
             if row.begun == row.token:
                 raise MisuseError(
                     f"Call {claim.call.id!r} of tool `{claim.call.name}` was begun by this claim, "
-                    "so it cannot be given back. Finish it: where nobody knows what it did, with "
+                    "so it cannot be given back. Finish it; if nobody knows what it did, with "
                     "`call.indeterminate(reason)`."
                 )
             # Another token, so that this claim cannot begin the call after all.
@@ -716,8 +716,8 @@ class Records:
             StaleError: A later claim was made, the call has its result, or the round is over.
             MisuseError: A hook is async; or after-hooks have to see the result of a call within
                 another, and no hook set is passed.
-            HookError: A hook raised; nothing changed, but that a result is on record, which
-                after-hooks are still to see: by `store.finish`, of this claim or the next.
+            HookError: A hook raised. Nothing changed, except that a result is on record, which
+                after-hooks are still to see: by `store.finish` of this claim or the next.
             PlanError: A tool left bytes to come back to, and the store has no key.
             StoreError: The database failed.
         """
@@ -759,7 +759,7 @@ class Records:
             try:
                 if hooks is not None:
                     result, seen = shown(claim.call, result, hooks, drive)
-            except BaseException:  # the outcome of the call is not theirs to take away
+            except BaseException:  # a hook that raises does not take the outcome away
                 with suppress(StaleError), self._claimed(claim) as (rows, head, row, clock):
                     ended(row, result, at, clock).write(rows)
                     head.next().write(rows)
@@ -768,7 +768,7 @@ class Records:
             with_result(row, result, at, seen).write(rows)
             head.next().write(rows)
             let_return(rows, row)
-            if Turns.of(row).in_order:
+            if ClaimOrder.of(row).in_order:
                 settle(rows, head.id)
         return result, events
 
@@ -780,12 +780,12 @@ class Records:
         Args:
             id: The conversation.
             toolset: The toolset of its plan.
-            hooks: Decide.
+            hooks: The hooks that decide.
             drive: Runs their steps.
             is_due: Whether after-hooks have to see what somebody answered within a call.
 
         Returns:
-            What was decided; None where there was nothing to do.
+            What was decided; None if there was nothing to do.
         """
         with self._database.read() as rows:
             query = "SELECT 1 FROM lutum_call WHERE conversation = ? AND state = 'asked'"

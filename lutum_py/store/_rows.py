@@ -53,19 +53,19 @@ TABLES = (
 
 
 def prepare(database: Database, *, is_there: bool = False) -> None:
-    """Make the tables where there are none, and make sure that they are of this version.
+    """Make the tables if there are none, and make sure that they are of this version.
 
     Args:
         database: The database.
         is_there: Whether the tables have to be there, so that none are made.
 
     Raises:
-        StoreError: They are of another one, or the database failed.
+        StoreError: They are of another version, or the database failed.
     """
     tables = () if is_there else TABLES
     found = _read_or_make(database, "SELECT one, version FROM lutum_store", *tables)
     if found is None:
-        return  # they are all of this version
+        return  # just made, so of this version
     if found != [(1, VERSION)]:
         said = found[0][1] if len(found) == 1 and found[0][0] == 1 else found
         raise StoreError(
@@ -190,7 +190,7 @@ class Head(NamedTuple):
         version: Raised with whatever changes what the conversation comes to.
         round: The number of the last round.
         note_digest: Names the note.
-        plan_digest: Names the plan; empty where no round is open.
+        plan_digest: Names the plan; empty if no round is open.
     """
 
     id: str
@@ -202,7 +202,7 @@ class Head(NamedTuple):
 
     @classmethod
     def at(cls, rows: Rows, id: str, *, locked: bool = True) -> Self | None:
-        """Read it; where it is locked, nobody else writes to it before this transaction ends.
+        """Read it; if it is locked, nobody else writes to it before this transaction ends.
 
         Raises:
             StoreError: A store did not write it.
@@ -247,7 +247,7 @@ class Head(NamedTuple):
         )
 
     def write_texts(self, rows: Rows, note: str, plan: str | None) -> None:
-        """Put it there with these texts."""
+        """Put it in place of what is there, with these texts."""
         # The row is sealed with the digests of the texts, and not with the texts: a step of a call
         # writes a new seal without reading a transcript that may be megabytes.
         self._replace(note_digest=_digest(note), plan_digest=_digest(plan)).write(rows)
@@ -280,9 +280,9 @@ class SavedCall(NamedTuple):
             result yet, is asked for and not decided about, has ended with a result that after-hooks
             are still to see, or has its result.
         token: Grows with each claim, and with all that makes an earlier claim void.
-        begun: The token under which it was begun last; 0 where it was not.
+        begun: The token under which it was begun last; 0 if it was not.
         owner: Who claimed it last.
-        until: When it may be claimed, in milliseconds; None where it may not be.
+        until: When it may be claimed, in milliseconds; None if it may not be.
         body: The rest, as JSON.
     """
 
@@ -329,7 +329,7 @@ class SavedCall(NamedTuple):
 
     @classmethod
     def _where(cls, rows: Rows, which: str, *values: object) -> list[Self]:
-        """Read some.
+        """Read the rows for which a condition holds.
 
         Raises:
             StoreError: A cell is such as a store never writes.
@@ -342,7 +342,7 @@ class SavedCall(NamedTuple):
 
     @classmethod
     def at(cls, rows: Rows, id: str, place: int) -> Self | None:
-        """Read one."""
+        """Read the row of one call."""
         return next(iter(cls._where(rows, "conversation = ? AND place = ?", id, place)), None)
 
     @classmethod
@@ -429,7 +429,7 @@ def holder(rows: Rows, id: str) -> Holder | None:
 
 
 May: TypeAlias = Callable[[Rows], AbstractContextManager[None]]
-"""A context around a transaction that saves; it raises where somebody else has the hold."""
+"""A context around a transaction that saves; it raises if somebody else has the hold."""
 
 
 # A row `("ticket-7", token, "worker-3", until)`. One statement takes a free hold and one whose
@@ -460,15 +460,15 @@ def owner_of(rows: Rows, id: str) -> str:
 def held_by_nobody(id: str, owner: str) -> May:
     """Make a context that holds a conversation for one transaction, if nobody else holds it.
 
-    Entered, it raises a `StaleError` where somebody holds it.
+    When it is entered, it raises a `StaleError` if somebody holds it.
     """
 
     @contextmanager
     def may(rows: Rows) -> Generator[None]:
         token = uuid4().hex
         # A lease of 0 runs out at once. What keeps others out is the row itself, which is locked
-        # until this transaction ends; where the program is killed in it, nothing is left that
-        # anybody would wait for.
+        # until this transaction ends; if the program is killed in it, nothing is left that anybody
+        # would wait for.
         if not take_hold(rows, id, token, owner, 0):
             raise StaleError(
                 f"Conversation {id!r} is held by {owner_of(rows, id)}, so nobody else saves it. "

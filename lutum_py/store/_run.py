@@ -2,7 +2,7 @@
 
 Each step that cannot be repeated is put on record before it is taken, by the same calls that a
 worker of your own would make. Nothing of the database is done on the event loop. What was begun is
-finished in any case: where the task is cancelled, the tools are stopped and their outcomes put on
+finished in any case: if the task is cancelled, the tools are stopped and their outcomes put on
 record before the cancellation goes on.
 """
 
@@ -40,22 +40,22 @@ from ..execution._outcome import (
 from ..execution._run import Run, to_its_end
 from ..execution._settings import Settings
 from ._checks import check_sees
+from ._claim_order import ClaimOrder
 from ._inner import Drive
 from ._records import Records
-from ._turns import Turns
 from ._values import Claim
 
 R = TypeVar("R")
 
 
 def on_this_loop() -> Drive:
-    """Return what runs hooks on this loop, for a thread that does what is to be done of a store."""
+    """Return what runs hooks on this event loop, for the thread that works on the store."""
     loop = asyncio.get_running_loop()
 
     def run(steps: Steps[R], /) -> R:
         try:
             return asyncio.run_coroutine_threadsafe(drive(steps), loop).result()
-        except CancelledError:  # by itself: where a run is cancelled, its hooks are waited for
+        except CancelledError:  # of the hook's own: if a run is cancelled, its hooks are waited for
             raise HookError(
                 "A hook about a call within another let an `asyncio.CancelledError` out, as of a "
                 "task that it awaited. Catch it there, and decide."
@@ -136,8 +136,8 @@ class Worker:
 
     async def _decided(self) -> bool:
         """Let hooks decide about what was asked for elsewhere; whether there was anything."""
-        # A call that comes back may find results within it that after-hooks have not seen, as where
-        # a person answered by way of the inbox. It is given back, and shown to them first.
+        # A call that comes back may find results within it that after-hooks have not seen, such as
+        # what a person answered in the inbox. It is given back, and these are shown to them first.
         is_due, self._is_unshown = self._is_unshown, False
         if self.settings.hooks is None or self.is_stopping:
             return False
@@ -177,7 +177,7 @@ class Worker:
 
         Returns:
             The run; or the result of a call that has one, which after-hooks are still to see; or
-            None where the claim is to be given back.
+            None if the claim is to be given back.
         """
         if self.settings.hooks is not None and is_unshown(claim.call, self.settings.hooks):
             self._is_unshown = True
@@ -205,7 +205,7 @@ class Worker:
         Args:
             claim: The claim.
             run: How it is run.
-            asked: When it was to be put on record, from which on the lease holds.
+            asked: When its beginning was sent to be put on record: the lease holds from then on.
         """
         call = run.call
         goes_on = any(said_of(call._line, "asks"))
@@ -225,10 +225,10 @@ class Worker:
         await self._finish(claim, call, outcome)
 
     def _doubt_before(self, claim: Claim, call: AnyToolCall) -> AnyToolCall | None:
-        """Find a call of this run that perhaps still works on what one of a claim touches."""
+        """Find a call of this run that may still work on what the call of a claim touches."""
         # The database does not know of doubts yet that this process has just met: a tool that was
         # stopped may still write the file that the next call reads.
-        for doubtful in self._in_doubt if Turns.of(claim._row).in_order else ():
+        for doubtful in self._in_doubt if ClaimOrder.of(claim._row).in_order else ():
             is_within = any(outer.id == call.id for outer in doubtful._outer.calls)
             if not is_within and meet(doubtful.call.touches, call.touches):
                 return doubtful.call
@@ -242,7 +242,8 @@ class Worker:
         except HookError as error:
             if not isinstance(outcome, AskingCall):
                 raise
-            self._fail(error)  # it stays asked: a model is not asked again for its turn
+            # What it asked for stays `asked`, so that its model need not be asked again.
+            self._fail(error)
             done = await asyncio.to_thread(self.records._finish, claim, outcome, None, driving)
         outcome, events = done
         if not isinstance(outcome, AskingCall):
@@ -279,7 +280,7 @@ class Worker:
             return outcomes_of(error)[0]
 
     async def _renew(self, claim: Claim, run: Run, asked: float) -> None:
-        """Renew a lease until the tool has ended; where it is lost, stop the tool.
+        """Renew a lease until the tool has ended; if it is lost, stop the tool.
 
         Only the clock of this loop is asked: a lease holds from the moment at which it was asked
         for, and one that is not confirmed before it ends counts as refused.

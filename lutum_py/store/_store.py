@@ -21,7 +21,7 @@ T = TypeVar("T")
 def open_store(
     where: str | os.PathLike[str], key: bytes | None = None, owner: str | None = None
 ) -> Store:
-    """Open a store; where there is none, it is made.
+    """Open a store; if there is none, it is made.
 
     Args:
         where: The path of a SQLite database, or an address `postgresql://…` (extra `postgres`).
@@ -60,13 +60,13 @@ class Store(Records):
         Returns:
             What gives a `Held` when it is entered, by `async with` or `with`, and then raises
 
-            - `HeldError` where the time is up,
-            - `StoreError` and `TranscriptError` where the conversation cannot be read,
-            - `StaleError` where the hold ran out and somebody took it: then the block is cancelled,
+            - `HeldError` if the time is up,
+            - `StoreError` and `TranscriptError` if the conversation cannot be read,
+            - `StaleError` if the hold ran out and somebody took it: then the block is cancelled,
               and this comes out of the `async with`; in a `with` out of the next `save`.
 
         Raises:
-            InvalidValueError: The lease or wait is not a number of seconds, or the id none.
+            InvalidValueError: The lease or wait is not a number of seconds, or the id is no id.
             MisuseError: It is not a toolset.
 
         Example:

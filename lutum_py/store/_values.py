@@ -31,7 +31,7 @@ class Stored(Generic[T_co]):
         note: Your own text; empty if there is none.
         plan: The plan of the open round, with every result that is on record, and in `in_doubt`
             what was begun and has none: it is run elsewhere, or was cut off. Its calls refuse to
-            run before they are claimed. None where no round is open, or no toolset was given.
+            run before they are claimed. None if no round is open, or no toolset was given.
         version: What `save` wants to see again.
     """
 
@@ -154,7 +154,7 @@ class Claim:
         return self.call.selector.definition.idempotent
 
     def _to_run(self) -> AnyToolCall:
-        """Give the call that runs once it is on record that it begins; in doubt, another try."""
+        """Return the call to run, now that its beginning is on record; in doubt, another try."""
         call = self.call.again() if self.in_doubt else self.call
         call._let_go(f"{self.id}/{self._row.round}/")
         return call

@@ -26,7 +26,7 @@ from ._rows import SavedCall
 # In a row: `{"turns": {"in_order": true, "across": ["files"], "touches": [{"area": "files",
 # "target": "docs/a.md", "mutating": true}]}}`. Written down, because a worker that claims has the
 # rows and not the tools of other conversations.
-class Turns(NamedTuple):
+class ClaimOrder(NamedTuple):
     """In which order the calls of a round may be claimed.
 
     Attributes:
@@ -80,14 +80,14 @@ def _touched(row: SavedCall) -> tuple[Touch, ...]:
     )
 
 
-def _looked_at(row: SavedCall, rows: Rows) -> tuple[Turns, tuple[Touch, ...]]:
+def _looked_at(row: SavedCall, rows: Rows) -> tuple[ClaimOrder, tuple[Touch, ...]]:
     """Read a row to compare with; one that was edited is assumed to touch everything."""
     try:
         row.check(rows)
-        turns = Turns.of(row)
-        return turns, _touched(row) if turns != Turns() else EVERYTHING
+        order = ClaimOrder.of(row)
+        return order, _touched(row) if order != ClaimOrder() else EVERYTHING
     except StoreError:
-        return Turns(), EVERYTHING
+        return ClaimOrder(), EVERYTHING
 
 
 def settle(rows: Rows, id: str) -> None:
@@ -101,8 +101,8 @@ def settle(rows: Rows, id: str) -> None:
     clock = rows.now()
     # For read a, write a, read b it gives [[], [0], []]: the earlier calls that each call meets.
     waits = waits_for(touches for _, _, touches in found)
-    for (row, turns, _), before in zip(found, waits, strict=True):
-        if row.state != "ready" or not turns.in_order or (row.until or 0) > clock:
+    for (row, order, _), before in zip(found, waits, strict=True):
+        if row.state != "ready" or not order.in_order or (row.until or 0) > clock:
             continue
         if bool(before) is not (row.until is None):
             row._replace(until=None if before else clock).write(rows)
@@ -121,15 +121,15 @@ def _by_end(rows: list[SavedCall]) -> list[SavedCall]:
     return sorted(rows, key=lambda row: (*path(row.place), inf))
 
 
-def has_turn(rows: Rows, row: SavedCall) -> bool:
+def is_unblocked(rows: Rows, row: SavedCall) -> bool:
     """Whether a row that is due may be claimed, as far as other calls go."""
-    turns = Turns.of(row)
-    if turns.in_order:  # an earlier call may have got other arguments since
+    order = ClaimOrder.of(row)
+    if order.in_order:  # an earlier call may have got other arguments since
         settle(rows, row.conversation)
         found = SavedCall.at(rows, row.conversation, row.place)
         if found is None or found.until is None:
             return False
-    return not (turns.across and _is_busy(rows, row, turns.across))
+    return not (order.across and _is_busy(rows, row, order.across))
 
 
 def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str]) -> bool:

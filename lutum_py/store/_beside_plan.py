@@ -1,7 +1,7 @@
 """What a store keeps of a conversation beside its plan: note, session, and old decisions.
 
-A decision that a round took which is over by now is remembered by its id, so that it is not taken
-for one about a later round. All stand in one column: a note alone as a JSON string, with something
+A decision that was taken in a round that is over is remembered by its id, so that it is not taken
+for one about a later round. All are in one column: a note alone as a JSON string, with something
 beside it as an object.
 """
 
@@ -18,15 +18,15 @@ from .._transcript.saved import Saved
 from .._transcript.transcript import Transcript
 from ..errors import StoreError
 
-Spoken: TypeAlias = tuple[str | None, str]
+SessionText: TypeAlias = tuple[str | None, str]
 """The id of a session, and its transcript as text."""
 
 
-class Said(NamedTuple):
+class BesidePlan(NamedTuple):
     """A note, id and transcript of a session if one is kept, and the ids of old decisions."""
 
     note: str = ""
-    session: Spoken | None = None
+    session: SessionText | None = None
     decided: tuple[str, ...] = ()
 
     @classmethod
@@ -34,7 +34,7 @@ class Said(NamedTuple):
         """Read what `text` gave.
 
         Raises:
-            StoreError: It did not give that.
+            StoreError: No store wrote this.
         """
         try:
             data = json.loads(text)
@@ -61,19 +61,19 @@ class Said(NamedTuple):
             data["decided"] = self.decided
         return json.dumps(data)
 
-    def but(self, note: str | None, session: Spoken | None) -> Said:
+    def but(self, note: str | None, session: SessionText | None) -> BesidePlan:
         """Replace what is given; the rest stays."""
         return self._replace(
             note=self.note if note is None else note,
             session=self.session if session is None else session,
         )
 
-    def after(self, plan: str | None) -> Said:
-        """Add the decisions that the plan of a round has taken, which is over by this."""
+    def after(self, plan: str | None) -> BesidePlan:
+        """Add the decisions in the plan of a round that is over now."""
         # A person may answer late, when the round of the question is over. Its decision is known by
         # its id then, and is not taken for one about a call `c1` of the next round.
         found: list[str] = []
-        with suppress(ValueError, RecursionError):  # that of somebody else is given up as it is
+        with suppress(ValueError, RecursionError):  # the text of a plan may have been edited
             found = [] if plan is None else list(_decisions_in(json.loads(plan)))
         return self._replace(decided=tuple(dict.fromkeys((*self.decided, *found))))
 
@@ -99,6 +99,6 @@ def _decisions_in(plan: Any) -> Iterator[str]:
 
 
 def _objects(data: Any, name: str) -> list[dict[str, Any]]:
-    """Return the objects in a list, where a text has one: that of somebody else may not."""
+    """Return the objects in a list, if there is one: the text may have been edited."""
     found = data.get(name) if is_object(data) else None
     return [each for each in found if is_object(each)] if is_array(found) else []
