@@ -237,7 +237,7 @@ async def run(
 
     Args:
         plan: The plan; it is changed.
-        on_begin: Called, and awaited where it is async, before each call is begun. If it raises,
+        on_begin: Called, and awaited if it is async, before each call is begun. If it raises,
             that call is not begun; the others end, and then the exception comes out.
         on_event: Is told about each call that is begun, and of each that has ended or waits.
         in_order: Whether calls that touch the same thing keep the order of the turn, see

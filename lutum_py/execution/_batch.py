@@ -1,6 +1,6 @@
 """Calls that are run together: checked before any of them is started, and none of them lost.
 
-Each begins when it is its turn: as places become free, and what it waits for ends.
+Each begins as soon as the limit allows and what it waits for has ended: see `Schedule`.
 
 Whatever ends a batch early (an exception of `around`, a cancelled task) ends one run of it, never
 the account of the others: errors are noted by place, and each call has an outcome in the end.
@@ -61,12 +61,12 @@ class Batch:
         self.limit = settings.limit or max(len(listed), 1)
         self.grace = settings.grace
         waits = None if plan is None else plan.waits
-        # Where all begin at once, nobody has to wait for a turn.
+        # If all begin at once, there is nothing to schedule.
         is_free = waits is None and self.limit >= len(listed)
-        self.turns = None if is_free else Turns(len(listed), self.limit, waits)
+        self.schedule = None if is_free else Schedule(len(listed), self.limit, waits)
         self._tasks: dict[int, asyncio.Task[Outcome]] = {}
         self._running: set[int] = set()
-        self._timer: asyncio.TimerHandle | None = None  # where the runs were asked to end
+        self._timer: asyncio.TimerHandle | None = None  # set when the runs were asked to end
         self._over: asyncio.Future[None]
         notes = settings.raise_errors or settings.around is not None
         seen: set[int] = set()
@@ -82,7 +82,7 @@ class Batch:
                 call,
                 None if settings.context is None else settings.context(call),
                 settings,
-                # It knows the notes only, so that a batch is no cycle; most have nothing to note.
+                # Bound to the errors alone: bound to the batch, the two would refer to each other.
                 note=partial(_note, self.errors, place) if notes else None,
             )
             for place, call in enumerate(listed)
@@ -102,7 +102,7 @@ class Batch:
         # One future for the whole batch, set by the last run that ends. To wait for each task would
         # wake this one once for each call.
         self._over = asyncio.get_running_loop().create_future()
-        self._begin_due(range(len(self.runs)) if self.turns is None else self.turns)
+        self._begin_due(range(len(self.runs)) if self.schedule is None else self.schedule)
         if self._running:
             try:
                 await self._over
@@ -135,7 +135,7 @@ class Batch:
         return fault
 
     def _begin_due(self, places: Iterable[int]) -> None:
-        """Begin the calls whose turn it is."""
+        """Begin the calls at these places."""
         loop, tasks, running = asyncio.get_running_loop(), self._tasks, self._running
         for place in places:
             if self._timer is not None:
@@ -161,7 +161,7 @@ class Batch:
         return outcome
 
     def _stop(self) -> None:
-        """Ask all runs to end; one without a task of its own is left behind where it does not."""
+        """Ask all runs to end; one without a task of its own is left behind if it does not."""
         loop = asyncio.get_running_loop()
         for place, task in self._tasks.items():
             if task is asyncio.current_task() or task.done():
@@ -186,11 +186,11 @@ class Batch:
         task = self._tasks[place]
         if not task.done() and place not in self.done:
             run = self.runs[place]
-            outcome = self.done[place] = run.leave_alone(task)
+            outcome = self.done[place] = run.abandon_alone(task)
             try:
                 if self.plan is not None:
                     self.plan.take_cut_off(run.call, [outcome])
-            except LutumError as error:  # as where the round was closed meanwhile
+            except LutumError as error:  # such as that the round was closed meanwhile
                 self.interrupt = self.interrupt or error
             self._ended(place, task)
 
@@ -199,10 +199,10 @@ class Batch:
         return may_begin and self.runs[place].is_alone
 
     def _ended(self, place: int, _: asyncio.Task[Outcome]) -> None:
-        running, turns = self._running, self.turns
-        if turns is not None and place in running:  # else it was left behind, and its turn is over
-            turns.ended(place, is_answered=self.runs[place].call._stage.is_end)
-            self._begin_due(turns)
+        running, schedule = self._running, self.schedule
+        if schedule is not None and place in running:  # else it was left behind, and has ended so
+            schedule.ended(place, is_answered=self.runs[place].call._stage.is_end)
+            self._begin_due(schedule)
         running.discard(place)
         if not running and not self._over.done():
             self._over.set_result(None)
@@ -252,11 +252,12 @@ class Batch:
             run.refuse_async("execute_all(calls)" if self.plan is None else "run(plan)")
         # Threads take places from one list, as workers do from a queue. A thread that finds none
         # waits until a call has ended: that may let another one begin.
-        turns, changed = self.turns or Turns(len(self.runs), self.limit), Condition()
+        schedule = self.schedule or Schedule(len(self.runs), self.limit)
+        changed = Condition()
 
         def taken() -> int | None:
             with changed:
-                while (place := next(turns, None)) is None and turns.running:
+                while (place := next(schedule, None)) is None and schedule.running:
                     changed.wait()
             return place
 
@@ -269,21 +270,21 @@ class Batch:
                     raise
                 finally:
                     with changed:
-                        turns.ended(place, is_answered=self.runs[place].call._stage.is_end)
+                        schedule.ended(place, is_answered=self.runs[place].call._stage.is_end)
                         changed.notify_all()
 
         def stop() -> None:
             with changed:
-                turns.stop()
+                schedule.stop()
                 changed.notify_all()
             for run in self.runs:
                 run.cancel("the program was interrupted")
 
         try:
             if self.limit == 1:
-                for place in turns:
+                for place in schedule:
                     self._one_sync(place)
-                    turns.ended(place, is_answered=self.runs[place].call._stage.is_end)
+                    schedule.ended(place, is_answered=self.runs[place].call._stage.is_end)
             else:
                 count = min(self.limit, len(self.runs))
                 for thread in [run_in_thread(work, "worker") for _ in range(count)]:
@@ -381,7 +382,7 @@ def _note(
     errors[place] = error
 
 
-class Turns:
+class Schedule:
     """Choose which call begins next: first the one with the longest chain of others after it.
 
     Args:

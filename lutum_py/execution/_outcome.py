@@ -2,8 +2,8 @@
 
 The rule behind them: a result claims no more than is known. What never began, or said that it
 stopped, is `cancelled`; what failed is an `error`; what was started and cut off is `indeterminate`,
-for it may have had its effects. Only where the tool declares that it changes nothing, nothing is in
-doubt, and what was cut off is an `error` or `cancelled`: see `cut_off`, the one place of that rule.
+for it may have had its effects. But if the tool declares that it changes nothing, nothing is in
+doubt: what was cut off is an `error` or `cancelled` then. That rule is in `cut_off` alone.
 
 A call that failed is told about, too: by one record in the log, one event for the sink of its
 context.
@@ -43,7 +43,7 @@ Outcome: TypeAlias = ToolResult | NotEnded
 """A result, or a call that suspended itself while it was run, or that asks for others."""
 
 OnError: TypeAlias = Callable[[Exception], object]
-"""Is shown each exception before it becomes a result; where it raises, there is no result."""
+"""A function that is shown each exception before it becomes a result; it may raise it instead."""
 
 _LIMIT = 2000
 """Characters that the model reads of an exception that nobody wrote for it."""
@@ -148,7 +148,7 @@ def telling(error: E, outcomes: Sequence[Outcome]) -> E:
 
 
 def finished(call: AnyToolCall, output: Any, on_error: OnError) -> ToolResult:
-    """The function returned."""
+    """Answer a call whose function returned."""
     try:
         return call.finish(output)
     except LifecycleError:
@@ -160,7 +160,7 @@ def finished(call: AnyToolCall, output: Any, on_error: OnError) -> ToolResult:
 
 
 def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
-    """The function raised: it may have suspended itself, or said why it failed."""
+    """Answer a call whose function raised: it may have suspended itself, or said why it failed."""
     meant = sole(error)
     if isinstance(meant, ToolSuspended):
         return call.suspend(meant.ticket)
@@ -168,7 +168,7 @@ def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
         try:
             return asking_call(call, meant, Toolset)
         except Exception as refused:  # noqa: BLE001 - what it asks with may raise anything
-            error = meant = refused  # as if it had said so where it asked
+            error = meant = refused  # as if `ctx.ask` had raised it
     on_error(error)
     unknown = unknown_in(meant)
     if unknown is not None:
@@ -183,7 +183,7 @@ def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
 
 
 def unknown_in(error: Exception) -> OutcomeUnknown | None:
-    """Find what says that nobody knows: where one part of a group is in doubt, the whole is."""
+    """Find an `OutcomeUnknown` in an exception: if a part of a group is in doubt, the whole is."""
     if isinstance(error, OutcomeUnknown):
         return error
     return next(filter(None, map(unknown_in, _group(error))), None)
@@ -202,12 +202,12 @@ def tells(error: Exception) -> bool:
 
 
 def cancelled(call: AnyToolCall, reason: str, code: str = Cancelled.code) -> ToolResult:
-    """The call was not started, or says itself that it stopped."""
+    """Answer a call that was not started, or that says itself that it stopped."""
     return call._ended(cancellation(call, reason, code))
 
 
 def cancellation(call: AnyToolCall, reason: str, code: str = Cancelled.code) -> ToolResult:
-    """The same for a call that may still be run, or is run by somebody else."""
+    """Make the same result without ending the call: it may still be run, or somebody runs it."""
     return failure(call.metadata, "cancelled", f"Cancelled: {reason}", code)
 
 
@@ -222,7 +222,7 @@ def was_stopped(outcome: Outcome) -> bool:
 
 
 def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:
-    """The call was not started, since another one may still be at work on what it touches."""
+    """Answer a call that was not started, since another may still work on what it touches."""
     return cancelled(
         call,
         f"not begun, because call {doubtful.id!r} of tool `{doubtful.name}` came before it, "
@@ -235,7 +235,7 @@ def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:
 def timed_out(
     call: AnyToolCall, seconds: float, what: str, on_error: OnError, *, is_known: bool = False
 ) -> ToolResult:
-    """The deadline passed; `is_known` where the function itself said that it stopped."""
+    """Answer a call whose deadline passed; `is_known` if the function said that it stopped."""
     error = TimedOut(f"did not finish within {seconds:g} seconds and {what}.", not is_known)
     on_error(error)
     if is_known:
@@ -244,7 +244,7 @@ def timed_out(
 
 
 def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
-    """The function was started, and nobody knows what it did or still does.
+    """Answer a call that was started, and of which nobody knows what it did or still does.
 
     A plain error would invite another call, under another key, and what this one did would be done
     twice. So it is one only if the tool declares effects of which none changes anything.
@@ -259,7 +259,7 @@ def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
 
 
 def lost(call: AnyToolCall, why: str) -> ToolResult:
-    """The same where the call may have been answered meanwhile, by an outcome that is lost."""
+    """Do the same for a call that may have an answer by now, which is lost."""
     if call.status is CallStatus.RUNNING:
         return cut_off(call, why, "cancelled")
     return unknown_outcome(call.metadata, _doubt(why), "cancelled")
@@ -302,9 +302,8 @@ def trace_of(error: Exception) -> str | None:
 def tell(result: ToolResult, context: ToolContext, is_said: bool, trace: str | None) -> None:
     """Log that a call ended otherwise than in success, and let the sink of its context know.
 
-    The record is a warning, but where the call was cancelled or the tool itself said why it failed:
-    that is news of the level INFO. It has the attributes `tool_name`, `tool_call_id`, `status` and
-    `code`.
+    The record is a warning, or at INFO if the call was cancelled or the tool itself said why it
+    failed. It has the attributes `tool_name`, `tool_call_id`, `status` and `code`.
 
     Args:
         result: How the call ended.

@@ -38,7 +38,7 @@ class PlanRun:
         in_order: Whether calls that touch the same keep the order of the turn.
 
     Attributes:
-        ready: The calls to be run: pending and not begun, and after none that cannot be.
+        ready: The calls to be run: pending, not begun, and waiting for none that cannot be run.
         waits: For each of them the places of those that it waits for; None if none does.
         in_doubt: If the order is kept, the calls whose outcome is unknown.
         refused: What `on_begin` raised, by the place of the call.
@@ -69,7 +69,8 @@ class PlanRun:
     def settle(self) -> Steps[bool]:
         """Let hooks decide about what calls have asked for; whether there is anything to run then.
 
-        If no call has asked for any, that is so once: all that can be run is run together.
+        If no call has asked for any, there is something only once, since all that can be run is run
+        together.
         """
         inner, hooks = self.plan._state._kept.inner, self.settings.hooks
         is_begun, self._is_begun = self._is_begun, True
@@ -106,7 +107,7 @@ class PlanRun:
         """Answer a call that would come after one which perhaps still works on the same.
 
         Returns:
-            Its result; None if it may begin, as where no order is kept.
+            Its result; None if it may begin, as it always may if no order is kept.
         """
         for doubtful in self.in_doubt:
             # A program whose inner call is in doubt may go on: it touches the same because that
@@ -128,7 +129,7 @@ class PlanRun:
             except Exception as error:  # noqa: BLE001 - raised again when the others have ended
                 self.refused[place] = error
                 return False
-        self.plan._state._check_open()  # a saved one is run where it is loaded
+        self.plan._state._check_open()  # a plan that was saved meanwhile runs where it is loaded
         return True
 
     def begin_sync(self, place: int, call: AnyToolCall) -> bool:
@@ -162,7 +163,7 @@ class PlanRun:
                 self._tell_ended(call, outcome)
 
     def take_cut_off(self, call: AnyToolCall, outcomes: Iterable[Outcome]) -> None:
-        """Do the same where the run is over, so that no after-hook can be asked any more."""
+        """Do the same if the run is over, so that no after-hook can be asked any more."""
         try:
             check_shown(self.plan, call.id)
         except MisuseError:

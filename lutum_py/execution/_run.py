@@ -4,8 +4,8 @@ All that can be wrong with how a run is asked for is found when a `Run` is made,
 changed then. Started, a run has three ways to be stopped: its token, its deadline, and the end of
 the task that waits for it. The first to come is the cause, by which a tool that stops is judged.
 
-An async function can be cancelled. A sync one in a thread cannot, but where it takes a context it
-may heed the token, so it gets the same grace. One that does neither is left behind at once.
+An async function can be cancelled. A sync one in a thread cannot, but if it takes a context it may
+heed the token, so it gets the same grace. One that does neither is left behind at once.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Run:
                     "which the model does not see. Pass it where you run the call: "
                     f"`skipped={{{listed}}}`."
                 )
-        # Where nobody else can reach a token, or look at the context, neither is made.
+        # If nobody else can reach a token, or look at the context, neither is made.
         self.context = context
         self.token: CancellationToken | None = None
         if context is not None:
@@ -145,7 +145,7 @@ class Run:
 
     @property
     def is_alone(self) -> bool:
-        """Whether its task can be cancelled in its place: no token reaches it, and no thread is."""
+        """Whether to cancel the task that waits for it stops it: it has no token and no thread."""
         return self.token is None and self.invocation.is_async and self.settings.around is None
 
     @property
@@ -234,13 +234,13 @@ class Run:
         return self._told(self._outcome(task))
 
     async def run_alone(self, leave: Callable[[], None] | None) -> Outcome:
-        """Run the call in the task that is there for it and nothing else, if `is_alone`.
+        """Run the call in the present task, which is there for nothing else, if `is_alone`.
 
         Args:
-            leave: Is done where the deadline has passed and the tool does not end; None if there
-                is not a deadline.
+            leave: Called if the deadline has passed and the tool does not end; None without a
+                deadline.
         """
-        # With a task of its own the run costs a second task and a future. This one is used where
+        # With a task of its own the run costs a second task and a future. This way will do if
         # nothing but the deadline can stop it, and that can cancel the task from a timer.
         self._begin()
         if self.timeout is not None and leave is not None:
@@ -264,8 +264,8 @@ class Run:
             self.timer.cancel()
         task.cancel()
 
-    def leave_alone(self, task: _Task) -> Outcome:
-        """Say what such a run comes to that does not end."""
+    def abandon_alone(self, task: _Task) -> Outcome:
+        """Give up such a run, which does not end, and return its outcome."""
         self.is_left = True
         return self._told(self._outcome(task))
 
@@ -331,7 +331,7 @@ class Run:
         await wait(task, self.settings.grace)
 
     def _outcome(self, task: _Task) -> Outcome:
-        """Say the outcome of a run that is over, or that was not to be stopped."""
+        """Say the outcome of a run that is over, or that could not be stopped."""
         if not task.done():
             leave_behind(task)
             return self._goes_on()
@@ -419,7 +419,7 @@ class Run:
             twin: What is awaited instead.
 
         Raises:
-            MisuseError: It is one.
+            MisuseError: The function is async.
         """
         if self.invocation.is_async:
             raise MisuseError(
@@ -428,7 +428,7 @@ class Run:
             )
 
     def run_sync(self) -> Outcome:
-        """Run the call to an outcome: right here, or in a thread where it has a deadline."""
+        """Run the call to an outcome: right here, or in a thread if it has a deadline."""
         around = self.settings.around
         if around is None or self.is_stopped:
             return self._told(self._run_sync())

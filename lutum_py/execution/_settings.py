@@ -29,7 +29,7 @@ ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
 """Makes the context of a call."""
 
 OnBegin: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], Awaitable[object]]
-"""Is done before a call is begun; where it raises, that call is not."""
+"""A function that is called before a call is begun; if it raises, the call is not begun."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -45,7 +45,7 @@ class RunOptions(TypedDict, total=False):
     skipped: Skipped | None
     """Values of hidden parameters, by name; each tool takes those it has."""
     default_timeout: float | None
-    """Seconds that a run may take where its tool says nothing of it; without it, any time."""
+    """Seconds that a run may take if its tool does not say; left out, it may take any time."""
     grace: float
     """Seconds that a tool has to end once it is asked to, `GRACE` by default; 0 for none.
 
@@ -124,10 +124,14 @@ class Settings:
         longest = self.default_timeout
         if longest is not None and not (is_number(longest) and longest > 0):
             raise InvalidValueError(
-                f"default_timeout={longest!r} is not a positive number of seconds."
+                f"default_timeout={longest!r} is not a positive number of seconds. Leave it out "
+                "for none."
             )
         if not (is_number(self.grace) and self.grace >= 0):
-            raise InvalidValueError(f"grace={self.grace!r} is not a number of seconds, or 0.")
+            raise InvalidValueError(
+                f"grace={self.grace!r} is not a number of seconds, or 0. Leave it out for "
+                f"{GRACE:g}."
+            )
 
 
 _TAKES = {

@@ -12,12 +12,12 @@ from random import Random
 
 from lutum_py._round.order import waits_for
 from lutum_py._schema.touch import Touch
-from lutum_py.execution._batch import Turns
+from lutum_py.execution._batch import Schedule
 
 
 def by_turns(waits: Sequence[Sequence[int]], seconds: Sequence[float], limit: int) -> float:
     """The time that a plan takes, by the turns that a run gives its calls."""
-    turns = Turns(len(waits), limit, waits)
+    turns = Schedule(len(waits), limit, waits)
     going: list[tuple[float, int]] = []
     now = 0.0
     while True:

@@ -14,7 +14,7 @@ from lutum_py import Session, SuspendTicket, ToolContext, ToolRoundPlan, Toolset
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import OutcomeUnknown
 from lutum_py.execution import run, run_sync
-from lutum_py.execution._batch import Turns
+from lutum_py.execution._batch import Schedule
 from lutum_py.sinks import CallEvent
 from tests.execution.makespan import random_plan as random_waits
 from tests.execution.makespan import ratios
@@ -307,7 +307,7 @@ def test_turns_keep_the_limit_and_begin_each_call_once() -> None:
     random = Random(5)
     for _ in range(100):
         waits, _, limit = random_waits(random)
-        turns = Turns(len(waits), limit, waits)
+        turns = Schedule(len(waits), limit, waits)
         going: list[int] = []
         ended: set[int] = set()
         while going or len(ended) < len(waits):
