@@ -162,13 +162,13 @@ def finished(call: AnyToolCall, output: Any, on_error: OnError) -> ToolResult:
 def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
     """Answer a call whose function raised: it may have suspended itself, or said why it failed."""
     meant = sole(error)
-    if isinstance(meant, ToolSuspended):
-        return call.suspend(meant.ticket)
-    if isinstance(meant, ToolAsks):
-        try:
+    try:
+        if isinstance(meant, ToolSuspended):
+            return call.suspend(meant.ticket)
+        if isinstance(meant, ToolAsks):
             return asking_call(call, meant, Toolset)
-        except Exception as refused:  # noqa: BLE001 - what it asks with may raise anything
-            error = meant = refused  # as if `ctx.ask` had raised it
+    except Exception as refused:  # noqa: BLE001 - what it asks with may raise anything
+        error = meant = refused  # as if `ctx.suspend` or `ctx.ask` had raised it
     on_error(error)
     unknown = unknown_in(meant)
     if unknown is not None:

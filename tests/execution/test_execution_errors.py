@@ -135,6 +135,18 @@ def test_a_group_of_one_tool_error_is_that_error() -> None:
     assert (result.code, result.message) == ("not_found", "[not_found] Not found: it")
 
 
+def test_a_tool_that_suspends_without_a_ticket_has_failed() -> None:
+    """What it gave in place of a ticket is its own mistake, and holds up no other call."""
+
+    async def act(n: int, ctx: ToolContext) -> int:
+        ctx.suspend("Which city?")  # type: ignore[arg-type]
+
+    (outcome,) = running(execute_all([call_of()], skipped={"act": act}))
+    result = result_of(outcome)
+    assert (result.status, result.code) == ("error", "execution_failed")
+    assert "SuspendTicket, not 'Which city?'" in result.model_text
+
+
 def test_errors_can_be_let_through() -> None:
     """With `raise_errors`, the tool's own exception comes out, and the call stays running."""
     for error in (ValueError("bad"), NotFound("it"), Cancelled("gone")):
