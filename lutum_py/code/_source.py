@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
-from tokenize import DEDENT, INDENT, NEWLINE, OP, TokenError, generate_tokens
+from itertools import pairwise
+from tokenize import (
+    COMMENT,
+    DEDENT,
+    INDENT,
+    NAME,
+    NEWLINE,
+    OP,
+    TokenError,
+    TokenInfo,
+    generate_tokens,
+)
 from typing import Any, Final
 
 from pydantic_core import from_json
@@ -30,6 +41,7 @@ VET: Final = "raise RuntimeError\n"
 
 _PRELUDE: Final = f"""\
 __waiting__ = []
+_ = None
 async def __awaited__(name, given, named):
     import json
     __waiting__.remove(name)
@@ -74,22 +86,41 @@ def _start_of_last(code: str) -> int | None:
         lines.append(lines[-1] + len(line))
     # By tokens and not by Python's own parser, whose version may know other grammar than the
     # interpreter has. A line break or `;` outside of blocks and brackets ends a statement.
-    start, depth, brackets, is_new = None, 0, 0, True
+    start, brackets, is_new = None, 0, True
+    # For each open block, and for the last two lines, whether they are those of a function.
+    functions, is_function, was_function = list[bool](), False, False
     try:
-        for token in generate_tokens(StringIO(code, newline="").readline):
-            if token.type in (INDENT, DEDENT):
-                depth += 1 if token.type == INDENT else -1
+        for token, after in pairwise(generate_tokens(StringIO(code, newline="").readline)):
+            if token.type == INDENT:
+                functions.append(was_function)
+            elif token.type == DEDENT:
+                functions.pop()
             elif token.type == NEWLINE:
-                is_new = True
+                is_new, was_function, is_function = True, is_function, False
+            elif token.type == NAME and token.string == "def":
+                is_function = True
+            elif token.type == NAME and token.string == "return":
+                # Unlike Python, the interpreter runs it; nobody would get its value.
+                if not (is_function or any(functions) or _is_end(after)):
+                    raise ProgramError(
+                        f"The program cannot be read: line {token.start[0]} has a `return` outside "
+                        "of a function. End the program with the expression alone: its value is "
+                        "the output."
+                    )
             elif token.type == OP and token.string in "([{}])":
                 brackets += 1 if token.string in "([{" else -1
             elif token.type == OP and token.string == ";" and not brackets:
                 is_new = True
-            if is_new and token.string.strip() and token.string[0] not in "#;" and not depth:
+            if is_new and token.string.strip() and token.string[0] not in "#;" and not functions:
                 start, is_new = lines[token.start[0] - 1] + token.start[1], False
     except (TokenError, SyntaxError) as error:
         raise ProgramError(f"The program cannot be read: {error.args[0]}.") from None
     return start
+
+
+def _is_end(token: TokenInfo) -> bool:
+    """Whether a statement ends before a token."""
+    return token.type in (COMMENT, NEWLINE) or token.string == ";"
 
 
 def call_in(text: str, tools: Mapping[str, Sequence[str]]) -> tuple[str, dict[str, Any]]:

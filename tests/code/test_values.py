@@ -53,12 +53,35 @@ def test_a_value_goes_through_a_tool_and_out_as_it_is(value: object) -> None:
         ("for i in (1, 2):\n  x = await add(i)\nx", 3),
         ("import asyncio\nasyncio.run(add(1))", 2),
         ("f = add\nawait f(1, b=2)", 3),
+        ("def f(): return 4\nf()", 4),
+        ("def f():\n  # a comment\n\n  if 1:\n    return 5\nf()", 5),
+        ("if 1:\n  print('early')\n  return\n7", None),
+        ("return; 7", None),
+        ("return  # early", None),
         ("import asyncio\nawait asyncio.gather(*map(add, [1, 2]))", [2, 3]),
     ],
 )
 def test_the_value_is_that_of_the_last_expression(code: str, value: object) -> None:
     """It is None where a program ends with another statement, or is empty."""
     assert output_of(code) == value
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "return await add(1)",
+        "x = await add(1)\nif x: return x",
+        "def f(): return 1\nawait add(1)\nreturn f()",
+        "def f():\n  return 1\nfor i in (1, 2):\n  return f()\nawait add(1)",
+    ],
+)
+def test_no_value_is_lost_in_a_return_outside_of_a_function(code: str) -> None:
+    """The program is refused before any of its calls is made."""
+    plan = run_sync(planned(code))
+    assert [row.id for row in plan.calls] == ["c1"]
+    result = result_of(plan)
+    assert result.code == "program_error"
+    assert "`return` outside of a function" in result.model_text
 
 
 def test_what_is_printed_comes_with_the_value() -> None:
