@@ -436,6 +436,9 @@ CallRowState: TypeAlias = Literal[
     "asked",
 ]
 
+ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
+"""The states of the calls whose results the plan has."""
+
 _RUNNING: Final = STAGES["running"]
 _OF_RUNS: Final = ("begun", "left", "again")
 _OF_STAGE: Mapping[Stage, CallRowState] = {

@@ -18,6 +18,7 @@ from .._transcript.result import ToolResult, make_result, rejection
 from ..errors import FieldIssue, InvalidValueError, MisuseError
 from .call_line import CallLine
 from .line import (
+    ANSWERED,
     BY_TOOL,
     END_OF,
     Kept,
@@ -538,6 +539,8 @@ def answer_of(call: CallLine, line: tuple[Step, ...] | None = None) -> ToolResul
     """
     line = call._line if line is None else line
     state, end = state_in(line), end_of(line)
+    if state not in ANSWERED:  # an after-hook may have seen what the plan was not told
+        return None
     if state == "rejected" and end is not None:
         refused: Any = call  # of a saved plan without its tools, it is a mere `CallLine`
         return rejected_call(refused, end).result

@@ -25,7 +25,7 @@ from .._call.call import AnyToolCall, Hooks, read_in
 from .._call.call_line import Branch, CallLine, Family
 from .._call.decisions import Asking
 from .._call.lifecycle import STAGES
-from .._call.line import Step, new_step, newer_than, result_in, said_of, state_in
+from .._call.line import ANSWERED, Step, new_step, newer_than, result_in, said_of, state_in
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
@@ -198,7 +198,7 @@ class Ask(NamedTuple):
     @property
     def is_answered(self) -> bool:
         """Whether each of the calls has its result."""
-        return all(state_in(each._line) in _ANSWERED for each in self.calls)
+        return all(state_in(each._line) in ANSWERED for each in self.calls)
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
@@ -283,9 +283,6 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
 
 def _times_asked(call: AnyToolCall) -> int:
     return sum(1 for _ in said_of(call._line, "asks"))
-
-
-_ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
 
 
 def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
