@@ -106,7 +106,8 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
             )
         if call._stage is not given._stage:
             call._check_newest()
-        if (wait := wait_of(given._line)) is None or wait.detail is None:
+        waits = call if call._stage.name == "suspended" else given
+        if (wait := wait_of(waits._line)) is None or wait.detail is None:
             raise LifecycleError(
                 f"Call {call.id!r} was moved to 'suspended' by hand, so its record has no ticket, "
                 "and a decision could not be bound to it. Write `call.suspend(ticket)`, and give "

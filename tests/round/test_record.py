@@ -516,9 +516,11 @@ def test_a_wait_without_a_ticket_is_not_recorded() -> None:
     call = plan.pending[0]
     call.move_to(CallStatus.RUNNING)
     call.move_to(CallStatus.SUSPENDED)
-    with pytest.raises(LifecycleError, match=r"Write `call\.suspend\(ticket\)`"):
-        plan.record(SuspendedCall(call, SuspendTicket(), call.digest))
-    assert plan.calls[0].state == "pending"
+    elsewhere = Shop.parse_tool_call(call.metadata).suspend(SuspendTicket())
+    for waits in (SuspendedCall(call, SuspendTicket(), call.digest), elsewhere):
+        with pytest.raises(LifecycleError, match=r"Write `call\.suspend\(ticket\)`"):
+            plan.record(waits)
+        assert plan.calls[0].state == "pending"
     plan.discard()
 
 
