@@ -11,9 +11,10 @@ to the first call after it. One pass, whatever is wrong.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import merge
 from operator import attrgetter
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
@@ -160,51 +161,7 @@ def number_turns(spoken: Iterable[Spoken[Any]]) -> None:
 
 
 _GROUP: Final[Callable[[Any], int]] = attrgetter("group")
-
-
-class _Alike(Generic[P]):
-    """The calls of one key, in order, and which of them have a result."""
-
-    # Ids may repeat: thousands of calls may share one. A result takes the first free call of the
-    # nearest round before it; `_free` remembers for each round up to where all have one, so that
-    # the pairing is one pass, and not one search through the round for each result.
-
-    __slots__ = ("_begins", "_calls", "_free", "_group", "_positions", "_taken")
-
-    def __init__(self) -> None:
-        self._calls: list[P] = []
-        self._positions: list[int] = []
-        self._begins: list[int] = []  # where the round of each call begins
-        self._taken: list[bool] = []
-        self._free: dict[int, int] = {}  # from the beginning of a round to where to look next
-        self._group: int | None = None
-
-    def add(self, call: P, group: int) -> None:
-        is_same = group == self._group
-        self._begins.append(self._begins[-1] if is_same else len(self._calls))
-        self._group = group
-        self._calls.append(call)
-        self._positions.append(call.number)
-        self._taken.append(False)
-
-    def take(self, position: int) -> P | None:
-        """Return the call that a result at a position answers; None if all have one."""
-        # The calls stand in order, so the nearest round before a position is found by halving. Each
-        # round remembers where its first call without a result may be, and never looks back: all
-        # results together go over each call once.
-        end = bisect_left(self._positions, position)
-        if end:
-            begin = self._begins[end - 1]
-        else:
-            begin, end = 0, len(self._positions)
-        at = self._free.get(begin, begin)
-        while at < end and self._taken[at]:
-            at += 1
-        self._free[begin] = at
-        if at >= end:
-            return None
-        self._taken[at] = True
-        return self._calls[at]
+_NUMBER: Final[Callable[[Any], int]] = attrgetter("number")
 
 
 class Pairing(Generic[P]):
@@ -239,19 +196,37 @@ class Pairing(Generic[P]):
             key: What joins a call and its result.
             round_of: The round of a call.
         """
-        by_key: dict[Hashable, _Alike[P]] = {}
-        for call in calls:
-            by_key.setdefault(key(call), _Alike()).add(call, round_of(call))
-        for result in results:
-            alike = by_key.get(key(result))
-            call_of = None if alike is None else alike.take(result.number)
-            if call_of is not None:
-                self.result_of[call_of] = result
-                self.dropped.pop(result, None)
-            elif alike is not None:
-                self.dropped[result] = "duplicate_result"
+        # Of each key the latest round so far, with its calls that have no result yet, and the
+        # results that came before any call. Ids may repeat: thousands of calls may share one, and
+        # all of them are paired in one pass.
+        latest: dict[Hashable, tuple[int, deque[P]]] = {}
+        early: dict[Hashable, deque[P]] = {}
+        for piece in merge(calls, results, key=_NUMBER):
+            name = key(piece)
+            before = early.setdefault(name, deque())
+            if piece.call is not None:
+                if name not in latest or latest[name][0] != round_of(piece):
+                    latest[name] = (round_of(piece), deque())
+                if before:
+                    self._join(piece, before.popleft())
+                else:
+                    latest[name][1].append(piece)
+            elif name not in latest:
+                before.append(piece)
+            elif latest[name][1]:
+                self._join(latest[name][1].popleft(), piece)
             else:
-                self.dropped.setdefault(result, "orphan_result")
+                self.dropped[piece] = "duplicate_result"
+        for name, left in early.items():
+            for result in left:
+                if name in latest:
+                    self.dropped[result] = "duplicate_result"
+                else:
+                    self.dropped.setdefault(result, "orphan_result")
+
+    def _join(self, call: P, result: P) -> None:
+        self.result_of[call] = result
+        self.dropped.pop(result, None)
 
     def answers(
         self,

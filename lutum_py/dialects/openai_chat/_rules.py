@@ -308,9 +308,9 @@ def _paired(calls: list[Part], results: list[Part]) -> Pairing[Part]:
     pairing.pair(calls, results, key, round_of)
     # Only what is left over by now: where a call and a result share an id, no name is looked at.
     older = [
-        result
-        for result, rule in pairing.dropped.items()
-        if rule == "orphan_result" and result.value["role"] == "function"
+        each
+        for each in results
+        if pairing.dropped.get(each) == "orphan_result" and each.value["role"] == "function"
     ]
     still_open = [call for call in calls if call not in pairing.result_of]
     pairing.pair(still_open, older, _by_name, round_of)
