@@ -174,6 +174,8 @@ class Rendering(ABC):
     facts: ClassVar[Facts]
     joins_messages: ClassVar[bool] = False
     """Whether what is between two turns of the model is one message."""
+    _growing: ClassVar[tuple[str, ...]] = ("said", "losses", "ids", "loaded")
+    """What a fork has a copy of, since it goes on growing here."""
 
     def __init__(self, model: ModelNames = None, found: Any = None) -> None:
         self.said: list[dict[str, Any]] = []
@@ -187,6 +189,7 @@ class Rendering(ABC):
         # Of the last turn: the fields by which a result says which call it answers, by our id.
         self._answers: dict[str, dict[str, Any]] = {}
         self._taken = 0
+        self._begun = False
         self._plans: list[Plan] = []
         self._alike = {FLAT: FLAT}
 
@@ -213,17 +216,15 @@ class Rendering(ABC):
         """
         made = cls(model, found)
         made.whole = whole
-        made._begin(start)
+        made._taken = start
+        # What was left out at the beginning counts as said: an instruction after it has moved.
+        made._begun = start > 0
         if isinstance(items, TranscriptView):
             return made._of_view(items, start)
         for position, item in rendered_items(items, start):
             made.take(item, position)
         made.finish()
         return made
-
-    def _begin(self, start: int) -> None:
-        """Leave out so many of the first items."""
-        self._taken = start
 
     def _of_view(self, items: TranscriptView, start: int) -> Self:
         """Go on with what is kept of the transcript, and keep it for the next request."""
@@ -275,10 +276,8 @@ class Rendering(ABC):
     def _fork(self) -> Self:
         """Return a rendering that goes on from here and leaves this one as it is."""
         made = copy(self)
-        made.said = self.said.copy()
-        made.losses = self.losses.copy()
-        made.ids = self.ids.copy()
-        made.loaded = self.loaded.copy()
+        for name in self._growing:
+            setattr(made, name, getattr(self, name).copy())
         return made
 
     def take(self, item: TranscriptItem, position: str) -> None:
@@ -396,30 +395,18 @@ class FrontRendering(Rendering):
     """
 
     joins_messages: ClassVar[bool] = True
+    # What waits for the next turn as well: it is finished for this request, and goes on waiting in
+    # the rendering that is kept.
+    _growing: ClassVar[tuple[str, ...]] = (*Rendering._growing, "system", "_results", "_of_user")
 
     def __init__(self, model: ModelNames = None, found: Any = None) -> None:
         super().__init__(model, found)
         self.system: list[str] = []
         self._results: list[dict[str, Any]] = []
         self._of_user: list[dict[str, Any]] = []
-        self._begun = False
         self.stand_alone = False
         self.lasting: tuple[int, int] | None = None
         self.lasting_system: int | None = None
-
-    def _begin(self, start: int) -> None:
-        super()._begin(start)
-        # What was left out at the beginning counts as said: an instruction after it has moved.
-        self._begun = start > 0
-
-    def _fork(self) -> Self:
-        made = super()._fork()
-        made.system = self.system.copy()
-        # Copied as well: what waits for the next turn is finished for this request, and goes on
-        # waiting in the rendering that is kept.
-        made._results = self._results.copy()
-        made._of_user = self._of_user.copy()
-        return made
 
     @property
     def system_end(self) -> int:

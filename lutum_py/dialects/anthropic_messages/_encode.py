@@ -14,7 +14,7 @@ to tool use: "Handle tool calls".)
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping
@@ -90,8 +90,10 @@ class Rendering(BlockRendering):
         found = [] if self.found is None else self.found.found_by(result)
         if found:
             self.loaded.update(found)
+            # The API writes out itself what each of these refers to.
             names = map(self.facts.wire_name, found)
-            return {**block, "content": references(names)}
+            loaded = [{"type": "tool_reference", "tool_name": name} for name in names]
+            return {**block, "content": loaded}
         block["content"] = (
             self.parts_of_result(result, position) if result.attachments else result.model_text
         )
@@ -142,11 +144,3 @@ def called_from(offer: list[dict[str, Any]], extra: Mapping[str, Any]) -> list[d
         if callers:
             tool["allowed_callers"] = [version if each == PROGRAM else each for each in callers]
     return offer
-
-
-def references(names: Iterable[str]) -> list[dict[str, Any]]:
-    """Make the content of a result that loads deferred tools, which the API writes out itself.
-
-    Nothing may be beside the references. (Guide to tool use: "Tool search tool".)
-    """
-    return [{"type": "tool_reference", "tool_name": name} for name in names]

@@ -15,7 +15,7 @@ models".)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema, branches, types_in
@@ -52,6 +52,7 @@ class Rendering(OpenAIRendering):
     facts = FACTS
     found: NativeSearch | None
     roles_with_files = frozenset({"system", "developer", "user"})
+    _growing = (*OpenAIRendering._growing, "_ids")
 
     def __init__(self, model: ModelNames = None, found: NativeSearch | None = None) -> None:
         super().__init__(model, found)
@@ -59,11 +60,6 @@ class Rendering(OpenAIRendering):
         # have to be unique, each among its own.
         self._ids: set[str] = set()
         self._searches: set[str] = set()
-
-    def _fork(self) -> Self:
-        made = super()._fork()
-        made._ids = self._ids.copy()
-        return made
 
     def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
         data = data_of(attachment)
@@ -114,7 +110,7 @@ class Rendering(OpenAIRendering):
                 if lost:
                     self.keep_back(turn, position, f"the {', the '.join(lost)}")
             stored = payload.get("store") is not False
-            said = list(_replay(output, stored, position, self.losses, self._ids))
+            said = list(self._replay(output, stored, position))
         sent = [each for each in said if is_call(each)]
         self.facts.send_names(sent)
         for call in sent:
@@ -126,6 +122,39 @@ class Rendering(OpenAIRendering):
         }
         self._searches = {call.id for call, each in calls if each["type"] == SEARCH_CALL}
         self.said.extend(said)
+
+    def _replay(
+        self, output: list[dict[str, Any]], stored: bool, position: str
+    ) -> Iterator[dict[str, Any]]:
+        while output and output[-1].get("type") == "reasoning":
+            # The answer was cut off before what it led to.
+            why = "its reasoning led to nothing, and is refused without that"
+            self.losses.append(Loss(position, why))
+            output.pop()
+        for item in output:
+            kind = item.get("type") or "message"
+            item.pop("created_by", None)
+            if kind == "message":
+                item["role"] = "assistant"
+                item.setdefault("content", [])
+            elif kind in CALLS:
+                send_as_text(item, CALLS[kind])
+            elif kind == "reasoning":
+                item.pop("status", None)
+                if not (stored or item.get("encrypted_content") or item.get("content")):
+                    why = "its reasoning was neither stored nor encrypted, so it cannot go back; "
+                    why += "ask for `reasoning.encrypted_content`"
+                    self.losses.append(Loss(position, why))
+                    continue
+            for key in _NULLABLE.get(kind, ()):
+                item.setdefault(key, None)
+            # Some hosts number the items of each response again, and an id may stand only once.
+            item_id = item.get("id")
+            if isinstance(item_id, str) and kind != "item_reference":
+                if item_id in self._ids:
+                    del item["id"]
+                self._ids.add(item_id)
+            yield item
 
 
 def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -158,42 +187,6 @@ def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
 
 def _words(part: Mapping[str, Any]) -> str:
     return str(part.get("text") or part.get("refusal") or "")
-
-
-def _replay(
-    output: list[dict[str, Any]],
-    stored: bool,
-    position: str,
-    losses: list[Loss],
-    ids: set[str],
-) -> Iterator[dict[str, Any]]:
-    while output and output[-1].get("type") == "reasoning":
-        # The answer was cut off before what it led to.
-        losses.append(Loss(position, "its reasoning led to nothing, and is refused without that"))
-        output.pop()
-    for item in output:
-        kind = item.get("type") or "message"
-        item.pop("created_by", None)
-        if kind == "message":
-            item["role"] = "assistant"
-            item.setdefault("content", [])
-        elif kind in CALLS:
-            send_as_text(item, CALLS[kind])
-        elif kind == "reasoning":
-            item.pop("status", None)
-            if not (stored or item.get("encrypted_content") or item.get("content")):
-                why = "its reasoning was neither stored nor encrypted, so it cannot go back; ask "
-                losses.append(Loss(position, why + "for `reasoning.encrypted_content`"))
-                continue
-        for key in _NULLABLE.get(kind, ()):
-            item.setdefault(key, None)
-        # Some hosts number the items of each response again, and an id may stand only once.
-        item_id = item.get("id")
-        if isinstance(item_id, str) and kind != "item_reference":
-            if item_id in ids:
-                del item["id"]
-            ids.add(item_id)
-        yield item
 
 
 def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
