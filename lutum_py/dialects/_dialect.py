@@ -39,7 +39,7 @@ from ._wire.offered import (
     offered,
     schema_losses,
 )
-from ._wire.reading import Place, response_place, saved_place
+from ._wire.reading import Place, is_tidy_json, response_place
 from ._wire.rendering import Rendering
 from ._wire.replay import ModelNames
 
@@ -256,8 +256,10 @@ class Dialect(Generic[C]):
 
     def decode_saved(self, payload: dict[str, Any]) -> AssistantTurn:
         """Read the payload of a turn that was just parsed from JSON; the turn may keep it."""
-        name, tidy = self.facts.name, self.tidy
-        return self.turn(saved_place(name, payload, tidy, self.untidy, self.is_tidy))
+        is_tidy = self.untidy and is_tidy_json(payload, self.untidy)
+        if is_tidy and (self.is_tidy is None or self.is_tidy(payload)):
+            return self.turn(Place(self.facts.name, payload))  # no copy is needed
+        return self.decode_at(payload)
 
     def messages(self, committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         """Render a committed round, or any part of a transcript, for the list of the conversation.

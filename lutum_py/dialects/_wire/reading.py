@@ -234,39 +234,20 @@ def response_place(
     return place
 
 
-def saved_place(
-    dialect: str,
-    payload: dict[str, Any],
-    tidy: Callable[[Any], Any],
-    untidy: tuple[bytes, ...],
-    is_tidy: Callable[[dict[str, Any]], bool] | None,
-) -> Place:
-    """Begin to read a payload that was just parsed, and so is nobody else's: no copy is needed.
+def is_tidy_json(payload: dict[str, Any], untidy: tuple[bytes, ...]) -> bool:
+    """Tell by its JSON that `response_place` would leave a payload that was just parsed as it is.
 
     Args:
-        dialect: The dialect that reads it.
         payload: The payload.
-        tidy: Copies it as the dialect keeps it.
-        untidy: What tells a payload that `tidy` would change, as in `Dialect`.
-        is_tidy: Tells it where its JSON does not, if that may be.
-
-    Raises:
-        DialectError: As of `response_place`.
+        untidy: What tells a payload that would be changed, as in `Dialect`.
     """
     try:
         # Infinities are written as null, which is among what is untidy.
-        text = to_json(payload, inf_nan_mode="null") if untidy else b""
+        text = to_json(payload, inf_nan_mode="null")
     except ValueError:  # half of a surrogate pair
-        text = b""
-    if (
-        not text
-        or any(map(text.__contains__, untidy))
-        or _may_be_deep(text)
-        or has_long_number(text)
-        or not (is_tidy is None or is_tidy(payload))
-    ):
-        return response_place(dialect, payload, tidy)
-    return Place(dialect, payload)
+        return False
+    is_odd = _may_be_deep(text) or has_long_number(text)
+    return not (is_odd or any(map(text.__contains__, untidy)))
 
 
 def _is_plain(value: Any) -> bool:
