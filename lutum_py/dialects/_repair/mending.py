@@ -337,34 +337,24 @@ class Form:
 
     def _mended(self, request: Any) -> tuple[Any, Mending]:
         body: Mapping[str, Any] = request if is_mapping(request) else {}
-        mending = Mending(self.facts, body)
-        if not is_mapping(request) and not is_sequence(request):
-            self._unmended(
-                mending,
-                "not_a_request",
-                f"expected a request body with {self.facts.key!r}, or the list itself, "
-                f"got {shorten(request)}",
-                "Pass the body as a dict, or its list",
-            )
-            return request, mending
-        try:
-            # First of all: what is noted below quotes the request, and the notes have to be
-            # sendable too.
-            request = _sendable(request, self.facts.key, mending)
-            return self._of(request, mending), mending
-        except RecursionError:
+        if is_mapping(request) or is_sequence(request):
             mending = Mending(self.facts, body)
-            self._unmended(
-                mending,
-                "too_deep",
-                "objects and lists stand in each other more deeply than can be read",
-                "Send flatter data",
-            )
-            return request, mending
-
-    def _unmended(self, mending: Mending, rule: str, problem: str, remedy: str) -> None:
+            try:
+                # First of all: what is noted below quotes the request, and the notes have to be
+                # sendable too.
+                request = _sendable(request, self.facts.key, mending)
+                return self._of(request, mending), mending
+            except RecursionError:
+                problem = "objects and lists stand in each other more deeply than can be read"
+                fault = ("too_deep", problem, "Send flatter data")
+        else:
+            problem = f"expected a request body with {self.facts.key!r}, or the list itself, got "
+            problem += shorten(request)
+            fault = ("not_a_request", problem, "Pass the body as a dict, or its list")
+        mending = Mending(self.facts, body)
         what = "left the request as it is, because there is no conversation that can be read"
-        mending.note("request", rule, problem, remedy, what, is_mended=False)
+        mending.note("request", *fault, what, is_mended=False)
+        return request, mending
 
     # The list is mended first and the body around it last, because a repair may leave the list as
     # it was: then what goes back is a plain copy, equal to what came, and nobody has to wonder what

@@ -10,7 +10,6 @@ models".)
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, Final
 
@@ -139,12 +138,6 @@ def _let_say(
         "made text of it",
     )
     fields[key] = text_of(said)
-
-
-def output_of(fields: Mapping[str, Any]) -> Any:
-    """Return what a result says, as text or as a list of parts."""
-    output = fields.get("output")
-    return output if _is_said(output) else text_of(output)
 
 
 # With these the provider knows what was said before.
@@ -393,9 +386,9 @@ def _of_right_type(mending: Mending, call: Item, result: Item) -> None:
         f"Send a {right[0]}",
         f"made it a {right[0]}",
     )
-    output = output_of(result.value)
-    same = repeated_in(call.value)
-    result.become({"type": right[0], **same, "output": output})
+    output = result.value.get("output")
+    said = output if _is_said(output) else text_of(output)
+    result.become({"type": right[0], **repeated_in(call.value), "output": said})
 
 
 FORM: Final = Form(
