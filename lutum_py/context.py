@@ -17,7 +17,7 @@ from ._context.cancellation import CancellationToken as CancellationToken
 from ._context.context import RunIdentity as RunIdentity
 from ._context.context import ToolSuspended as ToolSuspended
 from ._context.inner import CallsAsked as CallsAsked
-from ._context.inner import Inner as Inner
+from ._context.inner import Inner as Inner  # for whoever still looks for it here
 from ._context.inner import InnerState as InnerState
 from ._context.inner import ToolAsks as ToolAsks
 from ._context.progress import TOOL_CALL_PROGRESS_ACTIVITY_TYPE as TOOL_CALL_PROGRESS_ACTIVITY_TYPE
@@ -28,4 +28,4 @@ from ._context.state import StateKey as StateKey
 from ._text.on_demand import exported
 
 if not TYPE_CHECKING:
-    __all__ = list(exported(globals()))
+    __all__ = [name for name in exported(globals()) if name != "Inner"]

@@ -49,6 +49,7 @@ from ._context.context import CallLike as CallLike
 from ._context.inner import HasConversation as HasConversation
 from ._context.inner import HasName as HasName
 from ._context.inner import HasToolCalls as HasToolCalls
+from ._context.inner import Inner as Inner
 from ._context.suspension import DecisionAction as DecisionAction
 from ._declare.handlers import Handles as Handles
 from ._declare.handlers import HandlesArgs as HandlesArgs

@@ -10,7 +10,8 @@ import pytest
 
 from lutum_py import ToolContext, ToolMetadata, ToolResult
 from lutum_py.code import ProgramChanged, ProgramResult, program_tool
-from lutum_py.context import Inner, ToolAsks
+from lutum_py.context import ToolAsks
+from lutum_py.typing import Inner
 from tests.code.programs import Shop
 
 Keep = Literal["state", "replay"]

@@ -31,7 +31,7 @@ from lutum_py import (
     tool_fn,
     toolset,
 )
-from lutum_py.context import CancellationToken, Inner, ToolAsks
+from lutum_py.context import CancellationToken, ToolAsks
 from lutum_py.errors import (
     CommitError,
     HookError,
@@ -44,6 +44,7 @@ from lutum_py.errors import (
 from lutum_py.execution import execute, run, run_sync
 from lutum_py.sinks import CallEvent
 from lutum_py.testing import ScriptedModel
+from lutum_py.typing import Inner
 from lutum_py.window import ResultCap
 from tests.cases import over
 from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states, step, steps
