@@ -7,6 +7,7 @@ parts becomes several. What is said by the model is kept as it came, by the deco
 from __future__ import annotations
 
 import mimetypes
+import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -240,6 +241,7 @@ class History:
 _SAID: Final[tuple[tuple[str, ResultStatus], ...]] = (
     (REJECTION_PREFIX, "rejected"),
     ("Cancelled: ", "cancelled"),
+    ("Not executed: ", "cancelled"),
     ("Outcome unknown: ", "indeterminate"),
     ("The tool call was denied.", "rejected"),  # Pydantic AI
     ("Tool execution was not approved.", "rejected"),  # the OpenAI Agents SDK
@@ -247,15 +249,32 @@ _SAID: Final[tuple[tuple[str, ResultStatus], ...]] = (
 )
 """How results begin by which this library and others say that a call was not done, or may be."""
 
+_CODE: Final = re.compile(
+    r"\[(?:invalid_arguments|execution_failed|denied|not_found|internal|timed_out|cancelled"
+    r"|outcome_unknown|tool_error|invalid_output|after_doubt|too_deep|too_many_calls|tool_changed"
+    r"|mcp_error|connection_lost|result_too_large|program_error|program_limit|program_changed)\] "
+)
+"""The codes that this library gives a call that failed, as they stand before what it says."""
+
+_EDITED: Final = "[The arguments of "
+"""How a line begins that stands before the result of a call that a person edited."""
+
 
 def _status_said(result: str, known: ResultStatus) -> ResultStatus:
     """Say what became of a call by the words of its result, if the wire says no more."""
-    text = parse_json(result) if result.startswith('"') else ""
-    said: ResultStatus
+    text: str = parse_json(result) if result.startswith('"') else ""
+    # Lines about edits and a code may stand before the words: "[The arguments of this call were
+    # edited: id = 3]", and below it "[timed_out] Outcome unknown: the tool did not finish".
+    at = 0
+    while text.startswith(_EDITED, at):
+        at = text.find("\n", at) + 1 or len(text)
+    code = _CODE.match(text, at)
+    if code is not None:
+        at = code.end()
     for words, said in _SAID:
-        if text.startswith(words):
+        if text.startswith(words, at):
             return said
-    return known
+    return known if code is None else "error"
 
 
 def _json_of_text(text: str) -> str:
