@@ -367,6 +367,28 @@ def test_responses_forgets_reasoning_and_ids() -> None:
     assert sent(openai_responses, plain, "gpt-5-mini").losses == ()
 
 
+def test_another_model_is_told_what_a_message_was_for() -> None:
+    """A remark stays a remark and an answer an answer; a model that is told neither does worse."""
+    said = [
+        {
+            "type": "message",
+            "id": f"msg_{phase}",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Hi.", "annotations": []}],
+            "phase": phase,
+        }
+        for phase in ("commentary", "final_answer", None)
+    ]
+    turn = openai_responses.decode({"model": "gpt-5.4", "output": said, "status": "completed"})
+    body = sent(openai_responses, turn, "gpt-5.5")
+    assert body["input"][1:-1] == [
+        {"role": "assistant", "content": "Hi.", "phase": "commentary"},
+        {"role": "assistant", "content": "Hi.", "phase": "final_answer"},
+        {"role": "assistant", "content": "Hi."},
+    ]
+    assert openai_responses.check(body) == []
+
+
 def test_a_search_for_tools_that_the_program_runs_is_a_call() -> None:
     """A search for tools with `execution: client` is a call of `tool_search`, to be answered."""
     item = {

@@ -174,7 +174,9 @@ def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
         elif kind == "message":
             text = "".join(map(_words, item.get("content") or ()))
             if text:
-                kept.append({"role": "assistant", "content": text})
+                # Whether it is a remark or the answer is for every model to know.
+                phase = {"phase": item["phase"]} if item.get("phase") else {}
+                kept.append({"role": "assistant", "content": text, **phase})
         # The id would lead the API to the reasoning of the other model, which is left out above.
         elif kind in _WITHOUT_ID:
             item.pop("id", None)
