@@ -123,6 +123,20 @@ class Held(Generic[T_co]):
                 f"`store.decide({self.id!r}, decision, toolset)`, and go on with `desk.run()`."
             )
 
+    def _check_none_asked(self, plan: ToolRoundPlan[T_co]) -> None:
+        """Refuse to go on where nobody would ever decide about what a call asked for.
+
+        Raises:
+            MisuseError: A call asked for others that nobody decided about.
+        """
+        if plan.asked:
+            asked = plan.asked[0]
+            raise MisuseError(
+                f"Call {asked.id!r} of tool {asked.name!r} was asked for by another call of "
+                f"conversation {self.id!r}, and nobody decided about it. Say by which hooks: "
+                "`await desk.run(hooks=hooks)`. What was done is on record, and goes on from there."
+            )
+
     def _is_over(self) -> bool:
         return self._plan is not None and self._plan._state._closed_by in _OVER
 
@@ -211,11 +225,11 @@ class Held(Generic[T_co]):
             options: Those of `store.run`; the lease of a call is that of the hold by default.
 
         Returns:
-            What waits for a decision; without `hooks=` in the options, what a call asked for and
-            nobody decided about stays in `plan.asked`.
+            What waits for a decision.
 
         Raises:
-            MisuseError: As in `store.run`; or a call was decided on in `desk.plan`.
+            MisuseError: As in `store.run`; a call was decided on in `desk.plan`; or a call asked
+                for others, and there are no `hooks=` to decide about these. They stay on record.
             HookError: As in `store.run`.
             PlanError: As in `store.run`.
             StoreError: As in `store.run`.
@@ -235,8 +249,10 @@ class Held(Generic[T_co]):
             # If nothing is claimed or can be, what is left waits for people. Otherwise somebody
             # else is at a call, or one is in doubt and its lease has run out: it is ended here.
             if await in_thread(self._records._is_held_up, self.id):
+                if options.get("hooks") is None:
+                    self._check_none_asked(plan)
                 waiting = await in_thread(self._records.waiting, self.id)
-                if waiting or (plan.asked and options.get("hooks") is None):
+                if waiting:
                     return waiting
             else:
                 ended = await self._end_doubts(in_doubt, lease, options)

@@ -648,13 +648,39 @@ def test_a_hook_that_raises_too_late_changes_nothing(store: Store, clock: Clock)
 # Held.
 
 
+def test_a_loop_that_holds_says_that_it_lacks_hooks(store: Store) -> None:
+    """Nobody would decide about what was asked, so it would wait forever; with hooks it goes on."""
+    hooks = Desk.HookSet()
+
+    @hooks.gate(Desk.pay)
+    def gate(metadata: Any, input: Any) -> Any:
+        return Suspend(SuspendTicket(message="Pay?"))
+
+    with store.hold("one", Desk) as desk:
+        desk.save(opened(asks([NOTE]), asks([PAY])))
+        for _ in range(2):
+            with pytest.raises(MisuseError) as caught:
+                desk.run_sync()
+            for word in ("'c1/1'", "'note'", "'one'", "desk.run(hooks=hooks)"):
+                assert word in str(caught.value)
+        assert looked(store) == {
+            "c1": "asking",
+            "c2": "asking",
+            "c1/1": "asked",
+            "c2/1": "asked",
+        }
+        (waiting,) = desk.run_sync(hooks=hooks)
+        assert waiting.call_id == "c2/1"
+
+
 def test_a_loop_that_holds_runs_to_the_end_with_hooks(store: Store, clock: Clock) -> None:
     """What is in doubt within is answered, and seen by after-hooks, too."""
     seen: list[str] = []
     hooks = seeing(seen)
     with store.hold("one", Desk) as desk:
         desk.save(opened(asks([PAY])))
-        assert desk.run_sync() == []
+        with pytest.raises(MisuseError):
+            desk.run_sync()
         assert desk.plan is not None
         assert desk.plan.asked
         store._decide_within("one", Desk, let_pass, lambda steps: next(steps, None), False)  # type: ignore[arg-type]
