@@ -171,7 +171,7 @@ def _check_seal(row: Any, rows: Rows, what: str) -> None:
             "without `key=` if you trust whoever can write to it."
             if kind == DIGEST
             else f"{what} was saved with a key. Pass the same `key=` to `open_store`, or name the "
-            "variable that holds it with `--key-env` of `lutum inbox`."
+            "variable that holds it with `--key-env` at the command line."
         )
     why = " or sealed with another key" if key is not None else ""
     raise StoreError(

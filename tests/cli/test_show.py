@@ -496,7 +496,10 @@ def test_calls_within_calls_are_shown_as_a_store_has_them(lutum: Lutum) -> None:
 def test_what_a_store_does_not_have_is_refused(
     lutum: Lutum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    """No such conversation, another key or none, and a key for a file end with exit code 2."""
+    """No such conversation, another key or none, and a key for a file end with exit code 2.
+
+    No other command is named.
+    """
     monkeypatch.setenv("KEY", "k1")
     monkeypatch.setenv("OTHER", "k2")
     with open_store(tmp_path / "desk.db", key=b"k1") as store:
@@ -511,6 +514,7 @@ def test_what_a_store_does_not_have_is_refused(
         ran = lutum(command, *arguments)
         assert (ran.code, ran.out) == (2, "")
         assert why in ran.err
+        assert "lutum inbox" not in ran.err
 
 
 def test_a_session_is_checked_as_its_transcript_is(lutum: Lutum, tmp_path: Path) -> None:
