@@ -82,7 +82,8 @@ def keeping_value(code: str) -> str:
 def _start_of_last(code: str) -> int | None:
     """Find where the last statement begins that is in no other; None if there is none."""
     lines = [0]
-    for line in code.splitlines(keepends=True):
+    # What the tokens count as lines: to `splitlines`, a form feed or U+2028 ends one as well.
+    for line in StringIO(code, newline=""):
         lines.append(lines[-1] + len(line))
     # By tokens and not by Python's own parser, whose version may know other grammar than the
     # interpreter has. A line break or `;` outside of blocks and brackets ends a statement.
