@@ -75,19 +75,19 @@ def keeping_value(code: str) -> str:
     """
     if len(code) > _LONGEST:
         raise ProgramLimit(f"The program is longer than {_LONGEST:,} characters.")
-    start = _start_of_last(code)
-    return f"{code}\n_ = None" if start is None else f"{code[:start]}_ = ({code[start:]}\n)"
+    start, end = _place_of_last(code)
+    return f"{code}\n_ = None" if start is None else f"{code[:start]}_ = ({code[start:end]}\n)"
 
 
-def _start_of_last(code: str) -> int | None:
-    """Find where the last statement begins that is in no other; None if there is none."""
+def _place_of_last(code: str) -> tuple[int | None, int | None]:
+    """Find where the last statement begins that is in no other, and the `;` behind it, if any."""
     lines = [0]
     # What the tokens count as lines: to `splitlines`, a form feed or U+2028 ends one as well.
     for line in StringIO(code, newline=""):
         lines.append(lines[-1] + len(line))
     # By tokens and not by Python's own parser, whose version may know other grammar than the
     # interpreter has. A line break or `;` outside of blocks and brackets ends a statement.
-    start, brackets, is_new = None, 0, True
+    start, end, brackets, is_new = None, None, 0, True
     # For each open block, and for the last two lines, whether they are those of a function.
     functions, is_function, was_function = list[bool](), False, False
     try:
@@ -110,13 +110,14 @@ def _start_of_last(code: str) -> int | None:
                     )
             elif token.type == OP and token.string in "([{}])":
                 brackets += 1 if token.string in "([{" else -1
-            elif token.type == OP and token.string == ";" and not brackets:
-                is_new = True
+            at = lines[token.start[0] - 1] + token.start[1]
+            if token.type == OP and token.string == ";" and not brackets:
+                end, is_new = at, True
             if is_new and token.string.strip() and token.string[0] not in "#;" and not functions:
-                start, is_new = lines[token.start[0] - 1] + token.start[1], False
+                start, end, is_new = at, None, False
     except (TokenError, SyntaxError) as error:
         raise ProgramError(f"The program cannot be read: {error.args[0]}.") from None
-    return start
+    return start, end
 
 
 def _is_end(token: TokenInfo) -> bool:
