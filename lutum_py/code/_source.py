@@ -91,7 +91,9 @@ def _place_of_last(code: str) -> tuple[int | None, int | None]:
     # For each open block, and for the last two lines, whether they are those of a function.
     functions, is_function, was_function = list[bool](), False, False
     try:
-        for token, after in pairwise(generate_tokens(StringIO(code, newline="").readline)):
+        # Not NUL, by which the tokenizer of Python 3.12 fails with a SystemError.
+        read = StringIO(code.replace("\0", "?"), newline="").readline
+        for token, after in pairwise(generate_tokens(read)):
             if token.type == INDENT:
                 functions.append(was_function)
             elif token.type == DEDENT:

@@ -51,7 +51,7 @@ def test_a_value_goes_through_a_tool_and_out_as_it_is(value: object) -> None:
         ('d = {"a": 1}\nf"{d[\'a\']}"', "1"),
         ("x = 'a;\\r\\nb'\r\nx", "a;\r\nb"),
         ("'ü' + \\\n 'é'", "üé"),
-        *((f"s = 'a{each}b'\ns", f"a{each}b") for each in "\v\f\x1c\x85\u2028"),
+        *((f"s = 'a{each}b'\ns", f"a{each}b") for each in "\0\v\f\x1c\x85\u2028"),
         ("_ = 3\n_ + 1", 4),
         ("async def f(i):\n  return await add(i)\nawait f(1)", 2),
         ("for i in (1, 2):\n  x = await add(i)\nx", 3),
