@@ -143,8 +143,9 @@ class Policy:
         for edge in {edge for rules in self._rules.values() for edge in rules.edges}:
             for tool in map(str, edge.tools if edge.kind == "argument" else ()):
                 # An argument is as good as what may fill it: without a rule of its own it would let
-                # anything pass.
-                if path_of(edge.path) not in self._rules[tool].fills:
+                # anything pass. A rule of `to` is one of each `to[]`.
+                path, fills = path_of(edge.path), self._rules[tool].fills
+                if not any(path[:end] in fills for end in range(1, len(path) + 1)):
                     raise HookError(
                         f"An edge leads from argument `{edge.path}` of tool `{tool}`, which "
                         "anything may fill. Say with `policy.fill` where it comes from itself.",

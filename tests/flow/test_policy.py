@@ -191,6 +191,18 @@ def test_an_argument_has_a_fill_of_its_own(edges: Any, text: str) -> None:
         made.gate(Session())
 
 
+def test_a_fill_of_a_place_is_one_of_all_below_it() -> None:
+    """What fills all recipients fills each; what fills one field of a record fills no other."""
+    made = Policy(Desk)
+    made.fill(Desk.delete, "id", argument(Desk.send, path="to[]"))
+    made.fill(Desk.send, "to", USER)
+    made.gate(Session())
+    made.fill(Desk.delete, "id", argument(Desk.send, path="files"))
+    made.fill(Desk.send, "files[].id", USER)
+    with pytest.raises(HookError, match="anything may fill"):
+        made.gate(Session())
+
+
 WRONG: list[tuple[str, Any]] = [
     ("fill", ("nope", "to")),
     ("fill", (Shop.add, "a")),
