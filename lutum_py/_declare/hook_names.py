@@ -5,8 +5,8 @@ The names are `<member>_hook`, `<member>_gate` and so on; `lutum_py.policy` has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from .._call.selector import AnySelector
 from .._text.json import shorten
@@ -14,18 +14,35 @@ from ..errors import HookError
 
 Phase: TypeAlias = Literal["execution", "gates", "before", "after", "description"]
 
-VERBS: dict[Phase, str] = {
-    "execution": "on",
-    "gates": "gate",
-    "before": "before",
-    "after": "after",
-    "description": "describe",
+
+class HookKind(NamedTuple):
+    """The hooks of one phase.
+
+    Attributes:
+        verb: What their decorator is called, in a hook set and in `policy`.
+        named: What one is called in messages.
+        takes: What one is called with.
+        ending: What its generated name ends with.
+    """
+
+    verb: str
+    named: str
+    takes: tuple[str, ...]
+    ending: str
+
+
+HOOK_KINDS: Final[Mapping[Phase, HookKind]] = {
+    # The longer ending first: `x_description_hook` also ends in `_hook`.
+    "description": HookKind("describe", "A description hook", ("definition",), "_description_hook"),
+    "before": HookKind("before", "A before-hook", ("metadata", "input"), "_before_hook"),
+    "after": HookKind("after", "An after-hook", ("call", "result"), "_after_hook"),
+    "execution": HookKind("on", "An execution hook", ("metadata", "input"), "_hook"),
+    "gates": HookKind("gate", "A gate", ("metadata", "input"), "_gate"),
 }
-"""What the decorator of each phase is called, in a hook set and in `policy`."""
 
 HOOK_SET_NAMES = frozenset(
     {
-        *VERBS.values(),
+        *(kind.verb for kind in HOOK_KINDS.values()),
         "copy",
         "description_overrides",
         "description_overrides_sync",
@@ -43,21 +60,12 @@ HOOK_SET_NAMES = frozenset(
 
 _MARKS = "__lutum_hooks__"
 
-# The longer ending first: `x_description_hook` also ends in `_hook`.
-_ENDINGS: tuple[tuple[str, Phase], ...] = (
-    ("_description_hook", "description"),
-    ("_before_hook", "before"),
-    ("_after_hook", "after"),
-    ("_hook", "execution"),
-    ("_gate", "gates"),
-)
-
 
 def slot_of(members: Iterable[str], name: str) -> tuple[str, Phase] | None:
     """Return the member and the phase that a generated name stands for, or None."""
     known = set(members)
-    for ending, phase in _ENDINGS:
-        member = name.removesuffix(ending)
+    for phase, kind in HOOK_KINDS.items():
+        member = name.removesuffix(kind.ending)
         if member != name and member in known:
             return member, phase
     return None
@@ -65,7 +73,7 @@ def slot_of(members: Iterable[str], name: str) -> tuple[str, Phase] | None:
 
 def generated_names(members: Iterable[str]) -> Iterator[str]:
     """Yield the names of all hooks of some members, without the verb in front."""
-    return (member + ending for member in members for ending, _ in _ENDINGS)
+    return (member + kind.ending for member in members for kind in HOOK_KINDS.values())
 
 
 class Mark(NamedTuple):
@@ -81,7 +89,7 @@ def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
     Raises:
         HookError: The selector is not one, or what is marked is not a method.
     """
-    verb = VERBS[phase]
+    verb = HOOK_KINDS[phase].verb
     for selector in selectors:
         # Which classes are toolsets, and nested there, is found where the policy is registered.
         of_group = isinstance(selector, type) and phase not in ("execution", "description")

@@ -13,16 +13,15 @@ from .._call.call import AnyToolCall, HookOutcome
 from .._call.decisions import Asking
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.steps import Steps, drive, drive_sync
-from .._declare.hook_names import Phase, generated_names, slot_of
+from .._declare.hook_names import HOOK_KINDS, Phase, generated_names, slot_of
 from .._declare.policy_hooks import policy_methods
 from .._declare.toolset_meta import ToolsetMeta
 from .._text.json import shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import HookError, UnknownToolError
-from .args_hook import ArgsHook
 from .decorator_types import GateAnswer, Registers, RegistersArgs, RegistersGate, RegistersTwo
 from .places import HookPlaces
-from .registered_hook import HOOK_WORDS, PhaseHooks, RegisteredHook, cannot_register
+from .registered_hook import ArgsHook, PhaseHooks, RegisteredHook, cannot_register
 
 if TYPE_CHECKING:
     from typing import Self
@@ -247,7 +246,7 @@ class HookSet(HookPlaces[T]):
         try:
             members = self._toolset._find(selector)
         except UnknownToolError as error:
-            raise HookError(f"{HOOK_WORDS[phase]} cannot be registered: {error}") from error
+            raise HookError(f"{HOOK_KINDS[phase].named} cannot be registered: {error}") from error
         return list(dict.fromkeys(self._at(member.path) for member in members))
 
     # Registering, by generated name.

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from .._declare.hook_names import VERBS, Phase
+from .._call.deciding import with_arguments
+from .._call.decisions import RunNormally
+from .._call.selector import AnySelector
+from .._call.spec import FnSpec
+from .._declare.hook_names import HOOK_KINDS, Phase
 from .._declare.toolset_meta import ToolsetMeta
 from .._schema.signature import function_name, signature_of
-from .._text.json import shorten
+from .._text.json import is_mapping, shorten
+from .._text.suggestion import names_for_message
+from .._transcript.assistant import ToolMetadata
 from ..errors import HookError
 
 if TYPE_CHECKING:
@@ -28,25 +34,6 @@ if TYPE_CHECKING:
 
 _order = itertools.count()
 _order_of = attrgetter("order")
-_PHASES: tuple[Phase, ...] = get_args(Phase)
-
-HOOK_WORDS: dict[str, str] = {
-    "execution": "An execution hook",
-    "gates": "A gate",
-    "before": "A before-hook",
-    "after": "An after-hook",
-    "description": "A description hook",
-}
-"""What a hook of each phase is called in a message."""
-
-_PARAMETERS: dict[str, tuple[str, ...]] = {
-    "execution": ("metadata", "input"),
-    "gates": ("metadata", "input"),
-    "before": ("metadata", "input"),
-    "after": ("call", "result"),
-    "description": ("definition",),
-}
-"""What a hook of each phase is called with; a gate may take the decision as well."""
 
 
 class RegisteredHook:
@@ -65,11 +52,11 @@ class RegisteredHook:
 
     __slots__ = ("function", "name", "order", "takes_decision")
 
-    def __init__(self, function: Any, phase: str) -> None:
+    def __init__(self, function: Any, phase: Phase) -> None:
         if not callable(function):
             raise HookError(
-                f"{HOOK_WORDS[phase]} is a function, not {shorten(function)}. Pass the function "
-                "itself."
+                f"{HOOK_KINDS[phase].named} is a function, not {shorten(function)}. Pass the "
+                "function itself."
             )
         signature = _signature_of(function)
         if signature is not None:
@@ -96,13 +83,13 @@ def _signature_of(function: Any) -> inspect.Signature | None:
     return own
 
 
-def _check_parameters(function: Any, signature: inspect.Signature, phase: str) -> None:
+def _check_parameters(function: Any, signature: inspect.Signature, phase: Phase) -> None:
     """Refuse a function that cannot be called as hooks of its phase are.
 
     Raises:
         HookError: It takes other parameters; the text says which it would have to take.
     """
-    wanted = _PARAMETERS[phase]
+    wanted = HOOK_KINDS[phase].takes  # a gate may take the decision as well
     with suppress(TypeError):
         signature.bind(*wanted)
         return
@@ -112,7 +99,7 @@ def _check_parameters(function: Any, signature: inspect.Signature, phase: str) -
             return
     name = function_name(function)
     raise HookError(
-        f"{HOOK_WORDS[phase]} is called with ({', '.join(wanted)}), but `{name}` takes "
+        f"{HOOK_KINDS[phase].named} is called with ({', '.join(wanted)}), but `{name}` takes "
         f"{bare(signature)}. Give it these parameters.",
         hook=name,
     )
@@ -136,6 +123,78 @@ def _takes_decision(signature: inspect.Signature) -> bool:
         return any(p.kind is p.VAR_POSITIONAL for p in parameters)
     third = positional[2]
     return third.default is third.empty or third.name == "decision"
+
+
+class ArgsHook:
+    """Call a hook of a function's own parameters as the pipeline calls any execution hook.
+
+    Raises:
+        HookError: The tool is not a function tool, or has a parameter that a hook cannot be given;
+            or the hook takes other parameters.
+    """
+
+    def __init__(self, function: Any, selector: AnySelector) -> None:
+        if not callable(function):
+            raise HookError(
+                f"An execution hook is a function, not {shorten(function)}. Pass the function "
+                "itself."
+            )
+        self.function = function
+        self.spec = selector.spec
+        # The pipeline, and what it writes down, names a hook by its function: the user's, and not
+        # this class.
+        self.__qualname__ = function_name(function)
+        self._check(selector)
+
+    def _check(self, selector: AnySelector) -> None:
+        invocation = self.spec.invocation
+        if invocation is None or not isinstance(self.spec, FnSpec):
+            raise HookError(
+                f"Tool `{selector.name}` has no function with parameters of its own. Write "
+                "`@hooks.on(selector)` above a function of `(metadata, input)`.",
+                tool=selector.name,
+            )
+        if invocation.required:
+            raise HookError(
+                f"Tool `{selector.name}` takes {names_for_message(sorted(invocation.required))}, "
+                "which nobody passes to a hook. Write `@hooks.on(selector)` above a function of "
+                "`(metadata, input)`, or give it a default.",
+                tool=selector.name,
+            )
+        unfit = invocation.unfit(self.function)
+        if unfit is not None:
+            taken = signature_of(invocation.function)
+            raise HookError(
+                f"An execution hook of tool `{selector.name}` is called with the parameters of "
+                f"its function, {bare(taken)}, but `{self.__qualname__}` takes "
+                f"{bare(signature_of(self.function))}: {unfit}. Give it these parameters.",
+                hook=self.__qualname__,
+                tool=selector.name,
+            )
+
+    def __call__(self, metadata: ToolMetadata, input: Any) -> Any:
+        """Ask the hook; None leaves the input as it is, a mapping has the arguments to change."""
+        invocation: Any = self.spec.invocation
+        # The function may take a `ToolContext`, which knows its call. This one is of no plan, so a
+        # hook cannot do anything to the call that it is asked about.
+        call = self.spec.call_type(metadata, input)
+        positional, keywords = invocation.bind(call, input, {})
+        answer: Any = self.function(*positional, **keywords)
+        # Awaited only if there is something to await, so that a plain function can be asked from
+        # sync code.
+        if hasattr(answer, "__await__"):
+            return self._awaited(answer, metadata, input)
+        return self._decision(answer, metadata, input)
+
+    async def _awaited(self, answer: Awaitable[Any], metadata: ToolMetadata, input: Any) -> Any:
+        return self._decision(await answer, metadata, input)
+
+    def _decision(self, answer: Any, metadata: ToolMetadata, input: Any) -> Any:
+        if answer is None:
+            return RunNormally(input)
+        if not is_mapping(answer):
+            return answer
+        return with_arguments(self.spec, metadata.name, input, answer)
 
 
 class CallGate:
@@ -168,7 +227,7 @@ class PhaseHooks:
     __slots__ = ("_hooks",)
 
     def __init__(self) -> None:
-        self._hooks: dict[Phase, list[RegisteredHook]] = {phase: [] for phase in _PHASES}
+        self._hooks: dict[Phase, list[RegisteredHook]] = {phase: [] for phase in HOOK_KINDS}
 
     def of(self, phase: Phase) -> list[RegisteredHook]:
         """Return the list of a phase."""
@@ -185,7 +244,7 @@ class PhaseHooks:
 
     def all(self) -> Iterator[tuple[Phase, RegisteredHook]]:
         """Yield every hook with its phase."""
-        for phase in _PHASES:
+        for phase in HOOK_KINDS:
             for hook in self.of(phase):
                 yield phase, hook
 
@@ -221,7 +280,7 @@ def keyed(hooks: Iterable[RegisteredHook]) -> Iterator[tuple[str, RegisteredHook
 
 def cannot_register(phase: Phase, given: object, toolset: Any) -> HookError:
     """Make the error for a decorator that got something else than a selector."""
-    verb, has_groups = VERBS[phase], phase in ("gates", "before", "after")
+    kind, has_groups = HOOK_KINDS[phase], phase in ("gates", "before", "after")
     first = next(iter(toolset), None)
     example = "tool" if first is None else ".".join(first.path)
     remedy = f"Name a tool, as in `{toolset.__name__}.{example}`"
@@ -229,8 +288,8 @@ def cannot_register(phase: Phase, given: object, toolset: Any) -> HookError:
         if has_groups:
             remedy += f", or a toolset that {toolset.__name__} nests"
     elif callable(given):
-        remedy = f"Write `@hooks.{verb}(selector)`"
+        remedy = f"Write `@hooks.{kind.verb}(selector)`"
         if has_groups:
-            remedy += f", or `@hooks.{verb}()`,"
+            remedy += f", or `@hooks.{kind.verb}()`,"
         remedy += " above the function"
-    return HookError(f"{HOOK_WORDS[phase]} cannot be registered for {shorten(given)}. {remedy}.")
+    return HookError(f"{kind.named} cannot be registered for {shorten(given)}. {remedy}.")
