@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from time import time
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeGuard, cast, overload
 
 from pydantic import ValidationError
 from typing_extensions import TypeVar
@@ -88,27 +88,29 @@ class AnySelector(Immutable):
             _definition=None,
         )
 
-    if TYPE_CHECKING:
-        # What the selector class of each toolset has; checkers take every such class for this one.
+    # For the selector class of each toolset, which sets this; checkers take every such class for
+    # this one.
+    of_toolset: Any
 
-        @classmethod
-        def all(cls) -> tuple[Selector[Any, Any], ...]:
-            """Return every selector, in the order of declaration."""
-            ...
+    @classmethod
+    def all(cls) -> tuple[Selector[Any, Any], ...]:
+        """Return every selector, in the order of declaration."""
+        return cast("tuple[Selector[Any, Any], ...]", cls.of_toolset._selectors)
 
-        @classmethod
-        def try_from_name(cls, name: str) -> Selector[Any, Any] | None:
-            """Return the selector of a wire name, or None."""
-            ...
+    @classmethod
+    def try_from_name(cls, name: str) -> Selector[Any, Any] | None:
+        """Return the selector of a wire name, or None."""
+        by_name: dict[str, Selector[Any, Any]] = cls.of_toolset._by_name
+        return by_name.get(name) if isinstance(name, str) else None
 
-        @classmethod
-        def from_name(cls, name: str) -> Selector[Any, Any]:
-            """Return the selector of a wire name.
+    @classmethod
+    def from_name(cls, name: str) -> Selector[Any, Any]:
+        """Return the selector of a wire name.
 
-            Raises:
-                UnknownToolError: There is none; the error suggests a near one.
-            """
-            ...
+        Raises:
+            UnknownToolError: There is none; the error suggests a near one.
+        """
+        return cast("Selector[Any, Any]", cls.of_toolset[name])
 
     @property
     def is_off(self) -> bool:

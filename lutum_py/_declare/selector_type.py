@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from pydantic_core import PydanticCustomError, core_schema
 
@@ -34,7 +34,6 @@ class _ToolsetSelector(Selector[Any, Any]):
 
     __slots__ = ()
 
-    of_toolset: ClassVar[Any]
     of_functions: ClassVar[type[Any] | None] = None
     """The subclass for function tools, made with the first of them."""
 
@@ -46,26 +45,6 @@ class _ToolsetSelector(Selector[Any, Any]):
             kept = {name: getattr(cls, name) for name in ("__module__", "__qualname__")}
             cls.of_functions = type(cls.__name__, (cls, FnSelector), {"__slots__": (), **kept})
         return cls.of_functions
-
-    @classmethod
-    def all(cls) -> tuple[Selector[Any, Any], ...]:
-        """Return every selector, in the order of declaration."""
-        return cast("tuple[Selector[Any, Any], ...]", cls.of_toolset._selectors)
-
-    @classmethod
-    def try_from_name(cls, name: str) -> Selector[Any, Any] | None:
-        """Return the selector of a wire name, or None."""
-        by_name: dict[str, Selector[Any, Any]] = cls.of_toolset._by_name
-        return by_name.get(name) if isinstance(name, str) else None
-
-    @classmethod
-    def from_name(cls, name: str) -> Selector[Any, Any]:
-        """Return the selector of a wire name.
-
-        Raises:
-            UnknownToolError: There is none; the error suggests a near one.
-        """
-        return cast("Selector[Any, Any]", cls.of_toolset[name])
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:

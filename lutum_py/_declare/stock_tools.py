@@ -66,10 +66,9 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Select
         raise MisuseError.of_field("search_tools", "limit", "a positive whole number", limit)
     offer = toolset._offer
     deferred = offer.deferred
-    if offer.index is None:
-        # Not under a lock: two threads make the same index at worst.
-        offer.index = Bm25(map(_parts_of, deferred.definitions))
-    return tuple(deferred.selectors[number] for number in offer.index.ranked(query, limit))
+    # Not under a lock: two threads make the same index at worst.
+    offer.index = index = offer.index or Bm25(map(_parts_of, deferred.definitions))
+    return tuple(deferred.selectors[number] for number in index.ranked(query, limit))
 
 
 def _is_count(value: object) -> bool:

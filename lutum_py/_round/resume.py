@@ -277,7 +277,7 @@ def _edited(
         raise ResumeError(f"{said} is not JSON data ({error}). Pass plain data.") from None
     try:
         real = call.final_arguments
-        value = spec.arguments.from_data(unmasked(waiting, plain, real))
+        value = spec.arguments.from_data(_unmasked(call, plain, waiting.arguments, real))
         digest = call._digest_of(spec.arguments.to_data(value))
     except ValidationError as error:
         issues = "; ".join(map(str, spec.issues_of(error)))
@@ -310,35 +310,15 @@ def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
         )
 
 
-def unmasked(waiting: SuspendedCall, edit: Mapping[str, Any], real: Any) -> Any:
-    """Return the arguments of an edit, with the secret for each mask that was left in it.
-
-    Args:
-        waiting: The call that was shown.
-        edit: Its arguments as they are to be.
-        real: Its arguments as they are, secrets included.
+# Shown `{"to": "eve", "key": "**********"}`, edited to `{"to": "bob", "key": "**********"}`: the
+# key stays the real one, since that part is as it was shown. It is compared part by part, from the
+# outside in, because a person may also type ten stars and mean them.
+def _unmasked(call: AnyToolCall, edit: Any, shown: Any, real: Any, path: str = "") -> Any:
+    """Return the arguments of an edit with what is left masked in it as it really is.
 
     Raises:
         ResumeError: A mask is in a list that was edited, so nobody knows which secret is meant.
     """
-    try:
-        return _unmasked(edit, waiting.arguments, real, "")
-    except _Ambiguous as error:
-        raise ResumeError(
-            f"The edit of call {waiting.call.id!r} of tool `{waiting.call.name}` changes the list "
-            f"`{error}` and leaves a mask in it, so that nobody knows which secret is meant. Give "
-            "the secrets of this list again, or leave the list as it is shown."
-        ) from None
-
-
-class _Ambiguous(Exception):
-    """A mask stands where it may mean one of several secrets."""
-
-
-# Shown `{"to": "eve", "key": "**********"}`, edited to `{"to": "bob", "key": "**********"}`: the
-# key stays the real one, since that part is as it was shown. It is compared part by part, from the
-# outside in, because a person may also type ten stars and mean them.
-def _unmasked(edit: Any, shown: Any, real: Any, path: str) -> Any:
     own = canonical_json(shown)
     if own == canonical_json(real):  # nothing of it was masked
         return edit
@@ -346,11 +326,15 @@ def _unmasked(edit: Any, shown: Any, real: Any, path: str) -> Any:
         return real
     if is_object(edit) and is_object(shown) and is_object(real):
         return {
-            name: _unmasked(each, shown[name], real[name], f"{path}.{name}" if path else name)
+            name: _unmasked(call, each, shown[name], real[name], f"{path}.{name}" if path else name)
             if name in shown and name in real
             else each
             for name, each in edit.items()
         }
     if is_array(edit) and _MASKED in compact_json(edit) and _MASKED in own:
-        raise _Ambiguous(path)
+        raise ResumeError(
+            f"The edit of call {call.id!r} of tool `{call.name}` changes the list `{path}` and "
+            "leaves a mask in it, so that nobody knows which secret is meant. Give the secrets of "
+            "this list again, or leave the list as it is shown."
+        )
     return edit
