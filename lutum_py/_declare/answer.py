@@ -67,7 +67,7 @@ class Answer(Generic[A]):
         if by not in ("tool", "format"):
             raise MisuseError(
                 f"An answer comes by='tool' or by='format', not by={shorten(by)}. Take the first "
-                "where tools are on offer as well."
+                "if tools are on offer as well."
             )
         self.type = type
         self.by: Literal["tool", "format"] = by
@@ -83,7 +83,7 @@ class Answer(Generic[A]):
         return self.spec.definition
 
     def value_of(self, input: Any) -> A:
-        """Take the answer out of the field that it is in, if it does."""
+        """Take the answer out of the field that it was put into, if it was."""
         return cast("A", getattr(input, _FIELD) if _is_wrapped(self.type) else input)
 
     def partial_of(self, data: Any) -> Any:
@@ -99,7 +99,7 @@ class Answer(Generic[A]):
             ToolInputError: A validator of the type broke.
         """
         if text.strip() in NO_ARGUMENTS:
-            # To a tool that is a call without arguments; as a text it is not an answer at all.
+            # For a tool this is a call without arguments; a text like that is no answer at all.
             issue = FieldIssue("", "There is no answer: give a JSON object", repr(text))
             return None, (issue,)
         metadata = ToolMetadata(id=self.name, name=self.name, arguments=text)
@@ -117,7 +117,7 @@ class Answer(Generic[A]):
 
 
 def answer_of(given: Any) -> Answer[Any]:
-    """Take a type for an answer of it, by a tool."""
+    """Return an `Answer` as it is, and make one, by a tool, of a type."""
     kind: Any = Answer  # as a class it would narrow to an answer of an unknown type
     return cast("Answer[Any]", given if isinstance(given, kind) else kind(given))
 
@@ -174,7 +174,8 @@ def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any
 
 
 def _no_schema(place: str, error: Exception) -> ToolDefinitionError:
-    # What is said about a parameter means the field that a type is wrapped in.
+    # The error is about a parameter, the field that the type is put into, which no user knows: its
+    # cause is what is wrong with the type.
     cause = error.__cause__ if isinstance(error, ToolDefinitionError) else error
     reason = reason_of(cause if isinstance(cause, Exception) else error)
     return ToolDefinitionError(f"{place} has no schema ({reason}). Use a type that pydantic knows.")

@@ -168,13 +168,13 @@ class _Input:
 
 
 _DEPTH: Final = 3
-"""Of the place of what does not fit: the tool, its input, and the argument; after it, keys."""
+"""Steps of a place that may be shown: the tool, its input, the argument. Keys come after these."""
 _PLAIN: Any = dict[str, Any]
 """The type of an input that is known by a JSON schema only."""
 
 
 def _inlined(schema: Any, root: Any, within: tuple[str, ...]) -> Any:
-    """Put what references lead to in their places; one that leads back takes anything."""
+    """Replace each reference by what it leads to; one that leads back to itself takes anything."""
     if is_array(schema):
         return [_inlined(part, root, within) for part in schema]
     if not is_object(schema):

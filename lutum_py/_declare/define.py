@@ -125,7 +125,7 @@ def _check_targets(place: str, definition: ToolDef) -> None:
 
 
 def _without_schema(input_type: Any, error: PydanticUserError) -> str:
-    """Find the field that has no JSON schema: pydantic names what it is made of only."""
+    """Name the field that has no JSON schema: pydantic names only the type that it cannot do."""
     from .._schema.input_model import FnInput
 
     # pydantic says that it cannot make a schema of `Callable`, and not where that stands. So each

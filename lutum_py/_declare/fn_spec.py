@@ -26,7 +26,7 @@ def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
     """Make the specification of a decorated function.
 
     Args:
-        tool: What the decorator made: it wraps the function, and knows what it was told.
+        tool: What the decorator made: it wraps the function, and has the decorator's arguments.
         frame: Where it was decorated, for annotations that name what is local there.
 
     Raises:
@@ -82,8 +82,8 @@ def _arguments(
             strict=strict,
         )
 
-    # Plain types, such as str and list[int], are told and decoded without a pydantic model, which
-    # is then made only where somebody asks for `Input`.
+    # Plain types, such as str and list[int], are described and decoded without a pydantic model,
+    # which is then made only if somebody asks for `Input`.
     schema = plain_schema(parameters)
     if schema is not None:
         fields = {parameter.name: parameter.name for parameter in parameters}

@@ -43,7 +43,7 @@ Out = TypeVar("Out")
 class Handles(Protocol[In, Out]):
     """Takes a function of a tool's input and gives it back as it was."""
 
-    # Those without `...` are for mypy, which takes no lambda for the others.
+    # The first two, without `...`, are for mypy, which takes no lambda for the others.
     @overload
     def __call__(
         self, fn: Callable[[In], Awaitable[Out | Reply[Out]]], /
@@ -101,7 +101,7 @@ class Handlers(Generic[T]):
 
     @property
     def toolset(self) -> type[T]:
-        """The toolset whose tools are done."""
+        """The toolset whose tools these functions run."""
         return cast("type[T]", self._toolset)
 
     @overload
@@ -119,7 +119,7 @@ class Handlers(Generic[T]):
         Returns:
             A decorator for a function, sync or async, of the tool's input that gives its output;
             for a function tool it has the function's own parameters. Besides, it may take a
-            `ToolContext`, and parameters that are passed where the call is run.
+            `ToolContext`, and parameters that are passed when the call is run.
 
         Raises:
             MisuseError: The tool is not in the toolset, or has a handler already; or the function
@@ -137,7 +137,7 @@ class Handlers(Generic[T]):
             for member in members:
                 if member in self._invocations:
                     raise MisuseError(
-                        f"Tool `{member.name}` is done by "
+                        f"Tool `{member.name}` is run by "
                         f"`{function_name(self._invocations[member].function)}` already. Keep one "
                         "of the handlers."
                     )
@@ -153,10 +153,10 @@ class Handlers(Generic[T]):
         return tuple(each for each in self._toolset if self._done_by(each) is None)
 
     def complete(self) -> Self:
-        """Return the table if every tool is done; call it where the program starts.
+        """Return the table if every tool has a function; call it where the program starts.
 
         Raises:
-            ToolConstraintError: Some tools have neither; the text names each.
+            ToolConstraintError: Some tools have none; the text names each.
         """
         if missing := self.missing():
             paths = names_for_message(".".join(each.path) for each in missing)
@@ -168,7 +168,7 @@ class Handlers(Generic[T]):
         return self
 
     async def __call__(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
-        """Have a call done, and answer it; exceptions and deadline are those of `call.call()`.
+        """Run a call and answer it; exceptions and deadline are those of `call.call()`.
 
         Args:
             call: The call.
@@ -185,7 +185,7 @@ class Handlers(Generic[T]):
         return call.finish(await call._run(invocation, taken))
 
     def call_sync(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
-        """Do the same where the handler is sync, without a deadline.
+        """Do the same if the handler is sync, without a deadline.
 
         Raises:
             MisuseError: The handler is async; or as above.
@@ -200,8 +200,8 @@ class Handlers(Generic[T]):
         """Return what runs a call.
 
         Raises:
-            MisuseError: The tool has no handler or function, or is not in the toolset; or it is not
-                a call.
+            MisuseError: The tool has no handler or function, or is not in the toolset; or what was
+                given is not a call.
         """
         if not isinstance(call, AnyToolCall):
             raise MisuseError(

@@ -1,4 +1,4 @@
-"""By what a method is a hook: a generated name, as in Lutum, or a mark, whatever its name.
+"""What makes a method a hook: a generated name, as in Lutum, or a mark, whatever its name.
 
 The names are `<member>_hook`, `<member>_gate` and so on; `lutum_py.policy` has the marks.
 """
@@ -56,7 +56,7 @@ HOOK_SET_NAMES = frozenset(
         "with_hooks",
     }
 )
-"""What every hook set has, which is above this file: no member may be called so."""
+"""The names that every hook set has: no member may have one. `HookSet` is in a layer above."""
 
 _MARKS = "__lutum_hooks__"
 
@@ -77,7 +77,7 @@ def generated_names(members: Iterable[str]) -> Iterator[str]:
 
 
 class Mark(NamedTuple):
-    """What a method is registered as; no selector stands for all tools, a toolset for its own."""
+    """What a method is registered as: None means all tools, a nested toolset all of its tools."""
 
     phase: Phase
     selector: AnySelector | type[Any] | None
@@ -91,7 +91,7 @@ def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
     """
     verb = HOOK_KINDS[phase].verb
     for selector in selectors:
-        # Which classes are toolsets, and nested there, is found where the policy is registered.
+        # Whether a class is a toolset, and nested there, is found when the policy is registered.
         of_group = isinstance(selector, type) and phase not in ("execution", "description")
         if not (of_group or isinstance(selector, AnySelector | None)):
             raise HookError(
@@ -119,8 +119,8 @@ def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
 def marks_of(mro: tuple[type, ...], name: str, defined: Any) -> tuple[Mark, ...]:
     """Return the marks of a method, the one that stands nearest to it first.
 
-    A method without marks keeps those of the method that it overrides: whoever refines a guard
-    does not take it out. An override that cannot be called, such as None, takes it out.
+    A method without marks keeps those of the method that it overrides. An override that cannot be
+    called, such as None, takes the hook out.
     """
     if not callable(getattr(defined, "__func__", defined)):
         return ()

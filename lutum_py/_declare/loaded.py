@@ -48,7 +48,8 @@ def loaded_from(offer: Offer, said: Any) -> tuple[Selector[Any, Any], ...]:
 def offered_in(offer: Offer, transcript: Transcript, available: Available = None) -> OfferedTools:
     """Return the tools that a turn of a conversation offers.
 
-    What the conversation has loaded comes last. An offer that names all its tools is that, exactly.
+    What the conversation has loaded comes last. If `available` names all the tools of the turn,
+    nothing is added.
 
     Raises:
         UnknownToolError: A selector or name is not a tool of the toolset.

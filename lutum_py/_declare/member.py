@@ -1,4 +1,4 @@
-"""`tool()` and `toolset()`: what is in the body of a toolset class.
+"""`tool()` and `toolset()`: what stands in the body of a toolset class.
 
 Their options, such as a prefix or a timeout, are in `_call.member_options`.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .._schema.options import Caller
     from .._transcript.result_cap import ResultCap
 
-# The defaults are for mypy, to which a tool is anything whose hidden parameters may be anything.
+# mypy takes the defaults where it cannot infer the types, as of a tool with hidden parameters.
 Params = ParamSpec("Params", default=...)
 Input = TypeVar("Input")
 Output = TypeVar("Output", default=Any)
@@ -42,7 +42,7 @@ ToolsetClass = TypeVar("ToolsetClass", bound=ToolsetMeta)
 if TYPE_CHECKING:
 
     class _Told(TypedDict, total=False):
-        """What all members may be told; how they are asked and ruled goes by their input."""
+        """The options of all members; the types of `needs_approval` and `rule` go by the input."""
 
         off: bool
         deferred: bool
@@ -171,7 +171,7 @@ def _check_message(message: str, definition: ToolDef) -> None:
     """Refuse a message that names what the tool does not take.
 
     Raises:
-        ToolDefinitionError: It does, or it is not text of plain names in braces.
+        ToolDefinitionError: It names something else, or is not a text with plain names in braces.
     """
     from string import Formatter
 
@@ -209,8 +209,8 @@ def _check_deferred(what: str, off: bool, deferred: bool) -> None:
 
 def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
     found: Any = declared
-    # Told by class, one kind after another: most members are decorated functions, and what knows
-    # input models and schemas is loaded only where there is one.
+    # One kind of class after another: most members are decorated functions, and the modules for
+    # input models and schemas are loaded only if there is one.
     if isinstance(declared, DecoratedFn):
         return spec_of(found)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
@@ -306,8 +306,8 @@ def toolset(
             "`tool()`."
         )
     _check_deferred("toolset", off, deferred)
-    # A condition on a group is added to what its tools say, and never takes away. A False is only a
-    # default, for tools that say nothing: so the two go separate ways.
+    # A condition on a group is asked beside those of its tools. A False on a group is only the
+    # default for tools that say nothing. So the two are kept as different options.
     around: tuple[Condition, ...] = ()
     if needs_approval is not UNSAID and needs_approval is not False:
         around = (needs_approval,)

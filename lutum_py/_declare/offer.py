@@ -135,7 +135,7 @@ class OfferedTools(Immutable):
         selectors: The tools: in the order of declaration, and then what was deferred, in the order
             in which it was loaded or named, so that one more changes nothing before it.
         by_name: The same by wire name.
-        deferred: What a search may load, and has loaded, if the offer goes by that.
+        deferred: What a search may load, and what one has loaded; None if no search counts.
     """
 
     selectors: tuple[Selector[Any, Any], ...]
@@ -224,7 +224,7 @@ class Offer:
         """Work out what is asked of the model, and refuse what cannot be.
 
         Raises:
-            ToolConstraintError: A tool is required that is not offered, or any where none is.
+            ToolConstraintError: A required tool is not offered, or a call is, and no tools are.
             MisuseError: The requirement is not a `ToolRequirement`.
         """
         if not isinstance(requirement, ToolRequirement):
@@ -332,7 +332,7 @@ def not_on_offer(
         names: The names that may have been called.
         dialect: The name of the dialect that the call came in, if one did.
     """
-    # The model reads names as they went out to it, and may have meant a tool's own.
+    # The model reads names as they went out to it, but may have called a tool by its own name.
     module = dialect_named(dialect)
     sent: Callable[[str], str] = str if module is None else module.wire_name
     meant = {name: sent(name) for name in names}

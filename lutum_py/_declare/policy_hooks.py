@@ -33,8 +33,8 @@ def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[Mark, Any]]:
     if remedy is not None:
         raise HookError(f"A policy is an object with hooks, not {shorten(policy)}. {remedy}.")
     members = _tools_of(toolset)
-    # Of the classes from the base on, each name once and in the order in which it first appears;
-    # what the instance itself has comes last.
+    # The names of all classes, the base first, each once and where it first appears; those of the
+    # instance itself come last.
     names: dict[str, None] = {}
     for cls in reversed(type(policy).__mro__):
         if not cls.__dict__.get("__lutum_policy_base__"):

@@ -29,7 +29,7 @@ def toolset_from_definitions(
     definitions: tuple[ToolDef, ...],
     functions: Mapping[str, Callable[..., Any]] | None,
 ) -> ToolsetMeta:
-    """Make a toolset of definitions, or return the one that already was made of the same."""
+    """Make a toolset of definitions, or return the one that was made of the same before."""
     _check_name(name)
     for each in definitions:
         if not isinstance(each, ToolDef):
@@ -82,7 +82,7 @@ def _of_specs(
 
 
 def _declared(name: str, members: Iterable[ToolMember], twice: str) -> dict[str, ToolMember]:
-    """Return members by their wire names; `twice` says that two have one."""
+    """Return members by their wire names; `twice` is the error if two have the same name."""
     declared: dict[str, ToolMember] = {}
     for each in members:
         wire_name = each.options.prefix + each.spec.definition.name
@@ -93,7 +93,7 @@ def _declared(name: str, members: Iterable[ToolMember], twice: str) -> dict[str,
 
 
 def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> ToolsetMeta:
-    """Make a toolset of what is declared, or return the one that already was made of the same.
+    """Make a toolset of tools, or return the one that was made of the same before.
 
     Args:
         name: The name of the class.
@@ -110,8 +110,8 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
             )
     listed: list[Any] = [each if isinstance(each, ToolMember) else tool(each) for each in tools]
     members = [ToolMember(each.spec, each.options.inside(options)) for each in listed]
-    # Plain values that are equal where the tools are: the functions themselves, and of a definition
-    # its digest. Held weakly, so that a toolset that nobody uses any more is gone.
+    # Keys that are equal if the tools are: the functions themselves, and for a definition its
+    # digest. The toolset is held weakly, so one that nobody uses any more is gone.
     key = (name, *((_identity(each.spec.origin), each.options) for each in members))
     if (found := _made.get(key)) is not None:
         return found
@@ -137,7 +137,7 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
 
 
 def _kept(key: object, made: ToolsetMeta) -> ToolsetMeta:
-    """Keep a class for its content, and give the one that is kept: another thread may be first."""
+    """Keep a class under its content; return what is kept, as another thread may be first."""
     with ONCE:
         return _made.setdefault(key, made)
 
@@ -149,7 +149,7 @@ def _again(name: str, tools: tuple[tuple[Any, MemberOptions], ...]) -> ToolsetMe
 
 
 def _identity(origin: Any) -> Any:
-    """Tell tools apart: by what they are, and those of definitions by what those say."""
+    """Return what tells tools apart: a function itself, or what a definition says."""
     if isinstance(origin, SchemaTool):
         return digest_of(origin.definition.to_dict())
     if isinstance(origin, MethodType):

@@ -35,8 +35,8 @@ class SchemaArguments(Arguments):
         self._name = definition.name
         self._checker = schema_checker(f"the arguments of tool {definition.name!r}", self._schema)
         parse = self.validate_json
-        # Of the instance, as pydantic's own is for other inputs: the decoder of calls holds the
-        # bound function, and asks no class.
+        # On the instance, where other inputs have pydantic's own function: `ToolSpec.validate_json`
+        # is a copy of that, so a method of the class would not be called.
         self.validate_json = lambda text: self._checked(parse(text))
 
     def check(self, value: Any, *, by_name: bool = False) -> Any:
@@ -44,8 +44,8 @@ class SchemaArguments(Arguments):
         return self._checked(super().check(value, by_name=by_name))
 
     def _checked(self, value: Any) -> Any:
-        # As pydantic's error, which is what the rest of the library reads, masks and tells the
-        # model.
+        # Raised as pydantic's error: the rest of the library reads that, masks secrets in it and
+        # tells the model what is wrong.
         details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
         if details:
             raise ValidationError.from_exception_data(self._name, details, "json")
@@ -67,7 +67,7 @@ class SchemaArguments(Arguments):
                     kind = PydanticCustomError("extra_forbidden", "there is no such field")
                     yield {"type": kind, "loc": (*loc, name), "input": value[name]}
             else:
-                # The text is an argument: as a template, its braces would be places to fill.
+                # The message goes in as an argument: in a template, its braces would be filled in.
                 said = {"text": error.message}
                 kind = PydanticCustomError(_expects_container(error), "{text}", said)
                 yield {"type": kind, "loc": loc, "input": value}
@@ -81,7 +81,7 @@ class SchemaArguments(Arguments):
 
 
 _MAX_DETAILS = 100
-"""So many faults are looked for: one garbled array of a thousand entries is one thing to know."""
+"""Faults that are looked for at most: of an array of a thousand wrong entries, a few will do."""
 
 
 def _expects_container(error: Any) -> LiteralString:
@@ -101,8 +101,8 @@ def _types_wanted(error: Any) -> list[str]:
         return [wanted] if isinstance(wanted, str) else list(wanted)
     if error.validator not in ("anyOf", "oneOf"):
         return []
-    # Of `anyOf` [string, object], a fault with a path lies within a branch: that branch took the
-    # type. Only if every branch refused the type itself is it the type that is wrong.
+    # A fault with a path is inside of a value, so that branch of the `anyOf` accepts the type. The
+    # type is wrong only if every branch refuses the type itself.
     branches = [[] if one.relative_path else _types_wanted(one) for one in error.context]
     return [kind for kinds in branches for kind in kinds] if all(branches) else []
 
@@ -119,7 +119,7 @@ def _additional(instance: dict[str, Any], schema: JsonSchema) -> list[str]:
 
 
 class SchemaTool:
-    """What a tool of a definition is made of, to be made again where one of its calls is loaded."""
+    """The origin of a tool of a definition: a call that is unpickled makes the tool again of it."""
 
     def __init__(self, definition: ToolDef) -> None:
         self.definition = definition
@@ -137,7 +137,7 @@ def _invocation(definition: ToolDef, function: Any) -> Invocation:
             return invocation
         fault = f"it is called with the arguments as one dict, and {unfit}"
     raise ToolDefinitionError(
-        f"The function of tool {definition.name!r} cannot do it: {fault}. Pass a function of one "
+        f"The function of tool {definition.name!r} cannot run it: {fault}. Pass a function of one "
         "dict."
     )
 
@@ -149,7 +149,7 @@ def spec_from_definition(
 
     Args:
         definition: The definition.
-        function: What does the tool: a function of the arguments as one dict.
+        function: What runs the tool: a function of the arguments as one dict.
 
     Raises:
         ToolDefinitionError: The function cannot take the arguments.

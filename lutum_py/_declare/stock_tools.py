@@ -1,7 +1,7 @@
-"""The stock tools: to find tools that are not loaded, and to read on where a cap has cut a result.
+"""The stock tools: to find tools that are not loaded, and to read on in a result that a cap cut.
 
-The search knows no toolset: it searches that of the call which it answers, so that one tool serves
-every toolset that it is a member of, nested ones and those of run time included.
+The search knows no toolset: it searches the toolset of the call that it answers, so that one tool
+serves every toolset that it is a member of, nested ones and those of run time included.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from .tool_fn import ToolFn, tool_fn
 from .toolset_meta import ToolsetMeta
 
 _SUMMARY = 200
-"""So many characters of its description tell the model which tool was found."""
+"""Characters of the description of a found tool that the model is shown, at most."""
 
 _NAME_COUNTS = 3
-"""So many times a name counts, against what is said about the tool and its parameters."""
+"""How many times more a word of the name counts than one of the descriptions."""
 
 
 def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Selector[Any, Any], ...]:
     """Find deferred tools of a toolset, the best first.
 
-    They are ranked by BM25 over their names (split at `_` and where the case changes), their
+    They are ranked by BM25 over their names (split at `_` and at changes of case), their
     descriptions, and the names and descriptions of their parameters.
 
     Args:
@@ -45,7 +45,7 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Select
         limit: The most that are given.
 
     Raises:
-        MisuseError: It is not a toolset, not text, or not a positive number.
+        MisuseError: The toolset, the query or the limit is of a wrong type, or the limit below 1.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn
@@ -170,7 +170,7 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
         )
 
     def _make(self, frame: FrameType | None) -> FnSpec[Any, Any]:
-        """Make the specification: that of the function, under another name and run otherwise."""
+        """Make the specification: that of the stock function, with another name and another run."""
         del frame
         own: Any = _search.__lutum_fn__()
         return FnSpec(
@@ -197,8 +197,8 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
         return (ToolSearch, self._said)
 
 
-# The stock function has no toolset to search. Bound to one when it is made, it could not be a
-# member of a toolset that is nested elsewhere; so each run asks its call.
+# The stock function has no toolset to search. Bound to one, it could not be a member of another
+# that nests the first; so each run asks its call.
 class _Searching(Invocation):
     """Search the toolset of the call, in place of calling the function."""
 

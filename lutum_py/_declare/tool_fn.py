@@ -46,9 +46,9 @@ InputType = TypeVar("InputType")
 Output = TypeVar("Output")
 
 
-# `add.Call` is `type[FnCall[[int, int], int]]` to a checker, and the same for an async function and
-# for a `Reply`: one descriptor with overloads says it once. A property could not look at the output
-# through `Awaitable` and `Reply`.
+# `add.Call` is `type[FnCall[[int, int], int]]` to a type checker, also if `add` is async or returns
+# a `Reply`. A descriptor with overloads can say that; a property could not look through `Awaitable`
+# and `Reply`.
 class CallOf:
     """Gives the class of the calls of a function, by what the function gives."""
 
@@ -67,7 +67,7 @@ class CallOf:
     @overload
     def __get__(self, fn: None, owner: Any, /) -> Self: ...
     def __get__(self, fn: Any, owner: Any, /) -> Any:
-        """Return the class; of `ToolFn` itself, what gives it."""
+        """Return the class of the calls; for `ToolFn` itself, this descriptor."""
         return self if fn is None else fn._made().call_type
 
 
@@ -93,8 +93,8 @@ class DecoratedFn(Generic[Params, Returned_co]):
         self._docstring = docstring = parse_docstring(function.__doc__)
         self._options = options.or_else(name=function.__name__, description=docstring.description)
         self._input_type = input_type
-        # The frame is kept only where an annotation names what comes later: its locals will have
-        # it then.
+        # The frame is kept only if an annotation names what is defined later: by the time the tool
+        # is used, its locals have that name.
         place = f"Tool function `{self.__qualname__}`"
         self._declared = Declared(place, functools.partial(self._make, frame))
 
@@ -184,7 +184,7 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
         return cast("FnSpec[Params, Any]", self._made())
 
     if TYPE_CHECKING:
-        # Of a bound method this is Python's own, which passes on what the function has.
+        # For a bound method, Python's own attribute access finds what the function has.
 
         @overload
         def __get__(self, obj: None, owner: type, /) -> Self: ...

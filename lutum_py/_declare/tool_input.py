@@ -43,7 +43,7 @@ Out = TypeVar("Out")
 M = TypeVar("M", bound=BaseModel)
 
 _OWN = "__lutum_declared__"
-"""Where a class keeps what a decorator declared it as, or its specification without one."""
+"""The attribute with what a decorator declared; without one, with the specification."""
 _NOT_GIVEN: Any = object()
 
 
@@ -83,7 +83,7 @@ class ToolInput(BaseModel, Generic[Out]):
 
     @classmethod
     def __lutum_tool__(cls) -> ToolSpec[Self, Out]:
-        """Return the tool's specification, made on first use where there is no decorator."""
+        """Return the tool's specification, made on first use if there is no decorator."""
         return find_spec(cls)
 
 
@@ -94,11 +94,10 @@ ToolInput.Call = _CallOfModel()
 def _has_field_call(model: type[BaseModel]) -> bool:
     """Whether a model has a field `Call`, which is the user's."""
     fields = model.__dict__.get("__pydantic_fields__")
-    # pydantic asks for `Model.Call` while it makes the class: it looks for the default of a field
-    # of that name. Were the class of calls given then, it would be taken for the default.
     if fields is not None:
         return "Call" in fields
-    # Pydantic looks for the default of the field here, before there are fields.
+    # While pydantic makes the class, it asks for `Model.Call` before there are fields, to find the
+    # default of a field of that name. The class of calls would be taken for the default.
     return any("Call" in annotations_of(base) for base in model.__mro__)
 
 
@@ -108,7 +107,7 @@ def _is_base(model: type[BaseModel]) -> bool:
 
 
 def _generic(model: type) -> dict[str, Any]:
-    """Say of which generic class a class is a special case, if it is one."""
+    """Return what pydantic knows of `Model[X]`, as its `origin`; empty for other classes."""
     found: dict[str, Any] = model.__dict__.get("__pydantic_generic_metadata__", {})
     return found
 
@@ -218,7 +217,7 @@ def tool_input(
             raise ToolDefinitionError(
                 f"`{model.__qualname__}` already is a tool. Remove one `@tool_input`."
             )
-        # Kept from a decoration that failed, the mark would make a tool of the class.
+        # Declared first, and marked then: if it fails, the class is not taken for a tool.
         setattr(model, _OWN, _declared(model, output, options))
         if ToolInput not in model.__mro__:
             setattr(model, "__lutum_tool__", classmethod(find_spec))  # noqa: B010

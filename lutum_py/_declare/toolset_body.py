@@ -1,4 +1,4 @@
-"""What may be in the body of a toolset class, and what to do where something else does."""
+"""What may be in the body of a toolset class, and the errors for what may not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ToolMember:
 
     def __init__(self, spec: ToolSpec[Any, Any], options: MemberOptions) -> None:
         own = spec.definition.timeout
-        if options.timeout is UNSAID and own is not None:  # said nearer than by a class or group
+        if options.timeout is UNSAID and own is not None:  # the tool's own wins over its group's
             options = options.inside(MemberOptions(timeout=own))
         self.spec = spec
         self.options = options
@@ -71,7 +71,7 @@ class ToolsetBody(dict[str, Any]):
         super().__setitem__(key, value)
 
     def __missing__(self, key: str) -> NoReturn:
-        """Say what to do where a member has the name of a tool among a function's locals.
+        """Say what to do if a member has the name of its tool, and both are inside of a function.
 
         There Python looks for the name in this body and in the module, and nowhere else.
         """
@@ -125,7 +125,8 @@ def read_body(
         elif key.startswith("_"):
             continue
         elif isinstance(value, FunctionType) and "." not in value.__qualname__:
-            # It is a function of a module: methods and what decorators make have longer names.
+            # A function of a module: the qualified name of a method, or of what a decorator made,
+            # has a dot.
             raise ToolDefinitionError(
                 f"Toolset `{name}`: `{key} = {value.__name__}` is a function, but no tool. "
                 f"Decorate it with `@tool_fn`, and declare `{key} = tool({value.__name__})`."
@@ -162,7 +163,7 @@ def _check_functions(
 
 
 def _is_method(function: FunctionType) -> bool:
-    """Whether the first parameter is called as that of a method is, or may be anything."""
+    """Whether the first parameter has the name that a method's has, or any may come first."""
     code = unwrap(function).__code__
     names = code.co_varnames[: code.co_argcount]
     if not names:
@@ -187,7 +188,7 @@ def _check_hook_names(toolset: str, members: Mapping[str, ToolMember | GroupMemb
     """Make sure that each generated name stands for one hook of one member.
 
     Raises:
-        ToolDefinitionError: Two members meet in one name.
+        ToolDefinitionError: Two members would give two hooks the same name.
     """
     owners: dict[str, str] = {}
     for key, member in members.items():

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 # A metaclass, because a toolset is used as a class (`for selector in AppTools`,
-# `AppTools.data.find`), and checkers then know each member from the body. An object with the same
-# methods would have no types for its members.
+# `AppTools.data.find`), and type checkers then know each member from the body. An object with the
+# same methods would have no types for its members.
 class ToolsetMeta(type):
     """Make toolset classes behave like enums: iterable, sized, closed."""
 
@@ -148,13 +148,13 @@ class ToolsetMeta(type):
         return found
 
     def _find_all(cls, named: AnySelector | str | type[Any]) -> tuple[Selector[Any, Any], ...]:
-        """Find the same, and for a toolset every member that its tools stand for."""
+        """Do as `_find` does; for a toolset, find every member that its tools stand for."""
         if isinstance(named, ToolsetMeta):
             return tuple(own for inner in named for own in cls._find(inner))
         return cls._find(named)  # type: ignore[arg-type]
 
     def _unknown(cls, name: str, *, by_model: bool = False) -> UnknownToolError:
-        """Say that there is no such tool; to a model, what is deferred does not exist."""
+        """Make the error for an unknown tool; a model is not told about what is deferred."""
         deferred = cls._offer.deferred.by_name if by_model else ()
         known = [each for each in cls._by_name if each not in deferred]
         near = did_you_mean(name, known)
@@ -179,7 +179,7 @@ class ToolsetMeta(type):
     if not TYPE_CHECKING:  # else every misspelt name would have a type
 
         def __getattr__(cls, name: str) -> NoReturn:
-            if name.startswith("_"):  # as others ask for, and nobody reads
+            if name.startswith("_"):  # other libraries try such names, and read no text
                 raise AttributeError(name)
             known = {key: key for key in dir(cls) if not key.startswith("_")}
             # Members, what every class has, and the tools of nested toolsets by their last name:
@@ -259,7 +259,8 @@ def _policy_base(toolset: ToolsetMeta) -> Any:
     return origin._hooks
 
 
-# Attached here, because checkers are to see what `Toolset` says about them: types, not properties.
+# Attached here and not in the class: type checkers are to see the types that `Toolset` declares for
+# them, and not properties.
 for _name, _made in (("Call", _calls), ("Handled", _handled_union), ("Hooks", _policy_base)):
     setattr(ToolsetMeta, _name, property(_made))
 
@@ -275,13 +276,13 @@ def make_toolset(
 ) -> ToolsetMeta:
     """Make a toolset of members whose names need not be Python names.
 
-    Nobody here chose the names, so that the generated names of hooks may meet: the longer ending
-    counts, and `hooks.on(selector)` reaches every tool.
+    Nobody here chose the names, so the names of the hooks of two tools may be the same: then the
+    longer ending counts, and `hooks.on(selector)` reaches every tool.
 
     Args:
         name: The name of the class.
         declared: Its members.
-        rebuild: Gives what pickle makes the class of again, or says why it cannot.
+        rebuild: Returns what pickle makes the class of again, or raises because it cannot.
     """
     body = {"__module__": __name__, "__qualname__": name}
     made: ToolsetMeta = type.__new__(ToolsetMeta, name, (ToolsetMeta._root,), body)
@@ -290,8 +291,8 @@ def make_toolset(
     return made
 
 
-# Of `class App: data = toolset(Data)` with `Data.crm = toolset(Crm)` the views have the paths
-# ("data",) and ("data", "crm"), and all selectors count through: App's own order of declaration.
+# With `class App: data = toolset(Data)` and `Data.crm = toolset(Crm)` the views have the paths
+# ("data",) and ("data", "crm"), and all selectors are numbered in App's order of declaration.
 def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) -> None:
     """Give a new toolset its selectors and the bound views of what it nests."""
     counter: list[Selector[Any, Any]] = []
@@ -303,7 +304,7 @@ def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) 
         path: tuple[str, ...],
         around: MemberOptions,
     ) -> dict[str, Selector[Any, Any] | ToolsetMeta]:
-        """Bind what stands in a class body, or in an inner toolset, to a place in the outer one."""
+        """Bind the members of a class body, or of an inner toolset, to a path of the outer one."""
         found: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
         for key, member in members.items():
             place = (*path, key)
@@ -355,7 +356,7 @@ def _settle(
 ) -> None:
     by_name: dict[str, Selector[Any, Any]] = {}
     for selector in selectors:
-        # Over all paths, since the wire has one list of names.
+        # Whatever their paths: the model sees one list of names.
         other = by_name.setdefault(selector.name, selector)
         if other is not selector:
             raise ToolDefinitionError(
@@ -379,8 +380,8 @@ def _settle(
         "_made_calls": None,
     }
     # Set as attributes of the class itself, so that a member is found without `__getattr__`, and a
-    # checker and the program see the same.
-    # A tool made at run time may be called anything; what is not a free name is found by `[]`.
+    # type checker and the program see the same. A tool made at run time may have any name: if an
+    # attribute cannot have it, the tool is found by `[]`.
     values |= {
         key: member
         for key, member in members.items()
@@ -391,7 +392,7 @@ def _settle(
 
 
 def _check_names(toolset: str, by_name: Mapping[str, Selector[Any, Any]]) -> None:
-    """Refuse names that no text carries, and two tools that could go out as one.
+    """Refuse names that cannot be sent, and two tools that could go out under one name.
 
     Raises:
         ToolDefinitionError: A name is empty or holds a control or half of a surrogate pair, or the
@@ -411,7 +412,7 @@ def _check_names(toolset: str, by_name: Mapping[str, Selector[Any, Any]]) -> Non
         other = goes_out if goes_out in by_name else made.setdefault(goes_out, name)
         if other != name:
             raise ToolDefinitionError(
-                f"{place} goes out as {goes_out!r} where a provider refuses it, and so does or is "
+                f"{place} goes out as {goes_out!r} if a provider refuses it, and so does or is "
                 f"the name {shorten(other)} of {'.'.join(by_name[other].path)}. Rename one."
             )
 
