@@ -494,7 +494,7 @@ def suspend(
             f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
         )
     told = call._told
-    if phase is None and told._stage.may_begin:
+    if phase is None and told._text is not None and told._stage.may_begin:
         call._check_newest()
         told._take_changes()
     # Written down, so that what is approved is what runs, whoever has the instance.
