@@ -286,6 +286,8 @@ class CallState(CallLine):
         checked = self.spec.check_input(self.name, value)
         if told._differs(checked):
             told._replace_input(checked)
+        else:
+            told._put_back()  # what was done in place before is not what was assigned
 
     @property
     def parts(self) -> tuple[ToolMetadata, Any]:

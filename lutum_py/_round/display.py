@@ -77,7 +77,7 @@ def _entries(calls: SortedCalls, what: str) -> list[Entry]:
         # What the tool would get, which a hook may have changed.
         arguments = row.proposed
         if isinstance(call, AnyToolCall):
-            arguments = call.spec.shown_json(call._input)
+            arguments = call.spec.shown_json(call._written())
         parts = (Part("", arguments, "code"), *_why(row, line), *_steps_in_words(line))
         about = _within(f"{each.id} {each.tool}" for each in row.within)
         made.append(Entry(row.id, row.tool, state, kind, about, parts))

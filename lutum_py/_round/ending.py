@@ -229,7 +229,7 @@ def with_final_arguments(
 
 
 def _told(result: ToolResult, call: AnyToolCall) -> ToolResult:
-    final = call.spec.shown(call._input)
+    final = call.spec.shown(call._written())
     return result if final is None or _is_as_sent(call) else with_ran_with(result, final)
 
 

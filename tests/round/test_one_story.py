@@ -578,6 +578,32 @@ def test_what_your_own_code_did_in_place_is_a_step_as_the_call_begins() -> None:
     close(plan)
 
 
+def test_an_assignment_counts_also_where_it_undoes_what_was_done_in_place() -> None:
+    """The call runs with what was assigned last, though its line knows that input already."""
+    plan = desk().plan()
+    call = one(plan)
+    call.input.items.append("b")
+    call.input = {"items": ["a"]}
+    assert call.input.items == ["a"]
+    call.begin()
+    assert (call.input.items, line(plan.steps)) == (["a"], ["proposed", "begun"])
+    close(plan)
+
+
+@over("assigned", (False, True))
+def test_what_was_done_in_place_to_a_call_that_never_began_is_nowhere_told(assigned: bool) -> None:
+    """Row, display and transcript of a call that was answered by hand say the same."""
+    plan = desk().plan()
+    call = one(plan)
+    if assigned:
+        call.input = {"items": ["z"]}
+    call.input.items.append("b")
+    plan.record(call.complete(1))
+    assert "&quot;b&quot;" not in plan._repr_html_()
+    (result,) = plan.resolve().results
+    assert (result.ran_with or {"items": ["a"]}) == plan.calls[0].arguments
+
+
 BY_HAND: dict[str, Callable[[Any], object]] = {
     "begun": lambda call: call.move_to(CallStatus.RUNNING),
     "suspended": lambda call: call.suspend(SuspendTicket()),
