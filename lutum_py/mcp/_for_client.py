@@ -172,10 +172,18 @@ class ProgressOut:
     out with the next number there is.
     """
 
-    def __init__(self, request: ServerRequestContext[Any, Any]) -> None:
+    def __init__(
+        self, request: ServerRequestContext[Any, Any], before: ProgressOut | None = None
+    ) -> None:
+        """Be that of one call.
+
+        Args:
+            request: The request.
+            before: That of the call before it, where the request has several.
+        """
         self._session = request.session
         self._waiting = AsyncSink[Mapping[str, Any]](_MOST_WAITING)
-        self._last = -inf
+        self._last: float = -inf if before is None else before._last
 
     def __call__(self, event: ToolEvent) -> None:
         """Take one event; what is not a report of progress stays here, and so does a failure.

@@ -190,6 +190,7 @@ class _Answering:
         self._plan = plan
         self._raised: list[Exception] = []
         self._outcome: Outcome | None = None
+        self._progress: ProgressOut | None = None
         self._hooks: Hooks = _let_pass if serving.hooks is None else serving.hooks
 
     async def answer(self) -> CallToolResult | InputRequiredResult:
@@ -280,7 +281,7 @@ class _Answering:
         A cancelled request asks the tool to stop, by its token, and leaves it the time to do so.
         """
         serving, request = self._serving, self._request
-        out = ProgressOut(request)
+        out = self._progress = ProgressOut(request, self._progress)
         given = (
             ToolContext.for_call(call, sink=out)
             if serving.context is None

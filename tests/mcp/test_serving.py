@@ -917,6 +917,32 @@ async def test_progress_goes_out_in_order_and_rises(kind: str) -> None:
     assert [round(each[0], 6) for each in got] == [0, 1, 2, 2, 2, 2]
 
 
+async def test_progress_rises_over_all_calls_of_a_request() -> None:
+    """Calls within another report to the same client, each from the beginning."""
+
+    @tool_fn
+    def half(ctx: ToolContext) -> None:
+        for done in (0.5, 1.0):
+            ctx.report_progress("running", str(done), done)
+
+    @tool_fn(idempotent=True)
+    def twice(ctx: ToolContext) -> None:
+        ctx.report_progress("running", "begin")
+        if ctx.inner is None:
+            ctx.ask([("half", {}), ("half", {})])
+
+    got: list[tuple[float, str | None]] = []
+
+    async def reported(progress: float, total: Any, message: str | None) -> None:
+        got.append((progress, message))
+
+    async with connected(create_server(Toolset.of("Halves", half, twice))) as client:
+        assert not (await client.call_tool("twice", {}, progress_callback=reported)).is_error
+    figures = [each for each, _ in got]
+    assert figures == sorted(set(figures))
+    assert [each for _, each in got] == ["begin", "0.5", "1.0", "0.5", "1.0", "begin"]
+
+
 async def test_a_report_that_cannot_be_sent_loses_no_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
