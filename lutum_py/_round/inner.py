@@ -16,7 +16,7 @@ its own: it is read from the calls that its last step has, see `AsksStep`.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
@@ -376,9 +376,9 @@ def decide_asked(
     hooks: Hooks,
     on_event: OnEvent | None = None,
     *,
-    ids: Container[str] | None = None,
+    given: Iterable[AnyToolCall] | None = None,
 ) -> Steps[None]:
-    """Ask hooks about the calls that were asked for, and take in what they said.
+    """Ask hooks about calls that were asked for, and take in what they said.
 
     If a hook raises, nothing was decided. What a hook answers a call with is shown to
     after-hooks here, since the asking call may see it at once.
@@ -387,18 +387,19 @@ def decide_asked(
         calls: A plan, or one in the making.
         hooks: The hooks.
         on_event: Is told what was decided about each call.
-        ids: The ids of the calls that are meant; by default all.
+        given: The calls that are meant; by default all that nobody has decided about.
     """
     # Hooks decide about drafts whose steps are in stage `new`, where deciding is allowed. If one
     # raises, the calls themselves are still in stage `asked`, and nothing was decided.
     asking = Asking()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
-    for call in calls.asked:
-        if call._stage.name != "asked" or (ids is not None and call.id not in ids):
+    for call, stage in [(each, each._stage) for each in (calls.asked if given is None else given)]:
+        if call._stage is not stage:
             continue  # others decided about it while hooks were asked about the ones before
         line, draft = call._line, asking.draft(call)
-        draft._steps = tuple([step._replace(stage=_NEW) for step in line])
-        yield from decide(draft, hooks, asking, is_open=True, of=call)
+        if stage is _ASKED:
+            draft._steps = tuple([step._replace(stage=_NEW) for step in line])
+        yield from decide(draft, hooks, asking, is_open=stage is _ASKED, of=call)
         asking.write(counts=False)
         if all(step.kind != "asked" for step in draft._steps):
             draft._append("asked", phase="gate", detail=asking)  # there was nobody to ask

@@ -636,13 +636,17 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     than a hook does. Run in a `for` it needs a coroutine only where a hook is awaited.
     """
     asked, was_decided = calls.pending, calls._is_decided
+    within: Iterable[Any] = ()
     if inner := calls._state._kept.inner:
         from .inner import decide_asked
 
         if calls.asked:
             yield from decide_asked(calls, hooks, on_event)
             return
-        # What was asked for is decided about once, and who asked for it has begun.
+        # What was asked for is decided about once, and as any call once more if somebody approved
+        # it since; who asked for it has begun.
+        approved = [c for c in asked if c.id in inner and c._answers and c._stage.may_begin]
+        within = decide_asked(calls, hooks, on_event, given=approved)
         asked = tuple(
             call for call in asked if call.id not in inner and not any(said_of(call._line, "asks"))
         )
@@ -653,6 +657,7 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
         ids.update(call.id for call in asked if call._stage.may_begin)
     asking = Asking()
     yield from decide_each(asked, hooks, asking)
+    yield from within  # last, since it is a deed, and a hook about another call may raise
     calls.note_hooks(hooks)
     take_in(calls, asking)
     if on_event is not None:

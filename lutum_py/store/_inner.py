@@ -79,8 +79,8 @@ def leave(
         tell_row(events.append, "asks", row_at(plan, call))
         tell_asked(plan, events.append, call)
         if hooks is not None:
-            mine = [each.id for each in plan.asked if each._asked_by == call.id]
-            drive(decide_asked(plan, hooks, events.append, ids=mine))
+            mine = [each for each in plan.asked if each._asked_by == call.id]
+            drive(decide_asked(plan, hooks, events.append, given=mine))
     ids = [call.id, *(each.id for each in call._asked_for())]
     return ids, (outcome, events)
 

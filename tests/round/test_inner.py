@@ -15,6 +15,7 @@ from lutum_py import (
     Answer,
     AnyToolCall,
     AskingCall,
+    Block,
     CallStatus,
     Complete,
     ResumeMode,
@@ -253,6 +254,42 @@ def test_nobody_may_know_what_a_call_did_before_it_asked(again: bool) -> None:
     call = call.again() if again else call
     assert call.status is CallStatus.RESUMING
     assert call.indeterminate("lost").status == "indeterminate"
+    plan.discard()
+
+
+def test_an_approved_call_within_passes_its_hooks_as_any_call() -> None:
+    """Before-hooks are told once of a call that was approved, and a gate may block it by now."""
+    plan = opened(asks([("pay", {"cents": 1}), ("pay", {"cents": 2})]), ("pay", {"cents": 3}))
+    hooks, told, is_over = Desk.HookSet(), list[str](), list[str]()
+
+    @hooks.gate(Desk.pay)
+    def gate(metadata: ToolMetadata, input: Any) -> Block | Suspend:
+        if input.cents == 3 and is_over == ["raise"]:
+            raise ValueError
+        return Block("closed") if metadata.id in is_over else Suspend(SuspendTicket())
+
+    @hooks.before()
+    def tell(metadata: ToolMetadata, input: Any) -> None:
+        told.append(metadata.id)
+
+    plan.record(asyncio.run(execute(plan.pending[0])))
+    older = plan.apply_hooks_sync(hooks)
+    plan = older.apply_hooks_sync(hooks)
+    for waiting in plan.suspended:
+        plan.resume(waiting.approve())
+    is_over.append("raise")
+    before = plan.steps
+    with pytest.raises(HookError):
+        plan.apply_hooks_sync(hooks)
+    assert (plan.steps, told) == (before, [])
+    is_over[:] = ["c1/2"]
+    for _ in range(2):
+        plan = plan.apply_hooks_sync(hooks)
+        assert sorted(told) == ["c1/1", "c2"]
+        assert states(plan) == states(older) | {"c2": "pending"}
+        assert states(older)["c1/2"] == "rejected"
+    run_to_its_end(plan)
+    assert plan.finished[0].output == [["c1/1 success", "c1/2 rejected"]]
     plan.discard()
 
 
