@@ -63,6 +63,7 @@ from ._declare.tool_fn import MakesHidingFn as MakesHidingFn
 from ._declare.tool_fn import MakesModelFn as MakesModelFn
 from ._declare.tool_fn import MakesToolFn as MakesToolFn
 from ._declare.tool_fn import ModelFn as ModelFn
+from ._declare.tool_fn import SentFn as SentFn
 from ._declare.tool_fn import ToolFn as ToolFn
 from ._hooks.decorator_types import Fits as Fits
 from ._hooks.decorator_types import FitsTwo as FitsTwo

@@ -19,7 +19,7 @@ from .._schema.schema_reader import names_in
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
-from .tool_fn import DecoratedFn, HidingFn, ToolFn
+from .tool_fn import DecoratedFn, HidingFn, SentFn
 from .toolset_body import GroupMember, ToolMember, rules_of
 from .toolset_meta import ToolsetMeta
 
@@ -66,17 +66,17 @@ def tool(
 ) -> HidingSelector[Params, Output]: ...
 @overload
 def tool(
-    t: ToolFn[Params, Awaitable[Reply[Output]] | Reply[Output]],
+    t: SentFn[Params, Awaitable[Reply[Output]] | Reply[Output]],
     /,
     **told: Unpack[_FnTold[Output]],
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
-    t: ToolFn[Params, Awaitable[Output]], /, **told: Unpack[_FnTold[Output]]
+    t: SentFn[Params, Awaitable[Output]], /, **told: Unpack[_FnTold[Output]]
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
-    t: ToolFn[Params, Output], /, **told: Unpack[_FnTold[Output]]
+    t: SentFn[Params, Output], /, **told: Unpack[_FnTold[Output]]
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(

@@ -193,6 +193,7 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
             self: Callable[Concatenate[Any, Unbound], Returned], obj: object, owner: type, /
         ) -> ToolFn[Unbound, Returned]: ...
         def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+        def __lutum_sent__(self) -> Callable[Params, Returned_co]: ...
 
     Call: ClassVar[CallOf] = CallOf()
 
@@ -203,6 +204,16 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
         return model
 
 
+# For the overloads of `tool()`: a `HidingFn` is a `ToolFn` as well, and of two overloads that both
+# fit mypy makes `Any`, wherever an argument has an `Any` in it, as `Coroutine[Any, Any, int]` has.
+class SentFn(Protocol[Params, Returned_co]):
+    """A function decorated with `@tool_fn` of which no parameter is hidden by `skip=`."""
+
+    def __lutum_sent__(self) -> Callable[Params, Returned_co]:
+        """Return what is called."""
+        ...
+
+
 class HidingFn(ToolFn[Params, Returned_co], Generic[Params, Returned_co, Output]):
     """A function decorated with `@tool_fn(skip=...)`: the model does not send all of it.
 
@@ -211,6 +222,7 @@ class HidingFn(ToolFn[Params, Returned_co], Generic[Params, Returned_co, Output]
 
     if TYPE_CHECKING:
 
+        def __lutum_sent__(self) -> None: ...  # type: ignore[override]
         def __lutum_fn__(self) -> FnSpec[Params, Output]: ...
         @overload
         def __get__(self, obj: None, owner: type, /) -> Self: ...

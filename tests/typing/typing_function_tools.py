@@ -7,6 +7,7 @@ from typing import Any
 from typing_extensions import assert_type
 
 from lutum_py import (
+    AnyToolCall,
     Block,
     Complete,
     Reject,
@@ -15,6 +16,7 @@ from lutum_py import (
     Suspend,
     ToolDecision,
     ToolMetadata,
+    ToolResult,
     Toolset,
     policy,
     tool,
@@ -34,9 +36,59 @@ def count(key: str) -> int:
     return len(key)
 
 
+@tool_fn(skip=("prices",))
+async def price(prices: dict[str, int], key: str) -> int:
+    """Look a price up."""
+    return prices[key]
+
+
+@tool_fn(skip=("prices",))
+def known(prices: Any, key: str) -> bool:
+    """Tell whether there is a price."""
+    return key in prices
+
+
+@tool_fn(skip=("prices",))
+async def told(prices: dict[str, int], key: str) -> Reply[int]:
+    """Look a price up, and say more of it."""
+    return Reply(prices[key], message="euros")
+
+
 class Tools(Toolset):
     loose = tool(loose)
     count = tool(count)
+    price = tool(price)
+    known = tool(known, off=True)
+    told = tool(told, needs_approval=True)
+
+
+async def hidden(call: AnyToolCall) -> ToolResult:
+    """A tool that hides a parameter is typed like others, whether it is async or not."""
+    if priced := Tools.price.match(call):
+        assert_type(await priced.invoke(prices={}), int)
+        priced.complete("cheap")  # error
+        return priced.complete(3)
+    if asked := Tools.known.match(call):
+        assert_type(asked.invoke_sync(prices={}), bool)
+        return asked.complete("yes")  # error
+    if said := Tools.told.match(call):
+        said.complete(Reply("cheap"))  # error
+        return said.complete(Reply(3))
+    return call.fail("no such tool")
+
+
+run = Tools.Handlers()
+
+
+@run.on(Tools.price)
+async def other_price(prices: dict[str, int], key: str) -> int:
+    """A handler has the parameters of the function, also those that the model does not send."""
+    return len(prices)
+
+
+@run.on(Tools.price)  # error
+async def of_wrong_price(prices: dict[str, int], key: str) -> str:
+    return key
 
 
 hooks = Tools.HookSet()
