@@ -64,31 +64,35 @@ class Script:
             ScriptExhausted: There is none.
             MisuseError: It is nothing that a script can hold.
         """
+        place = self._given
         if self._function is not None:
             entry = self._function(request)
         else:
-            what = f"request {self._given + 1}, which"
+            what, entries = f"request {place + 1}, which", self._entries
             if self._by_turn is not None:
                 turn_of, listed = self._by_turn
-                self._given = turn_of(request)
-                self._entries = iter(listed[self._given :])
-                what = f"what holds {self._given} turns of the model, and"
+                place = turn_of(request)
+                what, entries = f"what holds {place} turns of the model, and", iter(listed[place:])
+                if place >= self._given:
+                    # Of several conversations the one that went furthest says what is left.
+                    self._entries = entries
             missing = object()
-            entry = next(self._entries, missing)
+            entry = next(entries, missing)
             if entry is missing:
                 raise ScriptExhausted(
                     f"The script has no turn for {what} ends with {ends_with}. Add a turn to the "
                     "script, or find out why the loop goes on."
                 )
-        self._given += 1
+        place += 1
+        self._given = max(self._given, place)
         if isinstance(entry, BaseException):
             raise entry
         if isinstance(entry, self._kinds):
             return entry
         said, what = (
-            (f"Entry {self._given} of the script is", "A script holds")
+            (f"Entry {place} of the script is", "A script holds")
             if self._function is None
-            else (f"For request {self._given} the script's function gave", "It gives")
+            else (f"For request {place} the script's function gave", "It gives")
         )
         raise MisuseError(
             f"{said} {shorten(entry)}. {what} {self._called}, or exceptions to raise; {_MAKERS}."

@@ -79,6 +79,19 @@ def test_a_script_by_turn_goes_on_in_another_process() -> None:
         ScriptedModel(lambda request: ScriptedModel.text("x"), by_turn=True)
 
 
+def test_a_script_by_turn_is_used_up_by_the_conversation_that_went_furthest() -> None:
+    """Many conversations may be answered by turn, and one that begins leaves nothing over again."""
+    model = ScriptedModel([ScriptedModel.text("one"), ScriptedModel.text("two")], by_turn=True)
+    first, second = Session(), Session()
+    for session, said in ((first, "one"), (first, "two"), (second, "one")):
+        session.push_user("on")
+        assert answer(session.text_turn(model).collect_sync()) == said
+    model.assert_exhausted()
+    wrong = ScriptedModel([ScriptedModel.text("one"), "two"], by_turn=True)  # type: ignore[list-item]
+    with pytest.raises(MisuseError, match="Entry 2 of the script is 'two'"):
+        wrong.respond_sync(TurnRequest(items=[Message("user", "on"), ScriptedModel.text("one")]))
+
+
 def test_a_script_may_raise() -> None:
     """An exception in the place of a turn is raised there, and the script goes on after it."""
     model = ScriptedModel([TimeoutError("slow"), ScriptedModel.text("x")])
