@@ -166,6 +166,10 @@ class Held(Generic[T_co]):
             RoundClosedError: As in `store.save`.
             StoreError: The database failed, or the conversation was edited.
         """
+        for name, wanted in (("note", "a text"), ("session", "a Session")):
+            # `store.save` would take it for what is left out, and keep what there was.
+            if getattr(self, name) is None:
+                raise MisuseError.of_field("Held.save", name, wanted, None)
         is_over = self._is_over()
         if plan is not None and self._is_open and not is_over and plan is not self._plan:
             raise MisuseError(

@@ -404,7 +404,14 @@ def test_what_makes_no_hold_is_refused(
 
 @pytest.mark.parametrize(
     ("assigned", "plan"),
-    [({"note": 5}, None), ({"session": "text"}, None), ({}, "text"), ({}, ToolRound)],
+    [
+        ({"note": 5}, None),
+        ({"note": None}, None),
+        ({"session": "text"}, None),
+        ({"session": None}, None),
+        ({}, "text"),
+        ({}, ToolRound),
+    ],
 )
 def test_what_is_no_note_session_or_plan_is_not_saved(
     store: Store, assigned: dict[str, Any], plan: Any
