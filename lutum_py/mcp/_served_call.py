@@ -40,7 +40,7 @@ from .._context.progress import Sink
 from .._declare.offer import OfferedTools
 from .._hooks.places import HookPlaces
 from .._round.inner import settle_within, show_to
-from .._round.plan import ToolRoundPlan, as_plan
+from .._round.plan import ToolRoundPlan, as_plan, unasked
 from .._round.plan_json import dump_plan, load_plan
 from .._text.escaping import LINES, visible
 from .._text.json import compact_json
@@ -125,9 +125,10 @@ class Serving:
         call = ToolMetadata(id=f"mcp_{uuid4().hex}", name=params.name, arguments=arguments)
         outcome: Any = self.toolset.read_turn(AssistantTurn(tool_calls=[call]), self.offered)
         opened = outcome.round
-        if self.hooks is None:
-            return opened.plan()  # type: ignore[no-any-return]
         try:
+            if self.hooks is None:
+                # Not `opened.plan()`: what is declared beside the tools may be async.
+                return await drive(unasked(opened._shown()))
             return await opened.apply_hooks(self.hooks)  # type: ignore[no-any-return]
         except BaseException:
             opened.discard()

@@ -29,6 +29,7 @@ from lutum_py import (
     Attachment,
     Block,
     Complete,
+    Reject,
     RejectedCall,
     Reply,
     RunNormally,
@@ -1090,6 +1091,34 @@ async def test_an_answer_to_a_function_is_no_approval_of_a_served_tool(kind: str
         assert RAN == []
         assert text_of(await client.call_tool("add", {"a": 1})) == "2"
     assert [message for message, _ in person.asked] == ["Add them?", 'add {"a":1,"b":1}?'] * 2
+
+
+async def _halved(a: int) -> Any:
+    await asyncio.sleep(0)
+    return Reject("It is odd.") if a % 2 else {"a": a // 2}
+
+
+async def _is_much(input: Any) -> bool:
+    await asyncio.sleep(0)
+    return bool(input.a > 4)
+
+
+class Ruled(Toolset):
+    add = tool(add, rule=_halved, needs_approval=_is_much)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_is_declared_beside_a_served_tool_may_be_async(kind: str) -> None:
+    """A rule and the need for an approval are awaited, without any hooks as well."""
+    RAN.clear()
+    person = Person(yes())
+    server = create_server(Ruled)
+    async with connected(server, kind, elicitation_callback=person) as client:
+        assert text_of(await client.call_tool("add", {"a": 4})) == "3"
+        assert "It is odd." in text_of(await client.call_tool("add", {"a": 3}))
+        assert person.asked == []
+        assert text_of(await client.call_tool("add", {"a": 10})) == "6"
+    assert [message for message, _ in person.asked] == ['add {"a":5,"b":1}?']
 
 
 @pytest.mark.parametrize("kind", KINDS)
