@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import time
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Final, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.line import Step
@@ -24,7 +24,7 @@ from .._round.ending import ResultLike, as_results, mismatches
 from .._round.events import CallEvent, OnEvent
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
-from .._round.resume import check_decision
+from .._round.resume import amend, check_decision
 from .._round.rows import Outer
 from .._round.sorted_calls import StoredAs
 from .._session.session import Session
@@ -401,7 +401,8 @@ class Records:
                     f"conversation {id!r}, and not about call {decision.call_id!r} of this "
                     "one. Show the call as it is now, and ask again."
                 )
-            became = plan.resume(decision) if hooks is None else plan.amend_sync(decision, hooks)
+            steps = None if hooks is None else amend(plan, decision, hooks)
+            became = plan.resume(decision) if steps is None else drive_sync(steps, _BY_PLAN)
             return None if became is None else [decision.call_id], (plan, became)
 
         plan, outcome = self._change_plan(id, toolset, take)
@@ -806,4 +807,5 @@ class Records:
             yield rows, head, row_of_claim(rows, claim), rows.now()
 
 
+_BY_PLAN: Final = "`await stored.plan.amend(decision, hooks)` after `store.load`, and `store.save`"
 _BY_HAND: Drive = partial(drive_sync, twin="`await store.run(id, toolset, hooks=hooks)`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -210,6 +211,29 @@ def test_an_edit_that_a_hook_changes_waits_again(store: Store) -> None:
     store.decide("one", again.approve(), Desk)
     key = claimed(store).key
     assert key.startswith("one/1/")
+
+
+def test_an_edit_that_must_be_awaited_is_sent_to_the_plan(store: Store) -> None:
+    """There is no async `decide`: the error says how such an edit goes, and that way it goes."""
+    store.save("one", plan_of(PAY), note="")
+    (waiting,) = store.waiting()
+    decision = waiting.edit({"cents": 400})
+    asking = Desk.HookSet()
+
+    @asking.on(Desk.pay)
+    async def slow(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+        return RunNormally(input)
+
+    with pytest.raises(MisuseError, match=r"slow` is async.*stored\.plan\.amend.*store\.load"):
+        store.decide("one", decision, Desk, hooks=asking)
+    assert store.waiting() == [waiting]
+    stored = store.load("one", Desk)
+    assert stored.plan is not None
+    asyncio.run(stored.plan.amend(decision, asking))
+    store.save("one", stored.plan, version=stored.version)
+    pay = Desk.pay.match(claimed(store).call)
+    assert pay is not None
+    assert pay.input.cents == 400
 
 
 def test_two_edits_at_once_count_once(store: Store) -> None:
