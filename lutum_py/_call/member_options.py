@@ -11,7 +11,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args
 
-from .._schema.options import Caller
+from .._schema.options import Caller, check_bool
 from .._text.immutable import dataclass
 from .._text.json import is_seconds, shorten
 from ..errors import ToolDefinitionError
@@ -88,6 +88,8 @@ class MemberOptions:
     callers: Sequence[Caller] = ()
 
     def __post_init__(self) -> None:
+        check_bool("`off=`: ", self.off)
+        check_bool("`deferred=`: ", self.deferred)
         if not isinstance(self.prefix, str):
             raise ToolDefinitionError(f"`prefix=` takes a text, not {shorten(self.prefix)}.")
         if self.result_cap is not None and self.result_cap is not UNSAID:

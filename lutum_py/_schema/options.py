@@ -88,6 +88,8 @@ class ToolOptions:
                     f"{place}: capabilities={shorten(self.capabilities)} are not "
                     "`ToolCapabilities`. Write `capabilities=ToolCapabilities(...)`."
                 )
+        for field in ("idempotent", "strict"):
+            check_bool(f"{place}: {field}=", getattr(self, field))
         timeout = self.timeout
         if timeout is not None and not is_seconds(timeout):
             raise ToolDefinitionError(
@@ -114,6 +116,20 @@ class ToolOptions:
                     f"{place}: the {field} holds half of a surrogate pair at position "
                     f"{error.start}, which UTF-8 cannot carry to a provider. Take it out."
                 ) from None
+
+
+def check_bool(said: str, flag: object) -> None:
+    """Refuse what is neither True nor False: a text such as `"no"` would count as True.
+
+    Args:
+        said: What was declared and where, for the message.
+        flag: The value.
+
+    Raises:
+        ToolDefinitionError: It is something else.
+    """
+    if not isinstance(flag, bool):
+        raise ToolDefinitionError(f"{said}{shorten(flag)} is neither True nor False.")
 
 
 TOLD = tuple(name for name in ToolOptions.__annotations__ if name != "skip")

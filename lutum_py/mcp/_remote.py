@@ -23,6 +23,7 @@ from .._text.json import compact_json, cut, shorten
 from .._text.suggestion import meant_by
 from .._toolset import Toolset
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
+from ..execution._settings import check_flag
 from ._connection import Change, Connection, changes, digest_of_all, shape_of
 from ._remote_tool import RemoteTool, Rules
 from ._risk import capabilities_of, is_idempotent
@@ -168,6 +169,7 @@ async def remote_tools(
         ToolDefinitionError: `name` is not a Python name, or `timeout` not a number of seconds.
     """
     connection = Connection(client)
+    check_flag("trusted", trusted)
     if isinstance(only, str):
         raise MisuseError(f"only={only!r}: give the names of tools in a list, as in [{only!r}].")
     rules = Rules(

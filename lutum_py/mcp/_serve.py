@@ -24,7 +24,7 @@ from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._toolset import Toolset
 from ..errors import InvalidValueError, MisuseError
-from ..execution._settings import Settings
+from ..execution._settings import Settings, check_flag
 from ._for_client import is_modern, offered_tools
 from ._served_call import ContextForRequest, Request, Serving, SkippedFor
 
@@ -93,6 +93,7 @@ def create_server(
     settings = Settings(
         limit=limit, default_timeout=default_timeout, raise_errors=True, handlers=handlers
     )
+    check_flag("show_errors", show_errors)
     if handlers is not None and handlers.toolset is not toolset:
         raise MisuseError(
             f"handlers= are of {handlers.toolset.__qualname__}, and {toolset.__qualname__} is "

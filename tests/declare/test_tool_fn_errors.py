@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, cast
 import pytest
 from pydantic import AliasChoices, Field, RootModel
 
-from lutum_py import ToolContext, tool_fn
+from lutum_py import ToolContext, Toolset, tool, tool_fn, toolset
 from lutum_py.errors import ToolDefinitionError
 from tests.cases import over
 from tests.declared import declare
@@ -179,6 +179,19 @@ DECORATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "odd capabilities": (
         lambda: tool_fn(capabilities={})(plain),  # type: ignore[call-overload]
         "capabilities={} are not `ToolCapabilities`. Write `capabilities=ToolCapabilities(...)`.",
+    ),
+    "text flag": (
+        lambda: tool_fn(idempotent="no")(plain),  # type: ignore[call-overload]
+        "Tool function `plain`: idempotent='no' is neither True nor False.",
+    ),
+    "number flag": (lambda: tool_fn(strict=0)(plain), "strict=0 is neither True nor False."),  # type: ignore[call-overload]
+    "flag of a member": (
+        lambda: tool(Service.double, off="no"),  # type: ignore[call-overload]
+        "`off=`: 'no' is neither True nor False.",
+    ),
+    "flag of a group": (
+        lambda: toolset(Toolset, deferred=1),  # type: ignore[arg-type]
+        "`deferred=`: 1 is neither True nor False.",
     ),
     "no timeout": (
         lambda: tool_fn(timeout=0)(plain),

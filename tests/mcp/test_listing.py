@@ -341,6 +341,12 @@ async def test_only_takes_what_it_names() -> None:
         await taken(server, only="c")
 
 
+async def test_whether_a_server_is_trusted_is_said_by_true_or_false() -> None:
+    """`trusted="no"`, as from a file of settings, would count as yes."""
+    with pytest.raises(MisuseError, match="trusted='no': pass True or False"):
+        await taken(Served([described()]), trusted="no")
+
+
 HINTS: list[tuple[bool, Any, str, bool]] = [
     (False, None, RiskLevel.REQUIRE_CONFIRMATION, False),
     (False, {"read_only_hint": True, "idempotent_hint": True}, "require_confirmation", False),
