@@ -8,7 +8,16 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, AliasPath, Field
 
-from lutum_py import Session, ToolAvailability, ToolMetadata, Toolset, Transcript, tool, tool_fn
+from lutum_py import (
+    Session,
+    ToolAvailability,
+    ToolContext,
+    ToolMetadata,
+    Toolset,
+    Transcript,
+    tool,
+    tool_fn,
+)
 from lutum_py.context import State
 from lutum_py.dialects import openai_chat
 from lutum_py.errors import DeveloperError, MisuseError, ToolDefinitionError
@@ -78,6 +87,11 @@ USES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "run": (execute_sync, "What is run is a call, not "),
     "run all": (execute_all_sync, "Calls are run from a list, not from "),
     "state": (lambda given: State().set(given, 1), "A state is set by a StateKey, not by "),
+    "state read": (lambda given: State().get(given), "A state is read by a StateKey, not by "),
+    "state of a context": (
+        lambda given: ToolContext("c", "ping").state(given),
+        "A state is read by a StateKey, not by ",
+    ),
     "suspend": (
         lambda given: ping.Call(ToolMetadata(id="c", name="ping", arguments="{}"), {}).suspend(
             given

@@ -108,17 +108,14 @@ class State:
 
     def get(self, key: StateKey[T]) -> T:
         """Return a copy of the value under `key`, or of the key's default."""
+        _check_key(key, "read")
         if key.name in self._values:
             return cast("T", own_copy(self._values[key.name]))
         return key.default
 
     def set(self, key: StateKey[T], value: T) -> State:
         """Return a state with `value` under `key` and everything else as here."""
-        if not isinstance(key, StateKey):
-            raise MisuseError(
-                f"A state is set by a StateKey, not by {shorten(key)}. Declare one, as in "
-                "`VISITS = StateKey('visits', default=0)`."
-            )
+        _check_key(key, "set")
         return State()._keep({**self._values, key.name: own_copy(value)})
 
     def keys(self) -> KeysView[str]:
@@ -202,6 +199,14 @@ class State:
 
     def __repr__(self) -> str:
         return f"State({dict(self._values)!r})"
+
+
+def _check_key(key: object, done: str) -> None:
+    if not isinstance(key, StateKey):
+        raise MisuseError(
+            f"A state is {done} by a StateKey, not by {shorten(key)}. Declare one, as in "
+            "`VISITS = StateKey('visits', default=0)`."
+        )
 
 
 def _owned(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -355,6 +355,16 @@ def test_what_is_no_function_or_mapping_is_refused_by_name(name: str, running: A
     plan.discard()
 
 
+@over("given", ["a context", 5, object()])
+def test_what_is_no_context_is_told_before_any_call_begins(given: Any, running: Any) -> None:
+    """As from an `async def`, which gives a coroutine."""
+    plan = plan_of(("note", "a"), ("note", "b"))
+    with pytest.raises(MisuseError, match=r"context of call 'c0' is .*ToolContext\.for_call"):
+        running(plan, context=lambda call: given)
+    assert (done, {call.status for call in plan.pending}) == ([], {CallStatus.NEW})
+    plan.discard()
+
+
 def test_in_threads_one_on_begin_is_done_at_a_time() -> None:
     """What it writes to need not be shared by threads."""
     lock = threading.Lock()
