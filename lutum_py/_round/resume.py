@@ -281,7 +281,10 @@ def _edited(
         digest = call._digest_of(spec.arguments.to_data(value))
     except ValidationError as error:
         issues = "; ".join(map(str, spec.issues_of(error)))
-        raise ResumeError(f"{said} does not fit tool `{call.name}`: {issues}. Ask again.") from None
+        end = "" if issues.endswith("?") else "."
+        raise ResumeError(
+            f"{said} does not fit tool `{call.name}`: {issues}{end} Ask again."
+        ) from None
     except (ToolInputError, ValueError):
         raise ResumeError(
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."

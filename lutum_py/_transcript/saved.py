@@ -47,6 +47,7 @@ class Form(NamedTuple):
         what: What it is, for messages.
         error: What is raised where something is wrong with it.
         older: The versions that are read as well.
+        gave: What saves it.
     """
 
     name: str
@@ -54,10 +55,11 @@ class Form(NamedTuple):
     what: str
     error: type[SavedDataError]
     older: tuple[int, ...] = ()
+    gave: str = "`dump_json()`"
 
 
 PLAN: Final = Form("lutum_py.plan", 3, "plan", PlanError, older=(1, 2))
-SESSION: Final = Form("lutum_py.session", 1, "session", PlanError)
+SESSION: Final = Form("lutum_py.session", 1, "session", PlanError, gave="`dump_session()`")
 TRANSCRIPT: Final = Form("lutum_py.transcript", 1, "transcript", TranscriptError)
 RESULT: Final = Form("lutum_py.result", 1, "tool result", TranscriptError)
 VIEW: Final = Form("lutum_py.view", 1, "view", SavedDataError)
@@ -73,7 +75,7 @@ def open_saved(text: str | bytes, form: Form) -> Saved:
     if not isinstance(text, str | bytes | bytearray):
         raise MisuseError(
             f"A saved {what} is loaded from its text, not from {shorten(text)}. Pass what "
-            "`dump_json()` gave, as str or bytes."
+            f"{form.gave} gave, as str or bytes."
         )
     try:
         data = _parse(text)
@@ -81,14 +83,14 @@ def open_saved(text: str | bytes, form: Form) -> Saved:
         raise error(f"This is not a saved {what}: it is not JSON ({reason}).") from None
     if not isinstance(data, dict):
         raise error(
-            f"This is not a saved {what}: it is {shorten(data)}. Load what `dump_json()` gave."
+            f"This is not a saved {what}: it is {shorten(data)}. Load what {form.gave} gave."
         )
     # Paths are written as in `$.calls[2].ticket`, so that an editor's search finds the place.
     saved = Saved(data, "$", error)
     if saved.data.get("format") != form.name:
         raise error(
             f"This is not a saved {what}: its `format` is {shorten(saved.data.get('format'))}, not "
-            f"{form.name!r}. Load what `dump_json()` gave."
+            f"{form.name!r}. Load what {form.gave} gave."
         )
     version = saved.data.get("version")
     if type(version) is not int or version not in versions:
@@ -308,10 +310,10 @@ def _edited(saved: Saved, key: bytes | None, what: str) -> PlanError:
         said = f"was edited after it was saved, in what it says about call {calls}"
     else:
         said = "was edited after it was saved: its contents do not match its seal"
-    gave = "dump_json" if what == "plan" else "dump_session"
+    gave = PLAN.gave if what == PLAN.what else SESSION.gave
     return PlanError(
         f"This {what} {said}. What was approved may not be what would run; load the text that "
-        f"`{gave}()` gave, or let the model start again."
+        f"{gave} gave, or let the model start again."
     )
 
 

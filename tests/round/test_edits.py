@@ -248,6 +248,14 @@ def test_an_unfit_edit_shows_no_secret() -> None:
     close(plan)
 
 
+def test_a_question_about_a_name_ends_its_sentence() -> None:
+    """The value is hidden, so the question is the end of what is wrong."""
+    plan, waiting = at_desk("login", {"user": "ada", "password": "HUNTER2"})
+    with pytest.raises(ResumeError, match=r"did you mean `user`\? Ask again\.$"):
+        plan.amend_sync(waiting.edit({"usr": "bob"}), Desk.HookSet())
+    close(plan)
+
+
 def test_a_mask_in_an_edited_list_is_refused() -> None:
     """Where a list of secrets is changed, nobody knows which one a mask stands for."""
     plan, waiting = at_desk("login", {"user": "ada", "password": "p", "spare": ["S1", "S2"]})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lutum_py import AssistantTurn, Session, Toolset
-from lutum_py.errors import MisuseError, PlanError, RoundClosedError, TranscriptError
+from lutum_py.errors import LutumError, MisuseError, PlanError, RoundClosedError, TranscriptError
 from lutum_py.execution import run_sync
 from lutum_py.turns import TextItem
 from tests.cases import over
@@ -86,6 +86,13 @@ def test_a_text_loads_as_it_was_saved(
     with pytest.raises(PlanError, match="session") as caught:
         Shop.load_session(text, **loaded)
     assert said in str(caught.value)
+
+
+@over("text", ["{}", "[]", 3])
+def test_what_is_no_session_is_told_with_what_saves_one(text: Any) -> None:
+    """A plan and a transcript have `dump_json`, a session has not."""
+    with pytest.raises(LutumError, match=r"what `dump_session\(\)` gave"):
+        Shop.load_session(text)
 
 
 def test_what_fails_closes_nothing() -> None:
