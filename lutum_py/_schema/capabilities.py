@@ -312,6 +312,10 @@ class ToolCapabilities:
             if flag is not True and flag is not False:
                 raise ToolDefinitionError(f"The capability '{name}' is {flag!r}. Give a bool.")
             object.__setattr__(self, name, flag)
+        if not isinstance(effects, Iterable):
+            raise ToolDefinitionError(
+                f"The capability 'effects' is {effects!r}. Give a list of effects."
+            )
         if isinstance(effects, str):
             raise ToolDefinitionError(
                 f"The capability 'effects' is the text {str(effects)!r}. Give a list of effects: "

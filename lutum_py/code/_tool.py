@@ -82,6 +82,7 @@ def program_tool(
     Raises:
         ToolDefinitionError: It is not a toolset, or a tool cannot be called by its name in Python.
         InvalidValueError: `keep` is neither of the two.
+        MisuseError: `limits` are no `ProgramLimits`.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn, toolset
@@ -105,6 +106,8 @@ def program_tool(
         )
     if keep not in ("state", "replay"):
         raise InvalidValueError(f"`program_tool(keep={shorten(keep)})`: give 'state' or 'replay'.")
+    if not isinstance(limits, ProgramLimits | None):
+        raise MisuseError.of_field("program_tool", "limits", "ProgramLimits or None", limits)
     definitions = [each.definition for each in tools.default_selectors()]
     for each in definitions:
         _check_name(tools, each.name)

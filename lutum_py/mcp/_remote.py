@@ -172,6 +172,13 @@ async def remote_tools(
     check_flag("trusted", trusted)
     if isinstance(only, str):
         raise MisuseError(f"only={only!r}: give the names of tools in a list, as in [{only!r}].")
+    for option, value, is_fit, expected in (
+        ("rename", rename, rename is None or callable(rename), "a function of a name or None"),
+        ("capabilities", capabilities, isinstance(capabilities, Mapping | None), "a dict or None"),
+        ("limits", limits, isinstance(limits, Limits | None), "Limits or None"),
+    ):
+        if not is_fit:
+            raise MisuseError.of_field("remote_tools", option, expected, value)
     rules = Rules(
         connection=connection,
         name=name,

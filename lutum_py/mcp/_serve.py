@@ -94,6 +94,10 @@ def create_server(
         limit=limit, default_timeout=default_timeout, raise_errors=True, handlers=handlers
     )
     check_flag("show_errors", show_errors)
+    if not (callable(skipped) or isinstance(skipped, Mapping | None)):
+        raise MisuseError.of_field(
+            "create_server", "skipped", "a dict, a function of a request or None", skipped
+        )
     if handlers is not None and handlers.toolset is not toolset:
         raise MisuseError(
             f"handlers= are of {handlers.toolset.__qualname__}, and {toolset.__qualname__} is "

@@ -239,10 +239,15 @@ def database_at(where: str | os.PathLike[str], key: bytes | None) -> Database:
         path = os.fspath(where)
     except TypeError:
         path = None
-    if not isinstance(path, str) or not path:
+    if not isinstance(path, str):
         raise MisuseError(
             f"A store is at a path or at an address `postgresql://…`, not at a value of type "
             f'{type(where).__name__}. Write `open_store("desk.db")`.'
+        )
+    if not path or "\0" in path:
+        raise MisuseError(
+            f"The path of a store is {shorten(path)}, which no file can have. Write "
+            '`open_store("desk.db")`.'
         )
     return Database(repr(path), SQLITE, key, lambda: _sqlite(path))
 

@@ -18,7 +18,7 @@ from lutum_py import (
     toolset,
 )
 from lutum_py.code import program_tool
-from lutum_py.errors import InvalidValueError, ToolDefinitionError
+from lutum_py.errors import InvalidValueError, MisuseError, ToolDefinitionError
 from lutum_py.execution import run_sync
 from tests.code.programs import REPLAY, STATE, Shop, failed, output_of, planned, ran, result_of
 
@@ -196,6 +196,8 @@ def test_names_are_those_that_python_can_call() -> None:
         program_tool(named("\ufb01nd"))
     with pytest.raises(ToolDefinitionError, match="takes a toolset"):
         program_tool(Shop.add)  # type: ignore[arg-type]
+    with pytest.raises(MisuseError, match="`limits`, not 5"):
+        program_tool(Shop, limits=5)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="keep='all'"):
         program_tool(Shop, keep="all")  # type: ignore[arg-type]
     program_tool(named("get_it"))

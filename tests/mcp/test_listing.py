@@ -341,6 +341,13 @@ async def test_only_takes_what_it_names() -> None:
         await taken(server, only="c")
 
 
+@pytest.mark.parametrize("option", ["rename", "capabilities", "limits"])
+async def test_what_an_option_cannot_mean_is_refused_by_its_name(option: str) -> None:
+    """Before the server is asked."""
+    with pytest.raises(MisuseError, match=f"`{option}`, not 5"):
+        await taken(Served([described()]), **{option: 5})
+
+
 async def test_whether_a_server_is_trusted_is_said_by_true_or_false() -> None:
     """`trusted="no"`, as from a file of settings, would count as yes."""
     with pytest.raises(MisuseError, match="trusted='no': pass True or False"):

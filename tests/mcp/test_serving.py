@@ -565,6 +565,8 @@ def test_what_no_call_could_do_is_found_at_once() -> None:
             create_server(nothing)  # type: ignore[arg-type]
     with pytest.raises(MisuseError, match="These tools of Undone have no function: `count`"):
         create_server(Undone, skipped={"user": "x"})
+    with pytest.raises(MisuseError, match="`skipped`, not 5"):
+        create_server(Tools, skipped=5)  # type: ignore[arg-type]
     with pytest.raises(MisuseError, match="`whoami` needs `user`"):
         create_server(Undone, available=[Undone.whoami])
     with pytest.raises(MisuseError, match="are of Tools"):

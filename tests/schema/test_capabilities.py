@@ -240,3 +240,6 @@ def test_a_single_effect_has_to_stand_in_a_list() -> None:
     """A bare word is not taken for a list of letters."""
     with pytest.raises(ToolDefinitionError, match=r"Give a list of effects: \['deploy'\]"):
         ToolCapabilities(effects="deploy")
+    nothing: Any = None
+    with pytest.raises(ToolDefinitionError, match=r"'effects' is None\. Give a list of effects"):
+        ToolCapabilities(effects=nothing)
