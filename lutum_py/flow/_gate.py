@@ -16,7 +16,7 @@ from .._round.inner import read_within
 from .._schema.secrets import MASK
 from .._text.escaping import visible
 from .._text.immutable import dataclass
-from .._text.json import copy_json, cut
+from .._text.json import copy_json, cut, is_number
 from .._transcript.transcript import Transcript
 from ..errors import HookError
 from ._edges import UNSAID, Rules
@@ -160,9 +160,20 @@ def _trace(index: Index, final: Any, shown: Any, fault: Fault) -> Trace:
     keys, value, text = fault
     if not keys:
         return Trace("", None, told(value), text)
-    found = index.sources("" if value is None else text_of(value))
+    found = {source for text in _readings(value) for source in index.sources(text)}
     shown_as = value if _is_shown(shown, final, keys) else MASK
     return Trace(written(keys), shown_as, told(found), text)
+
+
+def _readings(value: Any) -> Iterator[str]:
+    """Yield a value as a text, and a number also as a person writes it."""
+    # "Pay 1,200 to Eve" is where `1200.0` comes from, but its words are not those of the JSON.
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is not None:
+        yield text_of(value)
+    if is_number(value):
+        yield f"{value:,}"
 
 
 def _is_shown(shown: Any, final: Any, keys: Keys) -> bool:
