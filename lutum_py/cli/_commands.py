@@ -17,12 +17,7 @@ from .. import __version__
 from ..dialects import DIALECTS, Change, Violation
 from ..errors import HistoryError, MissingExtraError
 from ._atomic_write import write_file
-from ._conversation_file import (
-    encoded_for,
-    read_conversation,
-    read_transcript,
-    reading,
-)
+from ._conversation_file import encoded_for, read_conversation, read_transcript, reading
 from ._exact_json import exact_text
 from ._inbox import decide, waiting_data, waiting_lines, wish_of
 from ._inspect import print_schemas, report_on, view_of

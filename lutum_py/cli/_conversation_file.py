@@ -18,7 +18,7 @@ from typing import Any
 from .._text.json import is_array, is_object, parse_json, shorten
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem, TurnRequest
-from .._transcript.saved import SESSION, Saved, open_saved, seal_in_words
+from .._transcript.saved import SESSION, TRANSCRIPT, Saved, open_saved, seal_in_words
 from .._transcript.transcript import Transcript
 from ..dialects import DIALECTS
 from ..dialects._facts import Facts, facts_of
@@ -26,7 +26,7 @@ from ..dialects._findings import NOT_SHOWN, Change, EncodedRequest, Loss, Violat
 from ..errors import DialectError, HistoryError, InvalidValueError, SavedDataError
 from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure, system_reason
-from ._transcript_rules import examine_transcript, is_transcript, repair_transcript
+from ._transcript_rules import examine_transcript, repair_transcript
 
 
 def dialect_module(dialect: str) -> Any:
@@ -161,9 +161,10 @@ def conversation_of(
         Failure: As for `read_conversation`.
     """
     value, style = read_exact(data, name)
-    if is_transcript(value):
+    form = value.get("format") if is_object(value) else None
+    if form == TRANSCRIPT.name:
         return Conversation(name, data, value, style, True, dialect)
-    if is_object(value) and value.get("format") == SESSION.name:
+    if form == SESSION.name:
         with reading(name):
             saved = open_saved(data, SESSION)
             seal_in_words(saved, "session")

@@ -145,7 +145,11 @@ def _import(place: str) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        if isinstance(error, ModuleNotFoundError) and not is_file and _is_itself(error, place):
+        # `app.tools` is missing if the error names `app` or `app.tools`. If it names another
+        # module, then one was found that imports something that is not installed, which is a
+        # failure of its own.
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and not is_file and f"{place}.".startswith(f"{missing}."):
             raise Failure(
                 f"There is no module `{place}`: it is neither installed nor in the current "
                 f"directory. {_FORM}."
@@ -173,13 +177,6 @@ def _module_of_file(file: Path) -> tuple[Path, str]:
         names.insert(0, folder.name)
         folder = folder.parent
     return folder, ".".join(names).removesuffix(".__init__")
-
-
-def _is_itself(error: ModuleNotFoundError, name: str) -> bool:
-    # `app.tools` is missing if the error names `app` or `app.tools`. If it names another module,
-    # then one was found that imports something that is not installed, which is a failure of its
-    # own.
-    return error.name is not None and (name == error.name or name.startswith(f"{error.name}."))
 
 
 def _failure_of(error: BaseException, doing: str) -> ImportFailure:

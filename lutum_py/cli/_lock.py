@@ -28,15 +28,7 @@ from ..errors import LutumError, SavedDataError
 from ._atomic_write import write_file
 from ._exact_json import read_exact
 from ._loading import ImportFailure, load_toolset
-from ._screen import (
-    Failure,
-    answer,
-    complain,
-    counted,
-    json_text,
-    system_reason,
-    text,
-)
+from ._screen import Failure, answer, complain, counted, json_text, system_reason, text
 
 DEFAULT_FILE: Final = Path("lutum.lock")
 _FORMAT: Final = "lutum_py.lock"
@@ -117,10 +109,6 @@ def _lock_text(lock: Lock) -> str:
     return json_text({"format": _FORMAT, "version": _VERSION, "toolsets": ordered}) + "\n"
 
 
-class _LockError(SavedDataError):
-    """The file is not a lock, or was damaged."""
-
-
 class _DamagedLock(Failure):
     """There is a file, but what it holds is not a lock; `reason` says why, without a remedy."""
 
@@ -157,8 +145,8 @@ def _read_lock(path: Path) -> Lock:
     except Failure as failure:
         raise _DamagedLock(str(failure), path) from None
     try:
-        return _read(Saved(value, "$", _LockError))
-    except _LockError as error:
+        return _read(Saved(value, "$", SavedDataError))
+    except SavedDataError as error:
         raise _DamagedLock(f"{name} is not a lock file: {error}", path) from None
     except ValueError as error:
         why = f"a schema in it is not JSON ({error})"
@@ -242,12 +230,12 @@ class ToolChange:
                 yield f"      for example {cut(compact_json(self.verdict.example), _EXAMPLE)}"
 
 
-def compare_tools(
+def _compare(
     reference: str,
     locked: dict[str, LockedTool],
     current: dict[str, LockedTool],
     toolset: type[Toolset],
-) -> list[ToolChange]:
+) -> Iterator[ToolChange]:
     """Compare one toolset with what is locked of it.
 
     Args:
@@ -256,34 +244,30 @@ def compare_tools(
         current: Its tools as they are.
         toolset: The toolset, whose tools decode the examples.
 
-    Returns:
+    Yields:
         One entry for each tool that was added, removed or changed, by name.
     """
-    found: list[ToolChange] = []
     for name in sorted({*locked, *current}):
-        if name not in locked:
-            found.append(ToolChange(reference, name, "added"))
-        elif name not in current:
+        old, new = locked.get(name), current.get(name)
+        if old is None:
+            yield ToolChange(reference, name, "added")
+        elif new is None:
             gone = Verdict("no", "there is no tool of that name any more")
-            found.append(ToolChange(reference, name, "removed", verdict=gone))
-        else:
-            changes = tuple(_changes(locked[name], current[name]))
-            if changes:
-                old, new = locked[name].input_schema, current[name].input_schema
-                # The schemas are compared, and not tools: the old tool is gone, and its schema is
-                # all that is left of what calls looked like.
-                verdict = _tried(toolset, name, judge(old, new))
-                found.append(ToolChange(reference, name, "changed", changes, verdict))
-    return found
+            yield ToolChange(reference, name, "removed", verdict=gone)
+        elif changes := tuple(_changes(old, new)):
+            # The schemas are compared, and not tools: the old tool is gone, and its schema is all
+            # that is left of what calls looked like.
+            verdict = _tried(toolset, name, judge(old.input_schema, new.input_schema))
+            yield ToolChange(reference, name, "changed", changes, verdict)
 
 
 def _changes(old: LockedTool, new: LockedTool) -> Iterator[FieldChange]:
     if old.description != new.description:
         yield FieldChange("tool", "description", "description changed")
     for flag in ("on", "deferred", "strict"):
-        before, after = getattr(old, flag), getattr(new, flag)
-        if before != after:
-            yield FieldChange("tool", flag, f"{flag} {_said(before)} → {_said(after)}")
+        if getattr(old, flag) != getattr(new, flag):
+            turned = "no → yes" if getattr(new, flag) else "yes → no"
+            yield FieldChange("tool", flag, f"{flag} {turned}")
     yield from _within("input", old.input_schema, new.input_schema)
     if old.output_schema is None or new.output_schema is None:
         if old.output_schema is not new.output_schema:
@@ -292,10 +276,6 @@ def _changes(old: LockedTool, new: LockedTool) -> Iterator[FieldChange]:
             yield FieldChange("output", "type", text)
     else:
         yield from _within("output", old.output_schema, new.output_schema)
-
-
-def _said(flag: bool) -> str:
-    return "yes" if flag else "no"
 
 
 def _within(area: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[FieldChange]:
@@ -418,7 +398,7 @@ def _compared(references: Sequence[str], locked: Lock, file: Path) -> tuple[Lock
     for reference in dict.fromkeys(references):
         found = _load(reference, file, locked)
         current[reference] = {each.name: _locked_tool(each) for each in found}
-        changes += compare_tools(reference, locked.get(reference, {}), current[reference], found)
+        changes += _compare(reference, locked.get(reference, {}), current[reference], found)
     return current, changes
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .._text.json import copy_json, is_array, is_object, shorten
+from .._text.json import copy_json, is_array, shorten
 from .._transcript.check import Checked, CheckedCall, TranscriptFault, checked
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, dump_result, make_result
@@ -18,11 +18,6 @@ from ..dialects._findings import Change, Violation
 from ..errors import TranscriptError
 
 _UNKNOWN: Final = '"The transcript holds no result for this call; whether it ran is not known."'
-
-
-def is_transcript(value: Any) -> bool:
-    """Whether JSON data says that it is a saved transcript."""
-    return is_object(value) and value.get("format") == TRANSCRIPT.name
 
 
 def examine_transcript(value: Any) -> tuple[list[TranscriptItem | None], list[Violation]]:
