@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from math import inf, nextafter
 from typing import Any, Final
@@ -28,12 +28,8 @@ def is_modern(version: str) -> bool:
     return is_version_at_least(version, LATEST_MODERN_VERSION)
 
 
-def offered_tools(definitions: Iterable[ToolDef], *, modern: bool) -> list[Tool]:
-    """List tools for connections of one era."""
-    return [_tool(definition, modern) for definition in definitions]
-
-
-def _tool(definition: ToolDef, modern: bool) -> Tool:
+def offered_tool(definition: ToolDef, *, modern: bool) -> Tool:
+    """Describe a tool for connections of one era."""
     schema = definition.output_schema
     return Tool(
         name=definition.name,
@@ -50,9 +46,10 @@ def _output(tool: str, schema: JsonSchema, modern: bool) -> JsonSchema | None:
 
     The SDK leaves a null out of an answer, so that an output that may be null is never promised.
     """
-    if _is_object(schema):
+    kind = _type_of(schema)
+    if kind == "object":
         return _rooted(schema)
-    if not modern or _is_text(schema) or not schema_faults(f"an output of {tool}", schema, None):
+    if not modern or kind == "string" or not schema_faults(f"an output of {tool}", schema, None):
         return None
     copied: JsonSchema = copy_json(schema)
     return copied
@@ -66,12 +63,8 @@ def _rooted(schema: JsonSchema) -> JsonSchema:
     return copied
 
 
-def _is_object(schema: JsonSchema) -> bool:
-    return bool(merged_part(schema, schema).get("type") == "object")
-
-
-def _is_text(schema: JsonSchema) -> bool:
-    return bool(merged_part(schema, schema).get("type") == "string")
+def _type_of(schema: JsonSchema) -> Any:
+    return merged_part(schema, schema).get("type")
 
 
 def structure_of(definition: ToolDef, output: Any, *, modern: bool) -> bool:
@@ -79,7 +72,8 @@ def structure_of(definition: ToolDef, output: Any, *, modern: bool) -> bool:
     if output is None or isinstance(output, dict):
         return output is not None
     schema = definition.output_schema
-    return modern and not (isinstance(output, str) if schema is None else _is_text(schema))
+    is_text = isinstance(output, str) if schema is None else _type_of(schema) == "string"
+    return modern and not is_text
 
 
 _FIELDS: Final = ("string", "number", "integer", "boolean")

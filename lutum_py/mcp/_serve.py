@@ -9,10 +9,7 @@ from typing import Any
 
 from mcp.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.types import (
-    ListToolsResult,
-    PaginatedRequestParams,
-)
+from mcp.types import ListToolsResult, PaginatedRequestParams
 
 from .._call.call import Hooks
 from .._call.selector import AnySelector
@@ -25,7 +22,7 @@ from .._text.suggestion import names_for_message
 from .._toolset import Toolset
 from ..errors import InvalidValueError, MisuseError
 from ..execution._settings import Settings, check_flag
-from ._for_client import is_modern, offered_tools
+from ._for_client import is_modern, offered_tool
 from ._served_call import ContextForRequest, Request, Serving, SkippedFor
 
 
@@ -119,7 +116,10 @@ def create_server(
         gate=nullcontext() if limit is None else asyncio.Semaphore(limit),
         show_errors=show_errors,
     )
-    listed = {era: offered_tools(offered.definitions, modern=era) for era in (False, True)}
+    listed = {
+        era: [offered_tool(each, modern=era) for each in offered.definitions]
+        for era in (False, True)
+    }
 
     async def list_tools(request: Request, _: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=listed[is_modern(request.protocol_version)])

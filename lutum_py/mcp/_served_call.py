@@ -112,7 +112,7 @@ class Serving:
         except MCPError:
             raise
         except ResumeError as error:
-            return _said(f"{error} The tool was not run.", is_error=True)
+            return _refusal(f"{error} The tool was not run.")
         except Exception as error:  # noqa: BLE001 - hooks and contexts may raise anything
             return self._failed(params.name, error)
 
@@ -173,7 +173,7 @@ class Serving:
         return plan if self.hooks is None else await plan.apply_hooks(hooks)
 
     def _failed(self, name: str, error: Exception) -> CallToolResult:
-        return _said(self._told_of(name, error), is_error=True)
+        return _refusal(self._told_of(name, error))
 
     def _told_of(self, name: str, error: Exception) -> str:
         """Log what nobody wrote for the client, and say only that there was something."""
@@ -270,10 +270,9 @@ class _Answering:
 
     def _unasked(self, waiting: SuspendedCall) -> CallToolResult:
         again = " again" if waiting.was_started else ""
-        return _said(
+        return _refusal(
             f"Tool {waiting.call.name!r} needs an answer first, which this client cannot give: "
-            f"{self._question(waiting)} The tool was not run{again}.",
-            is_error=True,
+            f"{self._question(waiting)} The tool was not run{again}."
         )
 
     async def _run(self, call: AnyToolCall) -> Outcome:
@@ -328,8 +327,8 @@ async def _gated(run: Awaitable[Outcome], gate: AbstractAsyncContextManager[None
         return await run
 
 
-def _said(text: str, *, is_error: bool) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], is_error=is_error)
+def _refusal(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
 def _content_of(attachment: Attachment) -> ContentBlock:
