@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, Self
 
 from .._text.json import is_mapping
 from ..dialects import bedrock_converse
-from ._sdk_model import Methods, PreparedBody, SdkModel
+from ._sdk_model import Methods, PreparedBody, SdkModel, close_sync
 
 _META: Final = "ResponseMetadata"
 
@@ -109,9 +109,7 @@ class _Events:
 
     def close(self) -> None:
         """Give the connection back."""
-        close = getattr(self._stream, "close", None)
-        if close is not None:
-            close()
+        close_sync(self._stream)
 
     async def aclose(self) -> None:
         """Do the same; a thread that still waits for an event then gets an error, or the end."""

@@ -246,7 +246,7 @@ class SdkModel(ABC):
             self._break(reader, _unread(error))
         finally:
             for resource in (events, wire):
-                _close(resource)
+                close_sync(resource)
         yield from self._end(prepared, reader)
 
     def _prepare(self, request: TurnRequest) -> PreparedBody:
@@ -348,7 +348,8 @@ def _unread(error: ValueError) -> _Unread:
     raise error
 
 
-def _close(resource: Any) -> None:
+def close_sync(resource: Any) -> None:
+    """Close what can be closed."""
     close = getattr(resource, "close", None)
     if close is not None:
         close()
