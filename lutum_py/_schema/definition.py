@@ -7,7 +7,7 @@ and refuses changes from then on: the digest, the validator and the wire all go 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._text.immutable import Immutable
 from .._text.json import compact_json, copy_json, digest_of, is_array, is_object, shorten
@@ -26,34 +26,34 @@ def _refuse(*_: Any, **__: Any) -> NoReturn:
     )
 
 
+class _ReadOnly:
+    """What refuses to be changed; a copy is plain, and may be."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = clear = pop = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy_json(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        copied = copy_json(self)
+        return (type(copied), (copied,))
+
+
 # A `MappingProxyType` would do, but `json.dumps` and the SDKs of providers ask whether they have a
 # dict. So it is one, all of whose ways to change it refuse.
-class _ReadOnlyObject(dict[str, Any]):
+class _ReadOnlyObject(_ReadOnly, dict[str, Any]):
     """A JSON object that refuses to be changed; what reads a dict reads it."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = _refuse
-    setdefault = update = _refuse
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> JsonSchema:
-        return cast("JsonSchema", copy_json(self))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (dict, (copy_json(self),))
+    __ior__ = popitem = setdefault = update = _refuse
 
 
-class _ReadOnlyArray(list[Any]):
+class _ReadOnlyArray(_ReadOnly, list[Any]):
     """A JSON array that refuses to be changed; everything that reads a list reads it."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = append = clear = extend = _refuse
-    insert = pop = remove = reverse = sort = _refuse
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
-        return cast("list[Any]", copy_json(self))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (list, (copy_json(self),))
+    __iadd__ = __imul__ = append = extend = insert = remove = reverse = sort = _refuse
 
 
 def read_only(value: Any) -> Any:
