@@ -45,7 +45,6 @@ from .._transcript.result import (
     unknown_outcome,
     with_inner_labels,
     with_message,
-    with_ran_with,
 )
 from .._transcript.result_cap import ResultCap
 from .._transcript.transcript import CommittedRound, joined
@@ -230,7 +229,7 @@ def with_final_arguments(
 
 def _told(result: ToolResult, call: AnyToolCall) -> ToolResult:
     final = call.spec.shown(call._written())
-    return result if final is None or _is_as_sent(call) else with_ran_with(result, final)
+    return result if final is None or _is_as_sent(call) else result._but(ran_with=final)
 
 
 def _is_as_sent(call: AnyToolCall) -> bool:

@@ -227,8 +227,8 @@ class TurnRequest(Frozen, _RequestFields):
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = {name: getattr(self, name) for name in self._fields}
-        return (_restore, ({**fields, "extra": dict(self.extra)},))
+        # With a plain dict: what stands for no extra cannot be pickled.
+        return Frozen.__reduce__(self._but(extra=dict(self.extra)))
 
 
 def plain_request(
@@ -281,7 +281,3 @@ _EXPECTED: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("cache", (Cache, NoneType), "a `Cache` or None"),
     ("deferred", (DeferredTools, NoneType), "`DeferredTools` or None"),
 )
-
-
-def _restore(fields: dict[str, Any]) -> TurnRequest:
-    return TurnRequest(**fields)

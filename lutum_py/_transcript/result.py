@@ -266,11 +266,6 @@ def with_message(
     return result._but(message=sendable(message), attachments=files)
 
 
-def with_ran_with(result: ToolResult, arguments: dict[str, Any]) -> ToolResult:
-    """Return a result that says what its call was run with."""
-    return result._but(ran_with=arguments)
-
-
 def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
     """Return a result with these labels, unless it has some of its own."""
     return result if labels is None or result.labels is not None else result._but(labels=labels)
@@ -338,17 +333,10 @@ def dump_result(result: ToolResult) -> dict[str, Any]:
 
 def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
     """Read what `dump_result` gave; of the call that it answers, if that is known."""
+    from .labels import load_labels
+    from .message import load_attachments  # a tool that is only declared needs none
+
     data = saved.data
-    attachments: tuple[Attachment, ...] = ()
-    labels: Labels | None = None
-    if "attachments" in data:
-        from .message import load_attachments
-
-        attachments = load_attachments(saved)
-    if "labels" in data:
-        from .labels import load_labels
-
-        labels = load_labels(saved)
     # Where the texts are those of the call, which were looked at before, they are its own: so a
     # transcript does not hold long arguments twice.
     if call is None or not (
@@ -362,10 +350,9 @@ def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
         sendable(saved.json_text("result")),
         saved.member("status", _STATUSES),
         saved.get("message", str, None),
-        attachments,
+        load_attachments(saved),
         saved.get("code", str, None),
-        labels,
+        load_labels(saved),
     )
-    if data.get("ran_with") is None:
-        return loaded
-    return with_ran_with(loaded, saved.inner("ran_with").data)
+    ran_with = saved.inner_or_none("ran_with")
+    return loaded if ran_with is None else loaded._but(ran_with=ran_with.data)
