@@ -45,11 +45,7 @@ class Place:
 
     def is_end_of(self, items: Sequence[TranscriptItem]) -> bool:
         """Whether these items are those that the round is behind, and no more."""
-        length = self.length
-        if len(items) != length:
-            return False
-        # The same object, nearly always; after loading, an equal one, which is told by its digest.
-        return not length or items[length - 1] is self._last or self.is_behind(items)
+        return len(items) == self.length and self.is_behind(items)
 
     def is_behind(self, items: Sequence[TranscriptItem]) -> bool:
         """Whether these items begin with those that the round is behind."""
@@ -57,6 +53,7 @@ class Place:
             return True
         if len(items) < self.length:
             return False
+        # The same object, nearly always; after loading, an equal one, which is told by its digest.
         last = items[self.length - 1]
         return last is self._last or digest_of_item(last) == self.digest
 

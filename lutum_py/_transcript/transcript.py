@@ -128,16 +128,15 @@ class Kept:
         loaded: Which deferred tools it has loaded, by offer.
     """
 
-    __slots__ = ("counted", "fronts", "ledger", "loaded", "renderings")
+    __slots__ = ("fronts", "ledgers", "loaded", "renderings")
 
     def __init__(self) -> None:
         self.renderings: Latest[Any] = Latest(2)
         self.fronts: Latest[Any] = Latest(4)
         # Who makes a toolset for each turn keeps no more of them alive.
         self.loaded: Latest[Any] = Latest(8)
-        # Of types that stand above this folder, each known to the one who puts it here.
-        self.ledger: Any = None
-        self.counted: Any = None
+        # Of a type that stands above this folder: one for sizes in bytes, one for counted tokens.
+        self.ledgers: dict[bool, Any] = {}
 
 
 class Transcript(Sequence[TranscriptItem]):
@@ -311,8 +310,18 @@ class HasTranscript(Protocol):
         ...
 
 
-def transcript_of(target: HasTranscript | Transcript) -> Transcript:
+_NOWHERE: Final = (
+    "A round is committed to a Session or a Transcript, not to {}. Without either, use "
+    "`plan.resolve(results)`."
+)
+
+
+def transcript_of(target: HasTranscript | Transcript, refusal: str = _NOWHERE) -> Transcript:
     """Find the transcript that is meant.
+
+    Args:
+        target: A session, or a transcript itself.
+        refusal: Says of anything else, which stands for the braces, that it is neither.
 
     Raises:
         MisuseError: It is neither a transcript nor has one.
@@ -320,10 +329,7 @@ def transcript_of(target: HasTranscript | Transcript) -> Transcript:
     # Not `isinstance(target, ...)`: of an abstract base that is slow, but for its own instances.
     transcript = getattr(target, "transcript", target)
     if not isinstance(transcript, Transcript):
-        raise MisuseError(
-            f"A round is committed to a Session or a Transcript, not to {shorten(target)}. Without "
-            "either, use `plan.resolve(results)`."
-        )
+        raise MisuseError(refusal.format(shorten(target)))
     return transcript
 
 

@@ -194,13 +194,9 @@ def too_light(tokens: int, size: Size) -> bool:
 def ledger_of(transcript: Transcript, count: Count | None = None) -> Ledger:
     """Return the ledger of a transcript, with all of its items noted; the last count is kept."""
     kept = kept_of(transcript)
-    ledger: Ledger | None = kept.ledger if count is None else kept.counted
+    ledger: Ledger | None = kept.ledgers.get(count is not None)
     if ledger is None or ledger.count != count:
-        ledger = Ledger(count)
-        if count is None:
-            kept.ledger = ledger
-        else:
-            kept.counted = ledger
+        ledger = kept.ledgers[count is not None] = Ledger(count)
     ledger.read(transcript)
     return ledger
 

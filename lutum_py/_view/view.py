@@ -17,7 +17,7 @@ from .._declare.offer import Named
 from .._text.json import is_sequence, shorten
 from .._transcript.message import Message
 from .._transcript.saved import VIEW, dump_saved, open_saved
-from .._transcript.transcript import HasTranscript, Transcript, TranscriptView
+from .._transcript.transcript import HasTranscript, Transcript, TranscriptView, transcript_of
 from ..errors import InvalidValueError, MisuseError, SavedDataError, ViewError
 from .cut import LEAST_BYTES, Cut, front_of, is_inside, load_cut
 from .cutting import Cutting, at_least_zero, takes_in, whole_number
@@ -26,6 +26,7 @@ from .ledger import Count
 Target: TypeAlias = "HasTranscript | Transcript"
 
 CLEARED: Final = "[This result was removed to save room. Call the tool again if it is needed.]"
+_NEITHER: Final = "A view is of a Session or a Transcript, not of {}."
 DROPPED: Final = "[Earlier parts of this conversation were left out to save room.]"
 
 
@@ -76,7 +77,7 @@ class View:
                 inside of a round.
             MisuseError: `ephemeral` holds something else.
         """
-        transcript = _transcript_of(target)
+        transcript = transcript_of(target, _NEITHER)
         front = front_of(transcript, self.cuts)
         placed = _placed(transcript, ephemeral) if ephemeral else ()
         return TranscriptView(transcript, len(transcript._items), placed, front)
@@ -273,7 +274,7 @@ class View:
         return tuple(new)
 
     def _cutting(self, target: Target, count: Count | None = None, overhead: int = 0) -> Cutting:
-        return Cutting(self.cuts, _transcript_of(target), count, overhead)
+        return Cutting(self.cuts, transcript_of(target, _NEITHER), count, overhead)
 
     def _with(self, cuts: tuple[Cut, ...]) -> View:
         return self if cuts is self.cuts else View(cuts)
@@ -299,13 +300,6 @@ class View:
             if start < before:
                 raise saved.wrong("cuts", f"two spans have item {start}")
         return cls(cuts)
-
-
-def _transcript_of(target: Any) -> Transcript:
-    transcript = getattr(target, "transcript", target)
-    if not isinstance(transcript, Transcript):
-        raise MisuseError(f"A view is of a Session or a Transcript, not of {shorten(target)}.")
-    return transcript
 
 
 def _placed(

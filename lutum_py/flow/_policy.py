@@ -11,7 +11,7 @@ from .._declare.offer import Named
 from .._declare.toolset_meta import ToolsetMeta
 from .._text.json import is_whole, shorten
 from .._transcript.labels import readers_of
-from .._transcript.transcript import HasTranscript, Transcript
+from .._transcript.transcript import HasTranscript, Transcript, transcript_of
 from ..errors import HookError, MisuseError, UnknownToolError
 from ._edges import UNSAID, USER, Edge, Rules
 from ._gate import FlowGate
@@ -134,12 +134,8 @@ class Policy:
             HookError: An edge leads from an argument that has no `fill` of its own.
             MisuseError: It is neither a session nor a transcript.
         """
-        transcript: object = getattr(target, "transcript", target)
-        if not isinstance(transcript, Transcript):
-            raise MisuseError(
-                f"A gate goes by the Session or Transcript of a conversation, not by "
-                f"{shorten(target)}. Write `policy.gate(session)`."
-            )
+        refusal = "A gate goes by the Session or Transcript of a conversation, not by {}. Write "
+        transcript = transcript_of(target, f"{refusal}`policy.gate(session)`.")
         for edge in {edge for rules in self._rules.values() for edge in rules.edges}:
             for tool in map(str, edge.tools if edge.kind == "argument" else ()):
                 # An argument is as good as what may fill it: without a rule of its own it would let
