@@ -84,8 +84,9 @@ class CallStrategies:
         made: dict[str, st.SearchStrategy[Spoken]] = {}
         if self._offered.selectors:
             made["valid"] = self._of_each(self._valid_of)
-            made["near_miss"] = self._of_each(lambda each: _near_miss(each, self.arguments(each)))
-            made["mended"] = self._of_each(lambda each: _mended(each, self.arguments(each)))
+            given = self.arguments
+            made["near_miss"] = self._of_each(lambda each: _spoilt(each, given(each), False))
+            made["mended"] = self._of_each(lambda each: _spoilt(each, given(each), True))
             made["truncated"] = made["valid"].flatmap(_cut_off)
         made["unknown_tool"] = self._unknown_tool()
         if len(self._offered.selectors) < len(self._toolset):
@@ -181,49 +182,32 @@ def fits(selector: AnySelector, text: str) -> bool:
 
 
 @st.composite
-def _near_miss(draw: st.DrawFn, selector: AnySelector, arguments: st.SearchStrategy[Any]) -> Spoken:
+def _spoilt(
+    draw: st.DrawFn, selector: AnySelector, arguments: st.SearchStrategy[Any], is_mended: bool
+) -> Spoken:
+    """Spoil arguments that fit, in a way that the tool mends, or in one that it refuses."""
     data = draw(arguments)
-    ways = _ways(selector, data, lambda kind: kind not in _MENDED)
-    # Three that models do send: a brace too many, Python's quotes, and a block of Markdown.
     text = compact_json(data)
-    ways["not_an_object"] = ["[7]", "7", '"text"']
-    ways["not_json"] = [f"{text}}}", f"{{'query': {text}}}", f"```json\n{text}\n```"]
-    kind = draw(st.sampled_from(list(ways)))
-    spoilt = _text_of(draw(st.sampled_from(ways[kind])), data)
-    # The tool has the last word: a validator of its own may take what the schema forbids.
-    if fits(selector, spoilt):
-        reject()
-    event(f"near miss: {kind}")
-    return selector.name, spoilt
-
-
-@st.composite
-def _mended(draw: st.DrawFn, selector: AnySelector, arguments: st.SearchStrategy[Any]) -> Spoken:
-    data = draw(arguments)
-    ways = _ways(selector, data, lambda kind: kind in _MENDED)
-    ways["arguments_as_string"] = [compact_json(compact_json(data))]
-    if fits(selector, ""):
-        ways["nothing"] = ["", "null"]
-    kind = draw(st.sampled_from(list(ways)))
-    text = _text_of(draw(st.sampled_from(ways[kind])), data)
-    if not fits(selector, text):
-        reject()
-    event(f"mended: {kind}")
-    return selector.name, text
-
-
-def _ways(
-    selector: AnySelector, data: Any, wanted: Callable[[str], bool]
-) -> dict[str, list[Spoiling | str]]:
     ways: dict[str, list[Spoiling | str]] = {}
     for spoiling in spoilings(localized(selector.definition.input_schema), data):
-        if wanted(spoiling.kind):
+        if (spoiling.kind in _MENDED) is is_mended:
             ways.setdefault(spoiling.kind, []).append(spoiling)
-    return ways
-
-
-def _text_of(way: Spoiling | str, data: Any) -> str:
-    return way if isinstance(way, str) else compact_json(way.apply(data))
+    if is_mended:
+        ways["arguments_as_string"] = [compact_json(text)]
+        if fits(selector, ""):
+            ways["nothing"] = ["", "null"]
+    else:
+        ways["not_an_object"] = ["[7]", "7", '"text"']
+        # Three that models do send: a brace too many, Python's quotes, and a block of Markdown.
+        ways["not_json"] = [f"{text}}}", f"{{'query': {text}}}", f"```json\n{text}\n```"]
+    kind = draw(st.sampled_from(list(ways)))
+    way = draw(st.sampled_from(ways[kind]))
+    sent = way if isinstance(way, str) else compact_json(way.apply(data))
+    # The tool has the last word: a validator of its own may take what the schema forbids.
+    if fits(selector, sent) is not is_mended:
+        reject()
+    event(f"mended: {kind}" if is_mended else f"near miss: {kind}")
+    return selector.name, sent
 
 
 def _misspelt(name: str) -> st.SearchStrategy[str]:
