@@ -112,15 +112,11 @@ class Script:
 
 
 def _listed(source: Any, called: str) -> Any:
-    if not _is_list(source):
+    # A text and a response are iterable too, over what is not an entry.
+    if not isinstance(source, Iterable) or isinstance(source, str | bytes | Mapping):
         raise MisuseError(
             f"A script is a list of {called}, or a function that makes the next one, not "
             f"{shorten(source)}. Write it as in "
             f'`[ScriptedModel.text("Hi!")]`; {_MAKERS}.'
         )
     return source
-
-
-def _is_list(source: object) -> bool:
-    # A text and a response are iterable too, over what is not an entry.
-    return isinstance(source, Iterable) and not isinstance(source, str | bytes | Mapping)

@@ -122,33 +122,14 @@ class ScriptedClient:
 
     @property
     def chat(self) -> Self:
-        """One step of the way to the method, as in `client.chat.completions.create(...)`."""
+        """One step of the way to a method, as in `client.chat.completions.create(...)`.
+
+        The others are `responses` and `messages`, on which there is `create` as well, `models`,
+        with `generate_content`, and `aio`, as in `await client.aio.models.generate_content(...)`.
+        """
         return self
 
-    @property
-    def completions(self) -> Self:
-        """The next step of that way."""
-        return self
-
-    @property
-    def responses(self) -> Self:
-        """The step in `client.responses.create(...)`."""
-        return self
-
-    @property
-    def messages(self) -> Self:
-        """The step in `client.messages.create(...)`."""
-        return self
-
-    @property
-    def models(self) -> Self:
-        """The step in `client.models.generate_content(...)`."""
-        return self
-
-    @property
-    def aio(self) -> Self:
-        """The step in `await client.aio.models.generate_content(...)`."""
-        return self
+    completions = responses = messages = models = aio = chat
 
     @overload
     def create(self, *, stream: Literal[True], **body: Any) -> ScriptedStream: ...
@@ -219,11 +200,9 @@ class ScriptedClient:
             self._refuse_invalid(body)
         messages = body.get(self._key) or ["no message"]
         entry = self._script.next(body, f"{messages[-1]!r:.200}")
-        return ScriptedResponse(
-            self._form.response(entry, len(self.requests))
-            if isinstance(entry, AssistantTurn)
-            else entry
-        )
+        if isinstance(entry, AssistantTurn):
+            entry = self._form.response(entry, len(self.requests))
+        return ScriptedResponse(entry)
 
     def _streamed(self, answer: ScriptedResponse) -> ScriptedStream:
         return ScriptedStream(self._form.events(answer))

@@ -45,12 +45,7 @@ from ..._transcript.message import Message
 from ...dialects._wire_form import Said, wire_form_of
 from ...errors import DuplicateToolCallIdError, MisuseError
 from .._strategies import Flaky, NoSuchExample, Phase, Settings, find, st
-from .._strategies.calls import (
-    AnyToolset,
-    ArgumentStrategies,
-    check_arguments,
-    require_count,
-)
+from .._strategies.calls import AnyToolset, ArgumentStrategies, check_arguments, require_count
 from .._transcript_valid import Dialect, dialect_of, transcript_problems
 from ..strategies import FINAL, CallKind, scripts
 from .judgement import judge, said_in_items, said_in_turn
