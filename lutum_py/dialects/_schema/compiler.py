@@ -141,7 +141,7 @@ def object_root(tool: str, schema: JsonSchema, losses: list[SchemaLoss]) -> Json
     if schema.get("type") == "object" and not _composed(schema):
         return schema
     defs: Mapping[str, Node] = schema.get("$defs", {})
-    merged = _merged_object(tool, "", schema, defs, losses)
+    merged = _merged_object(tool, schema, defs, losses)
     merged.pop("$defs", None)
     needed = reachable(merged, defs)
     if needed:
@@ -172,7 +172,7 @@ def wrapped_root(
 
 
 def _merged_object(
-    tool: str, path: str, schema: Node, defs: Mapping[str, Node], losses: list[SchemaLoss]
+    tool: str, schema: Node, defs: Mapping[str, Node], losses: list[SchemaLoss]
 ) -> JsonSchema:
     """Merge a node's references, unions and conjunctions into one object schema.
 
@@ -180,8 +180,8 @@ def _merged_object(
         ToolDefinitionError: A part of it is not an object.
     """
     node = resolve(schema, defs)
-    either = [_merged_object(tool, path, part, defs, losses) for part in alternatives(node)]
-    parts = [_merged_object(tool, path, part, defs, losses) for part in node.get("allOf", ())]
+    either = [_merged_object(tool, part, defs, losses) for part in alternatives(node)]
+    parts = [_merged_object(tool, part, defs, losses) for part in node.get("allOf", ())]
     plain = {key: part for key, part in node.items() if key not in _MERGED}
     if either:  # what is left by them is not known where they are merged
         plain.pop("unevaluatedProperties", None)
@@ -189,7 +189,7 @@ def _merged_object(
     if (kinds and "object" not in kinds) or (not kinds and "enum" in plain):
         raise refusal(
             tool,
-            path,
+            "",
             f"the arguments of a tool are one JSON object, but this is {_kind(plain)}.",
             "Put it into a field of a model.",
         )
@@ -198,10 +198,10 @@ def _merged_object(
 
     def lose(keyword: str) -> None:
         text = "the provider takes no `allOf` here: how its parts differ in it is checked locally"
-        losses.append(SchemaLoss(path, keyword, text))
+        losses.append(SchemaLoss("", keyword, text))
 
     if either:
-        parts.append(_either(path, either, losses))
+        parts.append(_either(either, losses))
     # Texts are joined below: `conjoined` would keep those of the first part, and the model would
     # read about one alternative only.
     silent = ({k: part for k, part in each.items() if k not in ANNOTATIONS} for each in parts)
@@ -211,7 +211,7 @@ def _merged_object(
 # Of a circle with a `radius` and a square with a `side`, told apart by `kind`, it makes
 # {"properties": {"kind": {"enum": ["circle", "square"]}, "radius": ..., "side": ...}, "required":
 # ["kind"]}, and says in the description which of them go together.
-def _either(path: str, parts: list[JsonSchema], losses: list[SchemaLoss]) -> JsonSchema:
+def _either(parts: list[JsonSchema], losses: list[SchemaLoss]) -> JsonSchema:
     if len(parts) == 1:
         return parts[0]
     offered: dict[str, list[Any]] = {}
@@ -230,7 +230,7 @@ def _either(path: str, parts: list[JsonSchema], losses: list[SchemaLoss]) -> Jso
         either["additionalProperties"] = False
     losses.append(
         SchemaLoss(
-            path,
+            "",
             "anyOf",
             "the provider takes no union here: it is offered one object with the properties of "
             "all alternatives, and which of them go together is checked locally",

@@ -14,13 +14,8 @@ from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives, types_in
-from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
+from ..._text.json import compact_json, is_mapping, is_number, is_sequence, parse_json
 from .nodes import resolve
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
 
 _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
     "object": is_mapping,
@@ -29,8 +24,8 @@ _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
     # In JSON Schema 3.0 is an integer.
-    "integer": lambda value: _is_number(value) and value == value // 1,
-    "number": _is_number,
+    "integer": lambda value: is_number(value) and value == value // 1,
+    "number": is_number,
 }
 _BOUNDS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "minimum": ge,
@@ -180,7 +175,7 @@ class _Reader:
         if isinstance(value, str):
             is_long_enough = _obeys(_LENGTHS["string"], schema, len(value))
             return is_long_enough and _matches(schema.get("pattern", ""), value)
-        return not _is_number(value) or _obeys(_BOUNDS, schema, value)
+        return not is_number(value) or _obeys(_BOUNDS, schema, value)
 
     def _fits_object(self, schema: JsonSchema, value: Mapping[str, Any]) -> bool:
         properties = schema.get("properties", {})

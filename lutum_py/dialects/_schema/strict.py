@@ -166,7 +166,7 @@ class _Writer(Writer):
             written.update(self.object(node, path))
         if "array" in kinds:
             written.update(self.array(node, path))
-        written.update(self.rules_of(node))
+        written.update({key: part for key, part in node.items() if self.takes(key, part)})
         return written
 
     def union(self, node: JsonSchema) -> Iterator[Node]:
@@ -249,11 +249,8 @@ class _Writer(Writer):
         self.lose(path, "prefixItems", "which type is at which place is checked locally")
         return {"items": parts[0] if len(parts) == 1 else {"anyOf": parts}}
 
-    def rules_of(self, node: JsonSchema) -> JsonSchema:
-        """Keep the validating keywords that the provider takes."""
-        return {key: part for key, part in node.items() if self.takes(key, part)}
-
     def takes(self, keyword: str, value: Any) -> bool:
+        """Tell whether the provider takes a validating keyword with such a value."""
         if keyword not in self.rules.keywords:
             return False
         if keyword == "format":

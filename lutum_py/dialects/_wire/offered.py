@@ -37,7 +37,7 @@ def offered(
     # A toolset is iterable too: over its selectors, which are not definitions.
     if hasattr(toolset, "_offer"):
         return offered_definitions(toolset, available, descriptions)
-    if not _is_list(toolset):
+    if not isinstance(toolset, Iterable) or isinstance(toolset, str | type):
         raise _no_tools(shorten(toolset))
     if available is not None:
         raise MisuseError(
@@ -55,10 +55,6 @@ def offered(
         else definition
         for definition in definitions
     )
-
-
-def _is_list(given: object) -> bool:
-    return isinstance(given, Iterable) and not isinstance(given, str | type)
 
 
 def _no_tools(given: str) -> MisuseError:

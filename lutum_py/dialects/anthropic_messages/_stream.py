@@ -12,12 +12,7 @@ from typing import Any, Final
 
 from ..._text.json import is_array, is_mapping
 from ..._transcript.assistant import AssistantTurn
-from ..._transcript.stream_events import (
-    ReasoningDelta,
-    StreamEvent,
-    TextDelta,
-    arguments_delta,
-)
+from ..._transcript.stream_events import ReasoningDelta, StreamEvent, TextDelta, arguments_delta
 from .._blocks.stream import BlockState, BlockStream, Delta
 from .._wire.reading import Place, count_at, response_place
 from ._decode import tidy, turn_of, usage_of

@@ -7,16 +7,7 @@ from typing import Any, Final
 
 from ..._text.json import compact_json
 from ..._transcript.assistant import AssistantTurn
-from .._wire_form import (
-    Said,
-    WireForm,
-    as_object,
-    halves,
-    object_of,
-    objects,
-    of_role,
-    said_call,
-)
+from .._wire_form import Said, WireForm, as_object, halves, object_of, objects, of_role, said_call
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
