@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
@@ -13,6 +12,7 @@ from ._screen import Failure, system_reason
 
 _NAMELESS: Final = getattr(os, "O_TMPFILE", os.O_EXCL)
 """Asks for a file without a name; where there is no such thing, what fails on any directory."""
+_NEW: Final = os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -37,39 +37,27 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
+    written = target.parent / f".{target.name}.{token_hex(8)}"
     try:
-        written = _write_nameless(target, data)
-    except OSError:  # not every system and file system has files without a name
-        written = _write_named(target, data)
-    try:
+        try:
+            with _opened(target.parent, _NAMELESS) as file:
+                _fill(file, target, data)
+                # The name is given once the bytes are on the disk; until then a crash leaves
+                # nothing to clean up.
+                # A directory to start from makes Python take the call that follows the link.
+                os.link(f"/proc/self/fd/{file.fileno()}", written, src_dir_fd=file.fileno())
+        except OSError:  # not every system and file system has files without a name
+            with _opened(written, _NEW) as file:
+                _fill(file, target, data)
         written.replace(target)
     except BaseException:
-        _remove(written)
+        with suppress(OSError):
+            written.unlink()
         raise
 
 
-def _write_nameless(target: Path, data: bytes) -> Path:
-    """Write a file that has a name only once it is whole: a process that is killed leaves none."""
-    with os.fdopen(os.open(target.parent, os.O_WRONLY | _NAMELESS, 0o600), "wb") as file:
-        _fill(file, target, data)
-        written = target.parent / f".{target.name}.{token_hex(4)}"
-        # The name is given once the bytes are on the disk; until then a crash leaves nothing to
-        # clean up.
-        # A directory to start from makes Python take the call that follows the link.
-        os.link(f"/proc/self/fd/{file.fileno()}", written, src_dir_fd=file.fileno())
-    return written
-
-
-def _write_named(target: Path, data: bytes) -> Path:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    written = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _fill(file, target, data)
-    except BaseException:
-        _remove(written)
-        raise
-    return written
+def _opened(path: Path, flags: int) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_WRONLY | flags, 0o600), "wb")
 
 
 def _fill(file: BinaryIO, target: Path, data: bytes) -> None:
@@ -78,11 +66,6 @@ def _fill(file: BinaryIO, target: Path, data: bytes) -> None:
     # A temporary file is for its owner alone, and would stay so under its new name.
     os.fchmod(file.fileno(), target.stat().st_mode & 0o7777 if target.exists() else _usual_mode())
     os.fsync(file.fileno())
-
-
-def _remove(written: Path) -> None:
-    with suppress(OSError):
-        written.unlink()
 
 
 def _usual_mode() -> int:
