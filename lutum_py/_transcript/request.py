@@ -82,8 +82,7 @@ class Cache:
         if markers > _MOST:
             raise InvalidValueError(
                 f"Cache: tools, system and {self.turns} turns are {markers} markers, and Anthropic "
-                f"takes {_MOST} in a request. Mark fewer turns, or leave out `tools` or "
-                "`system`."
+                f"takes {_MOST} in a request. Mark fewer turns, or leave out `tools` or `system`."
             )
         if self.ttl is not None and self.ttl not in _TTLS:
             raise InvalidValueError(

@@ -158,9 +158,8 @@ def _import(place: str) -> ModuleType:
     found = getattr(module, "__file__", None)
     if is_file and (found is None or Path(found).resolve() != Path(place).resolve()):
         raise Failure(
-            f"`{place}` cannot be imported: another module is called "
-            f"`{module_name}` ({found or 'built in'}). Rename "
-            "the file."
+            f"`{place}` cannot be imported: another module is called `{module_name}` "
+            f"({found or 'built in'}). Rename the file."
         )
     return module
 

@@ -104,8 +104,7 @@ def _story_in(kept: str, rounds: int) -> _Story:
     except (ValueError, TypeError, RecursionError):
         raise ProgramChanged(
             "What was kept of the program while it waited is damaged, so it cannot go on, and "
-            "nothing was run. What its calls did is done. Write a program that goes on from "
-            "there."
+            "nothing was run. What its calls did is done. Write a program that goes on from there."
         ) from None
     return story
 
