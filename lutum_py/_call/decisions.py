@@ -257,7 +257,9 @@ class Asking:
                 for step in with_said[len(steps) :]:
                     line = told._steps
                     since = range(len(steps), len(line))
-                    place = next((at for at in since if _is_assigned(line[at])), None)
+                    # Without a phase it is the program's own code that changed the input.
+                    own = (n for n in since if line[n].kind == "changed" and line[n].phase is None)
+                    place = next(own, None)
                     if place is not None:  # hooks were not asked about the input that it has since
                         earlier = step._replace(at=line[place].at)
                         told._steps = (*line[:place], earlier, *line[place:])
@@ -267,11 +269,6 @@ class Asking:
             for made in self.branches:
                 made._close(counts=counts)
             self.branches.clear()
-
-
-def _is_assigned(step: Step) -> bool:
-    """Whether this is an input that the program itself assigned."""
-    return step.kind == "changed" and step.phase is None
 
 
 def _inserted(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:

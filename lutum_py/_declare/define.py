@@ -20,7 +20,6 @@ from ..errors import ToolDefinitionError
 
 if TYPE_CHECKING:
     from .._call.spec import ToolSpec
-    from .._schema.schema_reader import JsonSchema
 
 
 class Declared:
@@ -82,16 +81,10 @@ def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Ou
 
     # Functions, because a schema takes longer to make than the rest of a declaration, and in many
     # programs only some of the tools are ever on offer. What is checked below is made at once.
-    def input_schema() -> JsonSchema:
-        return object_schema(place, arguments.json_schema())
-
-    def output_schema() -> JsonSchema:
-        return output.json_schema() or {}
-
     definition = ToolDef(
         **told,
-        input_schema=input_schema,
-        output_schema=None if output.type is None else output_schema,
+        input_schema=lambda: object_schema(place, arguments.json_schema()),
+        output_schema=None if output.type is None else lambda: output.json_schema() or {},
     )
     if options.capabilities is not None:
         _check_targets(place, definition)

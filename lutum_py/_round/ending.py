@@ -398,25 +398,13 @@ def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
 def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
     """Make sure that after-hooks saw what is given, and let lines tell of the tries that gave it.
 
-    Raises:
-        MisuseError: Some did not; nothing has changed.
-    """
-    tries = calls.tries_of(results) if calls._state._kept.tries else {}
-    check_after_hooks(calls, results, tries)
-    calls.take_tries(tries.values())
-
-
-def check_after_hooks(
-    calls: SortedCalls, results: Iterable[ToolResult], tries: Mapping[str, Any]
-) -> None:
-    """Make sure that the after-hooks of the plan's hook sets were asked about every result.
-
     If nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
     the library itself says about calls that are given up is not a result that a hook could look at.
 
     Raises:
-        MisuseError: One was not; nothing has changed.
+        MisuseError: Some did not; nothing has changed.
     """
+    tries = calls.tries_of(results) if calls._state._kept.tries else {}
     remedy = (
         "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, also "
         "if the round is given up, or `plan.discard()` to forget the turn."
@@ -434,6 +422,7 @@ def check_after_hooks(
             f"After-hook `{hook.name}` was not asked about the result of call {call.id!r} of tool "
             f"`{call.name}`. {remedy}"
         )
+    calls.take_tries(tries.values())
 
 
 def check_shown(

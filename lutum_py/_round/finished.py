@@ -20,8 +20,31 @@ from ..errors import FieldIssue, InvalidArgumentsError
 A_co = TypeVar("A_co", covariant=True, default=str)
 
 
+class OfTurn:
+    """What can be read of a turn where somebody holds it."""
+
+    __slots__ = ()
+
+    turn: AssistantTurn
+
+    @property
+    def text(self) -> str:
+        """What the model said, beside calls if it made some."""
+        return self.turn.text
+
+    @property
+    def finish_reason(self) -> str | None:
+        """Why the turn ended, in the provider's own word."""
+        return self.turn.finish_reason
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the turn cost."""
+        return self.turn.usage
+
+
 @dataclass(frozen=True, slots=True)
-class TextResult(Generic[A_co]):
+class TextResult(OfTurn, Generic[A_co]):
     """What the model answered.
 
     Attributes:
@@ -41,24 +64,9 @@ class TextResult(Generic[A_co]):
         return answer
 
     @property
-    def text(self) -> str:
-        """What the model said."""
-        return self.turn.text
-
-    @property
     def refusal(self) -> str | None:
         """The model's refusal, or None."""
         return self.turn.refusal
-
-    @property
-    def finish_reason(self) -> str | None:
-        """Why the turn ended, in the provider's own word."""
-        return self.turn.finish_reason
-
-    @property
-    def usage(self) -> Usage | None:
-        """What the turn cost."""
-        return self.turn.usage
 
 
 @final

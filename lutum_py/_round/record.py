@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._call.call import AnyToolCall
 from .._call.call_line import CallLine
 from .._call.lifecycle import CallStatus
 from .._call.line import END_OF, Step, moment, state_in, wait_of
@@ -116,18 +115,13 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         calls._move(call.id)
         if any(each is given for each in calls._state._kept.tries.get(call.id, ())):
             calls.take_tries([given])
+        # It was run elsewhere, and waits here for the same.
         if call._stage.name != "suspended" and given._told is not call._told:
-            _wait_as(call, given)
+            if call._stage.may_begin:
+                call._append("begun")
+            digest, by = call.digest, wait.by
+            call._append("suspended", by=by, said=wait.said, digest=digest, detail=wait.detail)
         call._append("recorded", said="suspended")
-
-
-def _wait_as(call: AnyToolCall, given: AnyToolCall) -> None:
-    """Let a call wait as the same one does that was run elsewhere."""
-    step = wait_of(given._line)
-    assert step is not None
-    if call._stage.may_begin:
-        call._append("begun")
-    call._append("suspended", by=step.by, said=step.said, digest=call.digest, detail=step.detail)
 
 
 # What another copy came to.

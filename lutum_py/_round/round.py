@@ -24,7 +24,7 @@ from .._schema.stand_in import own_name, stand_in
 from .._text.escaping import quoted, visible
 from .._text.immutable import Immutable
 from .._text.json import shorten
-from .._transcript.assistant import AssistantTurn, ToolMetadata, Usage, with_calls
+from .._transcript.assistant import AssistantTurn, ToolMetadata, with_calls
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, joined
 from ..errors import (
@@ -35,7 +35,7 @@ from ..errors import (
     ToolRoundArityError,
 )
 from .ending import ResultLike
-from .finished import Finished, TextResult, answer_calls, cut_off_in, read_text
+from .finished import Finished, OfTurn, TextResult, answer_calls, cut_off_in, read_text
 from .plan import OpenCalls, ToolRoundPlan, as_plan, unasked
 from .sorted_calls import RoundState, SortedCalls
 
@@ -55,7 +55,7 @@ class _RoundFields(RoundState):
     __slots__ = tuple(__annotations__)
 
 
-class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
+class ToolRound(Immutable, OfTurn, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
     """Hold the calls of one turn, which is not in a transcript yet.
 
     Attributes:
@@ -80,11 +80,6 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
         object.__setattr__(self, name, value)
 
     @property
-    def text(self) -> str:
-        """What the model said beside its calls."""
-        return self.turn.text
-
-    @property
     def request_id(self) -> str | None:
         """The provider's id of the response."""
         return self.turn.request_id
@@ -93,16 +88,6 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
     def model(self) -> str | None:
         """The model that answered."""
         return self.turn.model
-
-    @property
-    def finish_reason(self) -> str | None:
-        """Why the turn ended, in the provider's own word."""
-        return self.turn.finish_reason
-
-    @property
-    def usage(self) -> Usage | None:
-        """What the turn cost."""
-        return self.turn.usage
 
     def expect_one(self) -> AnyToolCall:
         """Return the only call.

@@ -122,8 +122,7 @@ async def execute(
         >>> asyncio.run(execute(Sums.parse_tool_call(metadata))).model_text
         '[execution_failed] Execution failed: ZeroDivisionError: division by zero'
     """
-    settings = Settings.of(options)
-    return await Run(call, context, settings).run()
+    return await Run(call, context, Settings.of(options)).run()
 
 
 async def execute_all(
@@ -155,8 +154,7 @@ async def execute_all(
             outcomes.
         CancelledError: The task was cancelled; `outcomes_of` finds the outcomes of the calls.
     """
-    settings = Settings.of(options, limit, context=context)
-    return await Batch(calls, settings).run_all()
+    return await Batch(calls, Settings.of(options, limit, context=context)).run_all()
 
 
 def execute_sync(
@@ -180,8 +178,7 @@ def execute_sync(
         InvalidValueError: A number of seconds is invalid.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
     """
-    settings = Settings.of(options)
-    run = Run(call, context, settings)
+    run = Run(call, context, Settings.of(options))
     run.refuse_async()
     return run.run_sync()
 
@@ -214,8 +211,7 @@ def execute_all_sync(
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
             outcomes.
     """
-    settings = Settings.of(options, limit, context=context)
-    return Batch(calls, settings).run_all_sync()
+    return Batch(calls, Settings.of(options, limit, context=context)).run_all_sync()
 
 
 async def run(

@@ -232,17 +232,6 @@ def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:
     )
 
 
-def timed_out(
-    call: AnyToolCall, seconds: float, what: str, on_error: OnError, *, is_known: bool = False
-) -> ToolResult:
-    """Answer a call whose deadline passed; `is_known` if the function said that it stopped."""
-    error = TimedOut(f"did not finish within {seconds:g} seconds and {what}.", not is_known)
-    on_error(error)
-    if is_known:
-        return call.fail(str(error), code=error.code)
-    return cut_off(call, f"the tool {error.reason}", error.code)
-
-
 def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
     """Answer a call that was started, and of which nobody knows what it did or still does.
 

@@ -27,7 +27,7 @@ from .._context.threads import Ended, landed, run_in_thread
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
-from ..errors import Cancelled, MisuseError, ToolError
+from ..errors import Cancelled, MisuseError, TimedOut, ToolError
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
@@ -42,7 +42,6 @@ from ._outcome import (
     tell,
     telling,
     tells,
-    timed_out,
     trace_of,
 )
 from ._settings import Around, Settings
@@ -406,7 +405,13 @@ class Run:
         return cut_off(self.call, why, "cancelled")
 
     def _timed_out(self, what: str, *, is_known: bool = False) -> Outcome:
-        return timed_out(self.call, self.timeout or 0.0, what, self.on_error, is_known=is_known)
+        """The deadline passed; `is_known` where the function itself said that it stopped."""
+        late = f"did not finish within {self.timeout:g} seconds"
+        error = TimedOut(f"{late} and {what}.", not is_known)
+        self.on_error(error)
+        if is_known:
+            return self.call.fail(str(error), code=error.code)
+        return cut_off(self.call, f"the tool {error.reason}", error.code)
 
     def _not_executed(self) -> Outcome:
         return cancelled(
