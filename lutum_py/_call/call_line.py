@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError
-from .lifecycle import STAGES, CallStatus, refused
+from .lifecycle import AGAIN, STAGES, CallStatus, refused
 from .line import (
     ASKED_BY,
     END_OF,
@@ -344,14 +344,11 @@ class CallLine:
             cannot = "already" if target is present else f"and cannot become {target}"
             return LifecycleError(
                 f"Call {self.id!r} of tool {self.name!r} is {present} {cannot}: a call is "
-                "answered once. Use the result that you have; `call.again()` makes a new call of "
-                "the same metadata and input, in status 'new'."
+                f"answered once. Use the result that you have; {AGAIN}."
             )
         if target is None:
             doing = {"asked": "asked about", "changed": "changed"}.get(kind, kind)
-            then = (
-                "`call.again()` makes a new call of the same metadata and input, in status 'new'."
-            )
+            then = f"{AGAIN}."
             if self._stage is _SUSPENDED:
                 then = "Take the decision in with `plan.resume(decision)`."
             return LifecycleError(

@@ -178,10 +178,6 @@ class CallState(CallLine):
         now = self.spec.arguments.to_text(self._cache)
         return None if now == text else now
 
-    def _is_same_call(self, other: CallState) -> bool:
-        """Whether this is a draft or branch of another call, and not the same made by hand."""
-        return self._steps[0].at == other._steps[0].at
-
     def _differs(self, value: Any) -> bool:
         """Whether a value is another input than the call's."""
         to_text = self.spec.arguments.to_text

@@ -170,7 +170,7 @@ def _stage(name: str) -> Stage:
     return STAGES[name]
 
 
-_AGAIN: Final = "`call.again()` makes a new call of the same metadata and input, in status 'new'"
+AGAIN: Final = "`call.again()` makes a new call of the same metadata and input, in status 'new'"
 
 
 def _followers(status: CallStatus) -> Iterator[CallStatus]:
@@ -209,8 +209,8 @@ resuming, cancelled. Move it to resuming first.
 
 def _remedy(current: CallStatus, target: CallStatus) -> str:
     if current.is_terminal:
-        return f"That status is final: nothing is reachable from it. {_AGAIN}."
+        return f"That status is final: nothing is reachable from it. {AGAIN}."
     ways = [each for each in CallStatus if each in TRANSITIONS[current]]
     between = next((each for each in ways if target in TRANSITIONS[each]), None)
-    way = f"{_AGAIN}." if between is None else f"Move it to {between} first."
+    way = f"{AGAIN}." if between is None else f"Move it to {between} first."
     return f"Reachable from here: {', '.join(ways)}. {way}"

@@ -212,15 +212,13 @@ def newer_than(last: Step, at: float | None = None) -> float:
     return at if before is None or at >= before else before
 
 
-def proposed_at(at: float | None, arguments: Any = None) -> tuple[Step]:
+def proposed_at(at: float | None) -> tuple[Step]:
     """Begin a line."""
-    return (new_step(("proposed", _NEW, at, None, None, None, None, None, arguments)),)
+    return (new_step(("proposed", _NEW, at, None, None, None, None, None, None)),)
 
 
 _NEW: Final = STAGES["new"]
-
-
-_NO_TRACES: Final[Mapping[str, str]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _NO_TRIES: Final[dict[str, list[CallLine]]] = {}
 
 
@@ -244,27 +242,21 @@ class Kept:
         is_begun: Whether it is on record elsewhere that they begin, whatever their lines say.
     """
 
+    # Of the class where most rounds have nothing of it.
+    transcript: Transcript | None = None
+    traces: Mapping[str, str] = _NOTHING
+    inner: Mapping[str, Any] = _NOTHING
+    turn: AssistantTurn | None = None
+    tries: dict[str, list[CallLine]] = _NO_TRIES
     is_open = False
     is_begun = False
 
     def __init__(
-        self,
-        key_begins: str = "",
-        place: Place | None = None,
-        closed_by: str | None = None,
-        transcript: Transcript | None = None,
-        traces: Mapping[str, str] = _NO_TRACES,
-        inner: Mapping[str, Any] = MappingProxyType({}),
-        turn: AssistantTurn | None = None,
+        self, key_begins: str = "", place: Place | None = None, closed_by: str | None = None
     ) -> None:
-        self.key_begins: str = key_begins
-        self.place: Place | None = place
-        self.closed_by: str | None = closed_by
-        self.transcript: Transcript | None = transcript
-        self.traces: Mapping[str, str] = traces
-        self.inner: Mapping[str, Any] = inner
-        self.turn: AssistantTurn | None = turn
-        self.tries: dict[str, list[CallLine]] = _NO_TRIES
+        self.key_begins = key_begins
+        self.place = place
+        self.closed_by = closed_by
 
     def other(
         self, kind: type[Kept], closed_by: str | None = None, key_begins: str | None = None
@@ -276,9 +268,10 @@ class Kept:
             closed_by: Why they do not begin; None if they may.
             key_begins: What their idempotency keys begin with; by default the same.
         """
-        begins = self.key_begins if key_begins is None else key_begins
-        opened = (self.transcript, self.traces, self.inner, self.turn)
-        return kind(begins, self.place, closed_by, *opened)
+        made = kind(self.key_begins if key_begins is None else key_begins, self.place, closed_by)
+        made.transcript, made.turn = self.transcript, self.turn
+        made.traces, made.inner = self.traces, self.inner
+        return made
 
     def trace(self, call_id: str, trace: str | None) -> None:
         """Note the span of the calls that a call asked for; the first one stays."""
@@ -288,7 +281,7 @@ class Kept:
     def note_try(self, call: CallLine) -> None:
         """Note another try of a call that the plan was not told about yet."""
         with ONCE:
-            if self.tries is _NO_TRIES:
+            if not self.tries:
                 self.tries = {}
             self.tries.setdefault(call.id, []).append(call)
 
@@ -302,8 +295,8 @@ class Kept:
         return self.turn is not None and self.place.is_behind(transcript)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a call that is sent elsewhere takes no transcript
-        kept = (self.key_begins, self.place, self.closed_by, None, {**self.traces})
-        return (type(self), kept)
+        kept = (self.key_begins, self.place, self.closed_by)
+        return (type(self), kept, {"traces": {**self.traces}})
 
     @property
     def asked_in(self) -> str | None:

@@ -310,7 +310,10 @@ class Selector(AnySelector, Generic[In, Out]):
         try:
             return call.selector is self or self.selects(call)
         except AttributeError:
-            raise _no_call(call) from None
+            raise MisuseError(
+                f"A selector matches calls, as a round or plan has them in `round.tool_calls` and "
+                f"`plan.pending`, not {shorten(call)}."
+            ) from None
 
 
 class TakesContext(Protocol[Sent]):
@@ -383,13 +386,6 @@ class HidingSelector(FnSelector[P, Out]):
         def with_args(self, *args: Any, **kwargs: Any) -> RunNormally[Any]: ...
 
 
-def _no_call(given: object) -> MisuseError:
-    return MisuseError(
-        f"A selector matches calls, as a round or plan has them in `round.tool_calls` and "
-        f"`plan.pending`, not {shorten(given)}."
-    )
-
-
 def _member(toolset: Any, name: str) -> AnySelector:
     selector: AnySelector = toolset[name]
     return selector
@@ -400,6 +396,8 @@ def _free(origin: Any) -> AnySelector:
     return selector
 
 
+# Kept, and not imported anew for each tool: a sandbox that lets this package through gives what is
+# imported later a second time, and calls of two classes would not know each other.
 @cache
 def _call_types() -> tuple[type[Any], ...]:
     from .call import FnCall, ToolCall

@@ -250,14 +250,12 @@ class Offer:
                     "or require one of these."
                 )
             return ToolChoice("specific", on_offer[0].name)
-        if requirement.mode == "at_least_one":
-            if not offered.selectors:
-                raise ToolConstraintError(
-                    "The turn requires a tool call, but offers no tools. Offer some with "
-                    "`.available_tools(...)`, or drop `.require_any_tool()`."
-                )
-            return REQUIRED
-        return AUTO if offered.selectors else NONE
+        if requirement.mode == "at_least_one" and not offered.selectors:
+            raise ToolConstraintError(
+                "The turn requires a tool call, but offers no tools. Offer some with "
+                "`.available_tools(...)`, or drop `.require_any_tool()`."
+            )
+        return requirement.choice if offered.selectors else NONE
 
     def describe(
         self, definitions: tuple[ToolDef, ...], descriptions: Descriptions

@@ -123,9 +123,11 @@ class HookPlaces(Generic[T]):
 
     def copy(self) -> Self:
         """Return a hook set of its own with the same hooks, nested ones included."""
-        return self._copied({})
+        return self.__deepcopy__({})
 
-    def _copied(self, memo: dict[int, HookPlaces[Any]]) -> Self:
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         # By identity: a set that is nested twice stays one set in the copy, so that what is
         # registered in it holds on both paths.
         made: Any = memo.get(id(self))
@@ -133,17 +135,11 @@ class HookPlaces(Generic[T]):
             made = memo[id(self)] = object.__new__(type(self))
             made._toolset = self._toolset
             made._tools = {key: place.copy() for key, place in self._tools.items()}
-            made._groups = {key: inner._copied(memo) for key, inner in self._groups.items()}
+            made._groups = {key: inner.__deepcopy__(memo) for key, inner in self._groups.items()}
             made._everywhere = self._everywhere.copy()
             made._placed, made._deciding = {}, {}
         copied: Self = made
         return copied
-
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
 
     def _places_for(self, selector: AnySelector) -> tuple[PhaseHooks, ...]:
         """List the places whose hooks are asked about calls of a tool.

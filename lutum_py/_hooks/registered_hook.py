@@ -251,8 +251,7 @@ class PhaseHooks:
     def copy(self) -> PhaseHooks:
         """Return lists of their own with the same hooks."""
         made = PhaseHooks()
-        for phase, hook in self.all():
-            made.of(phase).append(hook)
+        made._hooks = {phase: [*hooks] for phase, hooks in self._hooks.items()}
         return made
 
 
