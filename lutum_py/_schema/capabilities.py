@@ -261,7 +261,9 @@ class ToolEffect:
         """
         _check_keys(data, _EFFECT_KEYS, "An effect")
         if "kind" not in data:
-            raise ToolDefinitionError("An effect has no 'kind'. Name one of the effect kinds.")
+            raise ToolDefinitionError(
+                f"An effect has no 'kind'. Name one of {', '.join(EffectKind)}."
+            )
         return cls(**data)
 
 

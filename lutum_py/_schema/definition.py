@@ -318,7 +318,8 @@ def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
         ) from None
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolDefinitionError(
-            f"{place}: the {which} schema is not plain JSON data ({error})."
+            f"{place}: the {which} schema is not plain JSON data ({error}). Make it of dicts, "
+            "lists, texts, finite numbers, booleans and None."
         ) from error
     return copied
 

@@ -85,7 +85,7 @@ class FlowGate(CallGate):
         return Suspend(SuspendTicket(action="flow", message=message, parameters={"flow": asked}))
 
     def trace(self, call: AnyToolCall) -> tuple[Trace, ...]:
-        """Say for each value of a call where it was found; what there is against some is last."""
+        """Say for each value of a call where it was found; those with a fault come last."""
         return self._traces(call, is_whole=True)
 
     def _traces(self, call: AnyToolCall, *, is_whole: bool = False) -> tuple[Trace, ...]:

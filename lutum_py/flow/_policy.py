@@ -153,7 +153,7 @@ class Policy:
         try:
             found: tuple[AnySelector, ...] = self._toolset._find(named)
         except UnknownToolError as error:
-            raise HookError(f"A policy cannot go by that tool: {error}") from error
+            raise HookError(f"A policy names a tool that is not there: {error}") from error
         return found
 
     def _change(self, tools: Iterable[Named], **changes: Any) -> None:
@@ -182,7 +182,7 @@ class Policy:
             ):
                 raise HookError(
                     f"No record on the way to `{edge.path}` in the output of tool `{tool.name}` "
-                    f"has a field {shorten(edge.named)} by its schema.",
+                    f"has a field {shorten(edge.named)} by its schema. Name a field that is there.",
                     tool=tool.name,
                 )
         return replace(edge, tools=tuple([each.name for each in tools]))

@@ -261,7 +261,7 @@ def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]
     schema, gives = legible_schema(tool.input_schema), legible_schema(tool.output_schema)
     if hides(without_words(schema)) or hides(without_words(gives)):
         raise ToolDefinitionError(
-            "its schemas hold, in more than words, characters that nobody sees"
+            "its schemas have, in more than titles and descriptions, characters that nobody sees"
         )
     title = tool.title or (hints.title if hints else None)
     definition = ToolDef.from_json_schema(

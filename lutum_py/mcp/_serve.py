@@ -144,7 +144,7 @@ def create_server(
             else RequestStateSecurity(keys=list(state_keys))
         )
     except (TypeError, ValueError) as error:
-        raise InvalidValueError(f"state_keys=: {error}") from None
+        raise InvalidValueError(f"`state_keys=` cannot be used: {error}") from None
     server.middleware.append(RequestStateBoundary(security, default_audience=title))
     return server
 

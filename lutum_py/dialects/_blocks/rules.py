@@ -270,7 +270,7 @@ def _note_beside(rest: list[Block], mending: Mending) -> None:
             "result_not_alone",
             "it is beside results for a program that the provider runs",
             "Send these results alone, and say the rest after the next turn",
-            "put it after the next turn, or left it out where there is none",
+            "put it after the next turn, or left it out if there is none",
         )
 
 

@@ -81,7 +81,9 @@ class Writer(ABC):
         """
         name = reference_of(node)
         if name in self._way:
-            self.lose(path, "$ref", "what is beside a reference to what holds it is not told")
+            self.lose(
+                path, "$ref", "the words beside a reference to a schema that holds it are left out"
+            )
             return {"$ref": node["$ref"]}
         self._way.append(name)
         written = self.node(resolve(node, self.defs), path)

@@ -101,7 +101,7 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
             yield ToolCallItem(call, caller_of(block.object()))
             index += 1
         elif kind == "tool_result":
-            raise block.error("a tool_result is the program's answer to a call, and no model's")
+            raise block.error("a tool_result is the program's answer, which no model sends")
         else:
             yield ServerToolItem(kind, block.object())
     # A refusal is not a block on this wire, only a reason to stop, so its item is made up here.

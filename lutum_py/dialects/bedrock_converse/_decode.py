@@ -116,4 +116,4 @@ def _items(message: Place, request_id: str | None) -> Iterator[AssistantItem]:
             yield ToolCallItem(read_call(inner, "input", call_id, request_id, calls))
             calls += 1
         else:
-            raise block.error("a toolResult is the program's answer to a call, and no model's")
+            raise block.error("a toolResult is the program's answer, which no model sends")

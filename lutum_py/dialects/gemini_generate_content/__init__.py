@@ -104,7 +104,10 @@ def _check_covers(items: Sequence[TranscriptItem], covers: int) -> None:
     if isinstance(items, TranscriptView):
         items = items.lasting()  # what only this request says is in no cached content
     if covers > len(items):
-        raise InvalidValueError(f"Cache: covers={covers}, but the request has {len(items)} items.")
+        raise InvalidValueError(
+            f"Cache: covers={covers}, but the request has {len(items)} items. Say how many of "
+            "them the cached content has."
+        )
     # [user, call | result] cannot be cut there: the result would go out first, and the API refuses
     # one whose call it does not see in the same request.
     if covers < len(items) and isinstance(items[covers], ToolResult):

@@ -208,7 +208,7 @@ def items_of_parts(
                 yield ToolCallItem(call_of(part.need("functionCall"), index, response_id))
             index += 1
         elif "functionResponse" in fields:
-            raise part.error("a function response is the program's answer, and no model's")
+            raise part.error("a function response is the program's answer, which no model sends")
         elif "text" in fields:
             text = part.need_text("text")
             if text:

@@ -116,7 +116,7 @@ def items_of_output(output: Iterable[Place], response_id: str | None) -> Iterato
         else:
             if kind in OUTPUTS and not is_run_by_provider(item.object()):
                 # Refused rather than kept: it would go back beside the result that the round makes.
-                raise item.error(f"a {kind} is the program's answer to a call, and no model's")
+                raise item.error(f"a {kind} is the program's answer, which no model sends")
             yield ServerToolItem(kind, item.object())
 
 

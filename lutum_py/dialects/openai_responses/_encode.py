@@ -127,8 +127,8 @@ class Rendering(OpenAIRendering):
         self, output: list[dict[str, Any]], stored: bool, position: str
     ) -> Iterator[dict[str, Any]]:
         while output and output[-1].get("type") == "reasoning":
-            # The answer was cut off before what it led to.
-            why = "its reasoning led to nothing, and is refused without that"
+            # The answer was cut off before the message or call that the reasoning led to.
+            why = "its reasoning led to nothing, and the provider refuses reasoning alone"
             self.losses.append(Loss(position, why))
             output.pop()
         for item in output:
