@@ -419,7 +419,7 @@ class AnyToolCall(CallState):
         return await drive(_steps(self, hooks))
 
     def hook_sync(self, hooks: Hooks, /) -> HookOutcome:
-        """Do the same if every hook is sync."""
+        """Do as `hook` does, if every hook is sync."""
         return drive_sync(_steps(self, hooks))
 
 

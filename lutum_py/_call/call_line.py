@@ -551,8 +551,8 @@ class CallLine:
             if step.kind == "changed":
                 was_changed = True
                 break
-        # A person answered about these very arguments. Where the tool needs an approval, a gate has
-        # to have asked: the question of a rule is another one.
+        # A person answered about these very arguments. If the tool needs an approval, a gate has to
+        # have asked: the question of a rule is another one.
         if any(answer.is_of_gate or not self.selector.approval for answer in self._answers):
             return
         option, why, then = "rule=", "the rule was not asked", "which ask it."

@@ -111,10 +111,10 @@ ASKED_BY: Final = "needs_approval"
 """Who asks for the approval that a tool is declared to need, in steps, records and rows."""
 
 RULED_BY: Final = "rule"
-"""Stands in `by` where all rules of a tool were asked, and the tool needs no approval."""
+"""Stands in `by` if all rules of a tool were asked, and the tool needs no approval."""
 
 BY_TOOL: Final = "tool"
-"""What a `suspended` says where the tool asks, after it was started; users do not see it."""
+"""What a `suspended` says if the tool asks, after it was started; users do not see it."""
 
 END_OF: Final[Mapping[str, Stage]] = {
     "success": STAGES["succeeded"],
@@ -511,7 +511,7 @@ def with_try(line: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, ...
         other: The line of the try.
 
     Returns:
-        The line; None where the try cannot follow.
+        The line; None if the try cannot follow.
     """
     # Here `proposed begun`, there `proposed again begun ended`: the line goes on with all from
     # `again` on. A run with another input has no such step: it is the first run of the call, or

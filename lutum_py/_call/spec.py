@@ -136,7 +136,7 @@ class ToolSpec(Immutable, Generic[In, Out]):
             return None
 
     def shown_json(self, value: Any) -> str:
-        """Encode an input to be looked at: secrets masked, and shortened where it has no JSON form.
+        """Encode an input to be looked at: secrets masked, and shortened if it has no JSON form.
 
         It never fails: a field of any type may hold what JSON cannot carry.
         """
@@ -150,7 +150,7 @@ class ToolSpec(Immutable, Generic[In, Out]):
             return shorten(shown, 300)
 
     def shown_repr(self, value: Any) -> str:
-        """Represent an input as Python does, and where it has secrets by what may be shown."""
+        """Represent an input as Python does, or if it has secrets, by what may be shown."""
         return self.shown_json(value) if self.has_secrets else repr(value)
 
     def shown_text(self, text: str, *, fits: bool = True) -> str:

@@ -185,10 +185,10 @@ class Handlers(Generic[T]):
         return call.finish(await call._run(invocation, taken))
 
     def call_sync(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
-        """Do the same if the handler is sync, without a deadline.
+        """Run and answer a call as `await run(call)` does, with a sync handler and no deadline.
 
         Raises:
-            MisuseError: The handler is async; or as above.
+            MisuseError: The handler is async; or as for `await run(call)`.
         """
         invocation = self._invocation_of(call)
         if invocation.is_async:

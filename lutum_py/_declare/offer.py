@@ -122,7 +122,7 @@ class ToolRequirement:
 
     @property
     def choice(self) -> ToolChoice:
-        """The same as dialects put it on the wire, under the selector's own name."""
+        """The requirement as dialects put it on the wire, under the selector's own name."""
         if self.selector is not None:
             return ToolChoice("specific", str(self.selector))
         return AUTO if self.mode == "optional" else REQUIRED

@@ -393,7 +393,7 @@ class HookSet(HookPlaces[T]):
         return await drive(describe(self))
 
     def description_overrides_sync(self) -> list[tuple[Selector[Any, Any], str]]:
-        """Do the same if every description hook is sync."""
+        """Do as `description_overrides` does, if every description hook is sync."""
         from .pipeline import describe
 
         return drive_sync(describe(self))

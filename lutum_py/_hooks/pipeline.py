@@ -146,7 +146,7 @@ def decide_each(
                 if call is not each or is_open:
                     asking.note(call, hook.name, "hook", "run_normally")
                     continue
-                # And this is what `note` does.
+                # What `asking.note` does, spelled out.
                 if line is not steps:  # another hook has spoken about the same line
                     line = notes.pop()[2]
                 at, last = time(), line[-1].at
@@ -202,7 +202,7 @@ def _ask_before(
     """Ask the before-hooks, each once a call, whichever branch of it was asked about.
 
     That one is asked is written down before it is, so that two who ask at once ask once, and
-    struck out where it raises.
+    struck out if it raises.
     """
     for key, hook in keyed(before):
         step = _claimed_before(call, key, of or call)

@@ -96,7 +96,7 @@ class OpenCalls(Generic[T_co]):
     def apply_hooks_sync(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
     ) -> ToolRoundPlan[T_co]:
-        """Do the same with sync hooks only.
+        """Do as `apply_hooks` does, with sync hooks only.
 
         Raises:
             MisuseError: A hook is async; the text names it.
@@ -312,7 +312,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def apply_after_hooks_sync(
         self, hooks: Hooks, results: Iterable[ResultLike | NotEnded] = ()
     ) -> Any:
-        """Do the same with sync after-hooks only."""
+        """Do as `apply_after_hooks` does, with sync after-hooks only."""
         self._state._check_open()
         return drive_sync(show_results(self, hooks, results))
 
@@ -425,7 +425,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def amend_sync(
         self, decision: Decision, hooks: Hooks, /, *, on_event: OnEvent | None = None
     ) -> HookOutcome | None:
-        """Do the same with sync hooks only.
+        """Do as `amend` does, with sync hooks only.
 
         Raises:
             MisuseError: A hook is async; the text names it. Nothing changed.
@@ -633,7 +633,7 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     """Ask hooks about the pending calls, and sort those.
 
     It gives no value: one that a generator ends with is raised to whoever runs it, and costs more
-    than a hook does. Run in a `for` it needs a coroutine only where a hook is awaited.
+    than a hook does. Run in a `for` it needs a coroutine only if a hook is awaited.
     """
     asked, was_decided = calls.pending, calls._is_decided
     within: Iterable[Any] = ()

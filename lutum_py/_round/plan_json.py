@@ -127,15 +127,15 @@ def _check_told(calls: SortedCalls) -> None:
     lines = calls.with_tries()
     for call in calls._all():
         line = lines[call.id]
-        stage, where = line[-1].stage, state_in(line)
-        if where in _OPEN and (stage.is_end or stage.name == "suspended"):
-            was = "was in doubt, is" if where == "in_doubt" else "is"
+        stage, state = line[-1].stage, state_in(line)
+        if state in _OPEN and (stage.is_end or stage.name == "suspended"):
+            was = "was in doubt, is" if state == "in_doubt" else "is"
             raise PlanError(
                 f"Call {call.id!r} of tool `{call.name}` {was} {stage.status} now, and the plan "
                 "was not told, so that a saved one would not know of it. Give the plan the outcome "
                 "of the call, with `plan.record(outcome)`, and dump it then."
             )
-        if where in _OPEN:
+        if state in _OPEN:
             call._check_newest()  # else what hooks decided in the newer plan would be gone around
 
 

@@ -204,7 +204,7 @@ def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
 
 def row_at(calls: SortedCalls, call: CallLine, line: tuple[Step, ...] | None = None) -> CallRow:
     """Return the row of one call of a plan, by its line as it is or was."""
-    # Where the places of secrets cannot be told, as in what does not fit, there is its size alone.
+    # If the places of secrets cannot be told, as in what does not fit, its size alone is shown.
     selector, text = calls.toolset._by_name.get(call.name), call.metadata.arguments
     proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
     return row_of(call, line=line, outer=Outer.of(calls, call.id), proposed=proposed)

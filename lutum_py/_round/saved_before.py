@@ -111,7 +111,7 @@ class _Call:
     def steps(self) -> Iterator[Data]:
         """Yield the line, the earliest step first."""
         # The old formats kept `{"state": "pending", "input": {…}, "is_rewritten": true}` and lists
-        # beside it. The line `proposed asked changed` is one that would lead there; where several
+        # beside it. The line `proposed asked changed` is one that would lead there; if several
         # would, the one is taken that claims least.
         first, id = self._first(), self.entry["id"]
         is_proposed = not self.entry.get("is_rewritten") or (

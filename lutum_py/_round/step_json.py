@@ -177,13 +177,13 @@ def _load_step(
     if row is None:
         raise saved.wrong("phase", f"{shorten(phase)} does not go with {kind!r}")
     if phase in ("reading", "answer") and len(line) != 1:
-        raise saved.wrong("phase", f"{phase!r} comes first, where a call is of no tool")
+        raise saved.wrong("phase", f"{phase!r} comes first, and only in a call of no tool")
     if row.says is not None and said not in row.says:
         raise saved.wrong("said", f"{shorten(said)} is none of the known values")
     first = STAGES["new" if by is None else "asked"]
     stage = leads_to(line, kind, phase, said) if line else first
     if stage is None:
-        raise saved.wrong("kind", f"{kind!r} cannot follow where a call is {line[-1].stage.status}")
+        raise saved.wrong("kind", f"{kind!r} cannot follow while a call is {line[-1].stage.status}")
     text: Any = saved.get("at", str, None)
     at = None if text is None else time_of(text)
     if at is None and text is not None:

@@ -248,7 +248,7 @@ def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
 
 
 def lost(call: AnyToolCall, why: str) -> ToolResult:
-    """Do the same for a call that may have an answer by now, which is lost."""
+    """Do as `cut_off` does for a call that may have an answer by now, which is lost."""
     if call.status is CallStatus.RUNNING:
         return cut_off(call, why, "cancelled")
     return unknown_outcome(call.metadata, _doubt(why), "cancelled")

@@ -133,7 +133,7 @@ class PlanRun:
         return True
 
     def begin_sync(self, place: int, call: AnyToolCall) -> bool:
-        """Do the same in sync code, in one thread at a time."""
+        """Do as `begin` does in sync code, in one thread at a time."""
         with self._lock:
             try:
                 answer = None if self.settings.on_begin is None else self.settings.on_begin(call)
@@ -163,7 +163,7 @@ class PlanRun:
                 self._tell_ended(call, outcome)
 
     def take_cut_off(self, call: AnyToolCall, outcomes: Iterable[Outcome]) -> None:
-        """Do the same if the run is over, so that no after-hook can be asked any more."""
+        """Do as `take` does if the run is over, so that no after-hook can be asked any more."""
         try:
             check_shown(self.plan, call.id)
         except MisuseError:

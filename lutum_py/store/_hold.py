@@ -124,7 +124,7 @@ class Held(Generic[T_co]):
             )
 
     def _check_none_asked(self, plan: ToolRoundPlan[T_co]) -> None:
-        """Refuse to go on where nobody would ever decide about what a call asked for.
+        """Refuse to go on if nobody would ever decide about what a call asked for.
 
         Raises:
             MisuseError: A call asked for others that nobody decided about.
@@ -266,7 +266,7 @@ class Held(Generic[T_co]):
     def run_sync(
         self, *, in_doubt: InDoubt | None = None, **options: Unpack[HeldRunOptions]
     ) -> list[Waiting]:
-        """Do the same in sync code, in an event loop of its own.
+        """Do as `run` does in sync code, in an event loop of its own.
 
         Raises:
             MisuseError: An event loop runs already.

@@ -728,7 +728,7 @@ class Records:
     def _finish(
         self, claim: Claim, outcome: ResultLike | NotEnded, hooks: Hooks | None, drive: Drive
     ) -> tuple[ToolResult | NotEnded, list[CallEvent]]:
-        """Do the same with any hooks; give what is on record now, and what was asked for."""
+        """Do as `finish` does, with any hooks; return what is on record now, and what happened."""
         asked = claim.call.metadata
         events: list[CallEvent] = []
         if isinstance(outcome, SuspendedCall | AskingCall):

@@ -393,7 +393,7 @@ class SavedCall(NamedTuple):
         )
 
     def insert(self, rows: Rows) -> None:
-        """Put it where there is none."""
+        """Insert it: there is no row of this call."""
         marks = ", ".join("?" * len(self))
         rows.run(f"INSERT INTO lutum_call ({COLUMNS}) VALUES ({marks})", *_sealed(self, rows))
 
@@ -408,7 +408,7 @@ _CALL_CELLS: Mapping[str, _Kind] = {
 
 
 class Holder(NamedTuple):
-    """Who has a conversation, and whether that is so still."""
+    """Who has a conversation, and whether the lease still runs."""
 
     owner: str
     is_live: bool
