@@ -26,7 +26,7 @@ from .ledger import Count
 Target: TypeAlias = "HasTranscript | Transcript"
 
 CLEARED: Final = "[This result was removed to save room. Call the tool again if it is needed.]"
-_NEITHER: Final = "A view is of a Session or a Transcript, not of {}."
+_NEITHER: Final = "A view is of a Session or a Transcript, not of {}. Pass the session."
 DROPPED: Final = "[Earlier parts of this conversation were left out to save room.]"
 
 
