@@ -333,10 +333,17 @@ def dump_result(result: ToolResult) -> dict[str, Any]:
 
 def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
     """Read what `dump_result` gave; of the call that it answers, if that is known."""
-    from .labels import load_labels
-    from .message import load_attachments  # a tool that is only declared needs none
-
     data = saved.data
+    attachments: tuple[Attachment, ...] = ()
+    labels: Labels | None = None
+    if "attachments" in data:
+        from .message import load_attachments
+
+        attachments = load_attachments(saved)
+    if "labels" in data:
+        from .labels import load_labels
+
+        labels = load_labels(saved)
     # Where the texts are those of the call, which were looked at before, they are its own: so a
     # transcript does not hold long arguments twice.
     if call is None or not (
@@ -350,9 +357,10 @@ def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
         sendable(saved.json_text("result")),
         saved.member("status", _STATUSES),
         saved.get("message", str, None),
-        load_attachments(saved),
+        attachments,
         saved.get("code", str, None),
-        load_labels(saved),
+        labels,
     )
-    ran_with = saved.inner_or_none("ran_with")
-    return loaded if ran_with is None else loaded._but(ran_with=ran_with.data)
+    if data.get("ran_with") is None:
+        return loaded
+    return loaded._but(ran_with=saved.inner("ran_with").data)
