@@ -36,7 +36,7 @@ class _ReadOnly:
         return copy_json(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        copied = copy_json(self)
+        copied: object = copy_json(self)
         return (type(copied), (copied,))
 
 

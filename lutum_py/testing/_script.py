@@ -113,7 +113,8 @@ class Script:
 
 def _listed(source: Any, called: str) -> Any:
     # A text and a response are iterable too, over what is not an entry.
-    if not isinstance(source, Iterable) or isinstance(source, str | bytes | Mapping):
+    given: object = source
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
         raise MisuseError(
             f"A script is a list of {called}, or a function that makes the next one, not "
             f"{shorten(source)}. Write it as in "

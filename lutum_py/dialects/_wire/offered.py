@@ -37,7 +37,8 @@ def offered(
     # A toolset is iterable too: over its selectors, which are not definitions.
     if hasattr(toolset, "_offer"):
         return offered_definitions(toolset, available, descriptions)
-    if not isinstance(toolset, Iterable) or isinstance(toolset, str | type):
+    given: object = toolset
+    if not isinstance(given, Iterable) or isinstance(given, str | type):
         raise _no_tools(shorten(toolset))
     if available is not None:
         raise MisuseError(
