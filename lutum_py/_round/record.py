@@ -17,7 +17,7 @@ from typing import Any
 
 from .._call.call_line import CallLine
 from .._call.lifecycle import CallStatus
-from .._call.line import END_OF, Step, moment, state_in, wait_of
+from .._call.line import Step, end_of, moment, state_in, wait_of
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
@@ -61,8 +61,10 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         # The result may come from another process, or from `call.again()`: what ends the call there
         # has to end it here, and a second end needs the step `again` between. That of a call that
         # cannot be used takes the place of its rejection.
-        is_over = (stage := call._stage).is_end
-        if is_over and stage is not END_OF[result.status] and issue_in(call._line) is None:
+        end = end_of(call._line)
+        is_over = end is not None
+        if end is not None and end.said != result.status and issue_in(call._line) is None:
+            call._check_newest("ended")  # `again` alone would be written
             call._append("again")  # it is the result of another try
             is_over = False
         if not is_over:

@@ -16,6 +16,7 @@ from lutum_py import (
     CallStatus,
     Complete,
     ResumeMode,
+    RunNormally,
     Session,
     SuspendedCall,
     SuspendTicket,
@@ -507,6 +508,35 @@ def test_plans_sort_their_calls_however_results_come(data: st.DataObject) -> Non
         assert [(row.id, row.result) for row in seen.calls] == [
             (each, recorded.get(each)) for each in calls
         ]
+    close(plan)
+
+
+def test_a_result_of_another_status_is_that_of_another_try() -> None:
+    """Two statuses of one end, as an error and an unknown outcome, are no one outcome either."""
+    plan = opened(*adds(1)).plan()
+    call = plan.pending[0]
+    call.begin()
+    call.indeterminate("lost")
+    plan.record(Shop.parse_tool_call(call.metadata).fail("refused"))
+    (row,) = plan.calls
+    said = [(step.kind, step.said) for step in row.steps[2:]]
+    assert said == [("ended", "indeterminate"), ("again", None)] + [
+        (kind, "error") for kind in ("ended", "recorded")
+    ]
+    close(plan)
+
+
+def test_a_result_that_an_older_plan_refuses_changes_nothing() -> None:
+    """The call ended in a newer plan, whose hooks changed it; here it cannot end once more."""
+    hooks = Shop.HookSet()
+    hooks.on(Shop.add)(lambda metadata, input: RunNormally(input.model_copy(update={"b": 9})))
+    plan = opened(*adds(1)).plan()
+    newer = plan.apply_hooks_sync(hooks)
+    newer.pending[0].call_sync()
+    before = snapshot(plan), snapshot(newer)
+    with pytest.raises(LifecycleError, match="Go on with the newer plan"):
+        plan.record(Shop.parse_tool_call(plan.pending[0].metadata).fail("no"))
+    assert (snapshot(plan), snapshot(newer)) == before
     close(plan)
 
 
