@@ -23,7 +23,7 @@ from .call_state import CallState
 from .deciding import ask_whole
 from .decisions import Asking
 from .lifecycle import CallStatus
-from .line import Step, was_begun
+from .line import ON_RECORD, Step, newer_than, was_begun
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, suspend
 from .reply import REPLY, Reply, reply_in
 from .steps import Steps, drive, drive_sync
@@ -227,7 +227,7 @@ class AnyToolCall(CallState):
         if code is not None:
             _check_text(self, "code", code)
         is_open = self.status in (_NEW, _RESUMING)
-        if is_open and not was_begun(self._line) and not self._kept.is_begun:
+        if is_open and not was_begun(self._line) and self._kept.closed_by != ON_RECORD:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was not begun, so it did nothing, and "
                 f"that is known: it is {self.status}. Answer it with `call.fail(message)` or "
@@ -382,7 +382,8 @@ class AnyToolCall(CallState):
         self._check_asked()
         with ONCE:
             self._check_kept()
-            self._append("begun")
+            at, by = self._kept.begun
+            self._append("begun", at=None if at is None else newer_than(self._line[-1], at), by=by)
         return invocation
 
     def _may_begin(

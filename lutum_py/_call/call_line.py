@@ -27,12 +27,12 @@ from .line import (
     HELD,
     HOOK_PHASES,
     NOT_KEPT,
+    ON_RECORD,
     RULED_BY,
     Answer,
     AsksStep,
     CallStep,
     Kept,
-    OnRecord,
     Step,
     answers_in,
     end_of,
@@ -571,9 +571,10 @@ class CallLine:
         """Refuse to begin the call until a store has recorded its beginning."""
         self._kept = self._kept.other(Kept, HELD)
 
-    def _let_go(self, key_begins: str) -> None:
-        """Let a held call run."""
-        self._kept = self._kept.other(OnRecord, key_begins=key_begins)
+    def _let_go(self, key_begins: str, begun: tuple[float | None, str | None]) -> None:
+        """Let a held call run, as one that was begun then and by whom the store has on record."""
+        self._kept = self._kept.other(Kept, ON_RECORD, key_begins)
+        self._kept.begun = begun
 
     def _check_kept(self) -> None:
         """Refuse to begin a call that goes on elsewhere, or whose round is over.
@@ -588,7 +589,7 @@ class CallLine:
                 "not on record. Claim it with `store.claim(toolset)`, and run what "
                 "`store.begin(claim)` gives."
             )
-        if closed_by is not None:
+        if closed_by is not None and closed_by != ON_RECORD:
             what = _GOES_ON_IN.get(
                 closed_by, "so nobody would take its outcome. Let the model make another call"
             )

@@ -231,7 +231,8 @@ class Kept:
     Attributes:
         key_begins: What their idempotency keys begin with, if the conversation has an id.
         place: Where in which transcript their round was opened, if that is known.
-        closed_by: Why none of them begins here any more: how the round was closed, or `HELD`.
+        closed_by: Why none of them begins here any more: how the round was closed, or `HELD`; or
+            `ON_RECORD`.
         transcript: The transcript that it was opened behind, if a session asked for the turn.
         traces: By the id of a call that asked for others, the span that these stand under.
         inner: The calls that its calls asked for, by id, in the order in which they were asked.
@@ -239,7 +240,7 @@ class Kept:
         tries: By the id of a call the other tries that `again()` and `with_input()` made of it,
             until its line tells of them.
         is_open: Whether hooks may still change a call that was decided on.
-        is_begun: Whether it is on record elsewhere that they begin, whatever their lines say.
+        begun: Of calls that a store lets run, when they were begun, and by whom.
     """
 
     # Of the class where most rounds have nothing of it.
@@ -249,7 +250,7 @@ class Kept:
     turn: AssistantTurn | None = None
     tries: dict[str, list[CallLine]] = _NO_TRIES
     is_open = False
-    is_begun = False
+    begun: tuple[float | None, str | None] = (None, None)
 
     def __init__(
         self, key_begins: str = "", place: Place | None = None, closed_by: str | None = None
@@ -311,17 +312,14 @@ class OfEdit(Kept):
     is_open = True
 
 
-class OnRecord(Kept):
-    """A `Kept` for a call whose beginning a store has recorded."""
-
-    is_begun = True
-
-
 NOT_KEPT: Final = Kept()
 """The `Kept` of calls that belong to no round."""
 
 HELD: Final = "held"
 """Closes a call that a store keeps, until the store has recorded its beginning."""
+
+ON_RECORD: Final = "on record"
+"""Stands in the place of that from then on: it begins as the store has it."""
 
 
 # What is read from a line. None of it is kept anywhere: lists, rows, displays and saved plans ask

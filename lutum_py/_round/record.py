@@ -17,7 +17,7 @@ from typing import Any
 
 from .._call.call_line import CallLine
 from .._call.lifecycle import CallStatus
-from .._call.line import Step, end_of, moment, state_in, wait_of
+from .._call.line import Step, end_of, moment, newer_than, state_in, wait_of
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
@@ -121,8 +121,11 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         if call._stage.name != "suspended" and given._told is not call._told:
             if call._stage.may_begin:
                 call._append("begun")
-            digest, by = call.digest, wait.by
-            call._append("suspended", by=by, said=wait.said, digest=digest, detail=wait.detail)
+            at = None if wait.at is None else newer_than(call._line[-1], wait.at)
+            said, digest = wait.said, call.digest
+            call._append(
+                "suspended", at=at, by=wait.by, said=said, digest=digest, detail=wait.detail
+            )
         call._append("recorded", said="suspended")
 
 

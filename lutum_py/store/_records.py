@@ -16,7 +16,7 @@ from time import time
 from typing import Any, Final, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.line import Step
+from .._call.line import Step, moment
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
 from .._call.steps import drive_sync
 from .._context.suspension import Decision
@@ -656,7 +656,9 @@ class Records:
                 row = found._replace(until=clock + round(1000 * claim.lease))
                 if row.begun != row.token:  # else it is on record, and only the answer was lost
                     again = (step_data("left"), step_data("again")) if claim.in_doubt else ()
-                    body = with_steps(row, *again, step_data("begun", by=self._owner))
+                    claim._begun = at, by = time(), self._owner
+                    begun = step_data("begun", at=moment(at), by=by)
+                    body = with_steps(row, *again, begun)
                     row = row._replace(state="begun", begun=row.token, body=body)
                 row.write(rows)
                 head.next().write(rows)
@@ -752,7 +754,7 @@ class Records:
             raise CommitError([ExtraResult(result.id, result.name, (asked.id,), False)])
         if faults := mismatches(result, asked):
             raise CommitError(faults)
-        at, seen = time(), tuple[Step, ...]()
+        at, seen = claim._ended_at(result), tuple[Step, ...]()
         if claim._outer.calls:
             check_sees(claim, hooks)
             with self._database.read() as rows:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.line import CallRowState, said_of
+from .._call.lifecycle import STAGES
+from .._call.line import Step, newer_than, said_of
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._call.steps import Steps, drive
 from .._context.context import ToolContext
@@ -208,6 +209,7 @@ class Worker:
             asked: When its beginning was sent to be put on record: the lease holds from then on.
         """
         call = run.call
+        claim._let_go(call)
         goes_on = any(said_of(call._line, "asks"))
         self._tell(claim, "goes_on" if goes_on else "begun", call)
         renewing = asyncio.create_task(self._renew(claim, run, asked))
@@ -311,9 +313,13 @@ class Worker:
             return
         if isinstance(outcome, SuspendedCall):
             tell_row(on_event, "suspended", row_of(call, "suspended", outer=claim._outer))
+        elif outcome is None:
+            at, by = claim._begun  # the call itself writes this as it begins, which is next
+            line = call._line
+            begun = Step("begun", STAGES["running"], newer_than(line[-1], at), by)
+            tell_row(on_event, kind, row_of(call, line=(*line, begun), outer=claim._outer))
         else:
-            state: CallRowState | None = None if outcome is None else "finished"
-            tell_row(on_event, kind, row_of(call, state, outcome, outer=claim._outer))
+            tell_row(on_event, kind, row_of(call, "finished", outcome, outer=claim._outer))
 
     def _tell_all(self, events: Iterable[CallEvent]) -> None:
         if self.settings.on_event is not None:

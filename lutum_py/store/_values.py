@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import time
 from typing import Any, Generic, TypeVar
 
 from .._call.call import AnyToolCall
@@ -138,6 +139,8 @@ class Claim:
     _outer: Outer = field(repr=False)
     _owes_after: bool = field(default=False, repr=False)
     _is_begun: bool = field(default=False, repr=False)
+    _begun: tuple[float | None, str | None] = field(default=(None, None), repr=False)
+    _given: AnyToolCall | None = field(default=None, repr=False)
 
     @property
     def result(self) -> ToolResult | None:
@@ -156,5 +159,16 @@ class Claim:
     def _to_run(self) -> AnyToolCall:
         """Return the call to run, now that its beginning is on record; in doubt, another try."""
         call = self.call.again() if self.in_doubt else self.call
-        call._let_go(f"{self.id}/{self._row.round}/")
+        self._let_go(call)
         return call
+
+    def _let_go(self, call: AnyToolCall) -> None:
+        """Let a call run as what the claim gives: it begins when the store has on record."""
+        call._let_go(f"{self.id}/{self._row.round}/", self._begun)
+        self._given = call
+
+    def _ended_at(self, result: ToolResult) -> float:
+        """Say when a result came: when the call ended with it that the claim gave, or now."""
+        end = end_of((self._given or self.call)._line)
+        is_own = end is not None and end.detail is result
+        return time() if end is None or not is_own or end.at is None else end.at

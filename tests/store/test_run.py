@@ -17,7 +17,7 @@ from lutum_py.store import Claim, Store, Stored, open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
 from tests.store.beside import Clock, between, driver_error, last
-from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, plan_of, states
+from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, begun, claimed, plan_of, states
 
 
 class Gate:
@@ -107,6 +107,29 @@ def test_what_is_ready_is_run_and_the_rest_stays(store: Store) -> None:
     assert store.settled() == []
     after = asyncio.run(store.run("one", Desk))
     assert ran(after)["c1"] == "success"
+
+
+def test_events_tell_the_steps_that_are_on_record(store: Store) -> None:
+    """Who begins a call, and when, is one in its events, its row and the call of a claim."""
+    store.save("one", plan_of(PAY, LOOK, ASK))
+    events: list[CallEvent] = []
+    asyncio.run(store.run("one", Desk, on_event=events.append, limit=1))
+    approve(store)
+    claim = claimed(store)
+    call = begun(store, claim)
+    store.finish(claim, call.call_sync())
+    plan = store.load("one", Desk).plan
+    assert plan is not None
+    steps = {row.id: row.steps for row in plan.calls}
+    plan.discard()
+    for event in events:
+        told = event.row.steps
+        assert steps[event.row.id][: len(told)] == told
+        assert event.at == told[-1].at
+    assert [each.row.steps[-1].kind for each in events] == ["begun", "ended", "begun", "suspended"]
+    assert call.steps == steps["c1"][:-1]
+    (by,) = {step.by for line in steps.values() for step in line if step.kind == "begun"}
+    assert by is not None
 
 
 def test_the_key_within_a_tool_is_that_of_the_claim(store: Store) -> None:
