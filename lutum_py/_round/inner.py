@@ -268,6 +268,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
             return given.fail(fault[1], code=fault[0])
         made = tuple(_made(calls, call, asking))
         calls._move(call.id)  # first: an interrupt may come anywhere
+        calls.take_try(given)
         if call._stage.name == "in_doubt":
             call._append("again")  # it is the outcome of another try
         if call._stage.may_begin:

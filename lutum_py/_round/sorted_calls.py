@@ -507,6 +507,16 @@ class SortedCalls:
                 if call is not None and call._take_try(each):
                     self._move(each.id)
 
+    def take_try(self, given: CallLine) -> None:
+        """Let the line of a call tell of one that left its tool, if that is another try of it."""
+        tries = self._state._kept.tries
+        if given.id not in tries:
+            return
+        if any(each is given for each in tries[given.id]):
+            self.take_tries([given])
+        # What ended before, as in a loop that tries again, is not to be told any more.
+        tries[given.id] = [each for each in tries[given.id] if not each._stage.is_end]
+
     def begun(self) -> dict[str, str]:
         """Return the tools of the calls that were begun or answered, by call id."""
         return {call.id: call.name for call in self._readable if was_touched(call._line)}

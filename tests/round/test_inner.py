@@ -42,7 +42,7 @@ from lutum_py.errors import (
     ResumeError,
     RoundClosedError,
 )
-from lutum_py.execution import execute, run, run_sync
+from lutum_py.execution import execute, execute_all_sync, run, run_sync
 from lutum_py.sinks import CallEvent
 from lutum_py.testing import ScriptedModel
 from lutum_py.typing import Inner
@@ -290,6 +290,25 @@ def test_an_approved_call_within_passes_its_hooks_as_any_call() -> None:
         assert states(older)["c1/2"] == "rejected"
     run_to_its_end(plan)
     assert plan.finished[0].output == [["c1/1 success", "c1/2 rejected"]]
+    plan.discard()
+
+
+@over("is_begun", (False, True))
+def test_another_try_that_asks_is_told_as_the_one_that_asked(is_begun: bool) -> None:
+    """It comes back as any other, also in a plan that was saved meanwhile."""
+    plan = opened(asks([("note", {"text": "a"})]))
+    (call,) = plan.pending
+    if is_begun:
+        call.begin()
+    (left,) = execute_all_sync([call.again()])
+    plan.record(left)
+    kinds = [step.kind for step in plan.calls[0].steps]
+    assert kinds == ["proposed", *["begun"] * is_begun, "again", "begun", "asks"]
+    plan = plan.apply_hooks_sync(let_pass)
+    step(plan)
+    plan = Desk.load_plan(plan.dump_json())
+    assert states(plan) == {"c1": "pending", "c1/1": "finished"}
+    assert only(run_to_its_end(plan).finished[:1]).output == [["c1/1 success"]]
     plan.discard()
 
 

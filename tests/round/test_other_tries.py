@@ -324,6 +324,23 @@ def test_a_run_with_another_input_is_another_try_of_a_call_that_was_begun() -> N
     close(Desk.load_plan(plan.dump_json()))
 
 
+@over("own", (False, True))
+def test_a_try_that_failed_before_another_one_waits_is_over(own: bool) -> None:
+    """A loop that tries again has dropped the first result, so nothing of it is to be recorded."""
+    plan = desk().plan()
+    call = one(plan)
+    first = call.again()
+    first.begin()
+    first.fail("at first")
+    second = call if own else call.again()
+    second.begin()
+    plan.record(second.suspend(SuspendTicket()))
+    plan.resume(plan.suspended[0].approve())
+    loaded = Desk.load_plan(plan.dump_json())
+    assert (loaded.calls[0].state, one(loaded).status) == ("pending", "resuming")
+    close(loaded)
+
+
 NOT_DONE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "dump": ("the plan was not told", lambda plan, other: plan.dump_json()),
     "merge": ("in two ways", lambda plan, other: plan.merge(other)),
