@@ -42,12 +42,11 @@ from .line import (
     newer_than,
     proposed_at,
     said_of,
-    wait_of,
     with_try,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import Self, Unpack
 
     from .._context.inner import Inner
@@ -302,29 +301,6 @@ class CallLine:
                 and self._kept is not NOT_KEPT
             ):
                 self._kept.note_try(self)
-
-    def move_to(self, status: CallStatus) -> None:
-        """Move the call to another status by hand, if nothing else writes what happened.
-
-        Raises:
-            LifecycleError: The present status does not lead there; nothing changed.
-        """
-        if status is self.status:
-            return
-        if status not in self.status.leads_to:
-            raise refused(self.status, status, call_id=self.id, tool=self.name)
-        if status is CallStatus.RUNNING:
-            self._check_kept()
-            self._check_asked()
-        wait = wait_of(self._line)
-        if status is CallStatus.RESUMING and wait is not None and wait.phase is not None:
-            raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` waits for a decision that `{wait.by}` "
-                "asked for, so it is not moved on by hand. Take the decision of a person in with "
-                "`plan.resume(decision)`."
-            )
-        kind, said = _BY_HAND[status]
-        self._append(kind, said=said)
 
     def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
         if self._stage.name in _OF_INNER:
@@ -671,12 +647,8 @@ _VOID: Final = -1
 _OF_INNER: Final = ("asked", "asking", "returning")
 _GOES_ON: Final = ("begun", "answered", "suspended", "asks", "ended")
 _DONE: Final = ("begun", "left", "ended", "recorded", "again")
-_BY_HAND: Final[Mapping[CallStatus, tuple[StepKind, str | None]]] = {
-    CallStatus.RUNNING: ("begun", None),
-    CallStatus.SUSPENDED: ("suspended", None),
-    CallStatus.RESUMING: ("answered", "resume"),
-    CallStatus.SUCCEEDED: ("ended", "success"),
-    CallStatus.FAILED: ("ended", "error"),
-    CallStatus.CANCELLED: ("ended", "cancelled"),
+_TARGETS: Final = {
+    "begun": CallStatus.RUNNING,
+    "suspended": CallStatus.SUSPENDED,
+    "answered": CallStatus.RESUMING,
 }
-_TARGETS: Final = {kind: status for status, (kind, _) in _BY_HAND.items()}

@@ -208,7 +208,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             MisuseError: There is no such call.
         """
-        if self._any(call_id) is None:
+        if not isinstance(call_id, str) or self._any(call_id) is None:
             raise MisuseError(
                 f"There is no call {shorten(call_id)} in this plan. `plan.calls` has the ids of "
                 "all calls."
@@ -531,11 +531,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         transcript = transcript_of(target)
         self._state._check_open()
         self._state._check_place(transcript)
-        answers = list(results)  # an iterator may still run some of the calls
+        given, unended = as_results(results)  # an iterator may still run some of the calls
         # Closed first: otherwise a call could begin after its result says "not executed".
         self._state._close("aborted")
         try:
-            committed = self._given_up(reason, answers)
+            committed = self._given_up(reason, [*given, *unended])
         except BaseException:
             self._state._kept.closed_by = None
             raise

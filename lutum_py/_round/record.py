@@ -19,6 +19,7 @@ from .._call.call_line import CallLine
 from .._call.lifecycle import CallStatus
 from .._call.line import Step, end_of, moment, newer_than, state_in, wait_of
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
+from .._text.json import shorten
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
 from ..errors import (
@@ -96,6 +97,11 @@ def _faults(calls: SortedCalls, result: ToolResult, call: CallLine | None) -> li
 
 def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
     """Let an open call of a plan wait; see `ToolRoundPlan.suspend`."""
+    if not isinstance(outcome, SuspendedCall):
+        raise MisuseError(
+            f"plan.suspend takes a call that suspended itself, not {shorten(outcome)}. Give any "
+            "other outcome to `plan.record(outcome)`."
+        )
     given = outcome.call
     with ONCE:
         call = calls.open_call(given, "cannot be suspended")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import CallStatus, ToolCall
-from lutum_py.errors import LifecycleError
+from lutum_py.errors import LifecycleError, MisuseError
 from tests.call.calls import Sum, added
+from tests.round.one_story import PAY, Desk
+from tests.round_tools import close, opened
 
 STATUSES = st.sampled_from(CallStatus)
 ILLEGAL = [
@@ -120,3 +122,16 @@ def test_nothing_leads_back_to_new() -> None:
     """Where no status lies between, the remedy is another call."""
     with pytest.raises(LifecycleError, match=r"in status 'new'\.$"):
         call_in(RUNNING).move_to(NEW)
+
+
+def test_a_status_is_one_also_as_a_text() -> None:
+    """A text goes around no check; what is no status is refused as that."""
+    plan = opened(PAY, toolset=Desk).plan()
+    (waits,) = plan.suspended
+    with pytest.raises(LifecycleError, match="waits for a decision"):
+        waits.call.move_to(cast(CallStatus, "resuming"))
+    for wrong in (5, "gone", [], None):
+        with pytest.raises(MisuseError, match="takes a CallStatus"):
+            waits.call.move_to(cast(CallStatus, wrong))
+    assert waits.call.status is SUSPENDED
+    close(plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -33,9 +34,11 @@ from lutum_py.errors import (
     MismatchedArguments,
     MismatchedToolName,
     MissingResult,
+    MisuseError,
     PlanError,
     UnresolvedSuspension,
 )
+from tests.cases import over
 from tests.every_line import every_line
 from tests.round.edits import snapshot
 from tests.round.saved_plans import at, leaves, sealed
@@ -508,6 +511,26 @@ def test_plans_sort_their_calls_however_results_come(data: st.DataObject) -> Non
         assert [(row.id, row.result) for row in seen.calls] == [
             (each, recorded.get(each)) for each in calls
         ]
+    close(plan)
+
+
+WRONG: dict[str, tuple[str, Callable[[Any, Any], object]]] = {
+    "suspend": ("takes a call that suspended itself", lambda plan, it: plan.suspend(it)),
+    "abort": ("is no result|passed as a list", lambda plan, it: plan.abort(Session(), "stop", it)),
+    "within": ("no call", lambda plan, it: plan.within(it)),
+}
+
+
+@over("name", WRONG)
+def test_what_is_of_a_wrong_type_is_refused_as_that(name: str) -> None:
+    """No error of Python's own comes out, and the plan is as it was."""
+    plan = opened(*adds(1)).plan()
+    text, move = WRONG[name]
+    before = snapshot(plan)
+    for wrong in (None, 5, forged(plan.pending[0].metadata), [5], {"c0": 1}):
+        with pytest.raises(MisuseError, match=text):
+            move(plan, wrong)
+        assert snapshot(plan) == before
     close(plan)
 
 
