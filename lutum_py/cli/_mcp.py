@@ -93,7 +93,7 @@ async def _serve_http(server: Any, listening: socket.socket, host: str) -> None:
     app = server.streamable_http_app(host=host)
     shown = f"[{host}]" if ":" in host else host
     complain(text(f"Serving http://{shown}:{listening.getsockname()[1]}/mcp"))
-    with listening:
+    with listening, redirect_stdout(sys.stderr):  # what tools print, as on standard streams
         await uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none")).serve([listening])
 
 

@@ -179,12 +179,16 @@ def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[
 
 
 async def test_a_toolset_is_served_on_this_machine(desk: Path) -> None:
-    """Over HTTP it is the same server, until it is stopped by a signal."""
+    """Over HTTP it is the same server, until it is stopped by a signal; what tools print is
+    printed to standard error there as well.
+    """
     with served(desk) as (url, process):
         async with Client(url) as client:
             assert (await client.call_tool("add", {"a": 1, "b": 2})).structured_content == 3
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        printed, errors = process.communicate(timeout=20)
+    assert (process.returncode, printed) == (0, "")
+    assert "printed by a tool" in errors
 
 
 REFUSED: Final[list[tuple[list[str], str]]] = [
