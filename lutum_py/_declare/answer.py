@@ -12,6 +12,7 @@ from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.plain_types import is_model, is_object_type
 from .._schema.signature import REQUIRED, Parameter, reason_of, type_name
+from .._schema.stand_in import is_sendable
 from .._text.json import is_object, shorten
 from .._transcript.assistant import ToolMetadata
 from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolDefinitionError
@@ -43,7 +44,7 @@ class Answer(Generic[A]):
         description: What the model is told about the answer; by default the docstring of a model.
 
     Raises:
-        ToolDefinitionError: The type has no JSON schema.
+        ToolDefinitionError: The type has no JSON schema, or no tool may have the name.
         MisuseError: `by` is neither of the two.
 
     Example:
@@ -163,6 +164,11 @@ def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any
         if error.__cause__ is None or not _is_wrapped(kind):
             raise
         raise _no_schema(place, error) from error
+    if not is_sendable(name):
+        raise ToolDefinitionError(
+            f"{place}: the name {shorten(name)} holds a control. Give it another, as in "
+            "`name='answer'`."
+        )
     return ToolSpec(
         definition=definition,
         origin=kind,

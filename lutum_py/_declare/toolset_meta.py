@@ -8,13 +8,12 @@ class whose selectors belong to the outer one and remember the inner selector th
 from __future__ import annotations
 
 import copyreg
-import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Union
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Union
 
 from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions
 from .._call.selector import AnySelector, Selector
-from .._schema.stand_in import is_plain, stand_in
+from .._schema.stand_in import is_plain, is_sendable, stand_in
 from .._text.escaping import quoted, visible
 from .._text.json import shorten
 from .._text.on_demand import ONCE
@@ -403,7 +402,7 @@ def _check_names(toolset: str, by_name: Mapping[str, Selector[Any, Any]]) -> Non
         if is_plain(name):
             continue
         place = f"Toolset `{toolset}`: the name {shorten(name)} of {'.'.join(selector.path)}"
-        if not name.strip() or re.search(_UNSENDABLE, name):
+        if not is_sendable(name):
             raise ToolDefinitionError(
                 f"{place} is empty, or holds a control or half of a surrogate pair. Give the tool "
                 "another, as in `@tool_fn(name=...)`."
@@ -415,9 +414,6 @@ def _check_names(toolset: str, by_name: Mapping[str, Selector[Any, Any]]) -> Non
                 f"{place} goes out as {goes_out!r} if a provider refuses it, and so does or is "
                 f"the name {shorten(other)} of {'.'.join(by_name[other].path)}. Rename one."
             )
-
-
-_UNSENDABLE: Final = "[\x00-\x1f\x7f-\x9f\ud800-\udfff]"  # compiled when a name is odd
 
 
 def _reduce(toolset: ToolsetMeta) -> Any:

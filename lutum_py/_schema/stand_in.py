@@ -18,6 +18,8 @@ _STEM, _DIGEST = 48, 12
 _FORM: Final = rf"[a-zA-Z][a-zA-Z0-9_]*_[0-9a-f]{{{_DIGEST}}}"
 # What every provider takes that takes stand-ins.
 _PLAIN: Final = rf"[a-zA-Z][a-zA-Z0-9_]{{0,{_STEM + _DIGEST}}}"
+# Controls and halves of surrogate pairs.
+_UNSENDABLE: Final = "[\x00-\x1f\x7f-\x9f\ud800-\udfff]"
 
 
 def stand_in(name: str) -> str:
@@ -43,6 +45,11 @@ def _stem(name: str) -> str:
 def is_plain(name: str) -> bool:
     """Tell a name that every provider takes, so that its stand-in is never needed."""
     return re.fullmatch(_PLAIN, name) is not None
+
+
+def is_sendable(name: str) -> bool:
+    """Tell a name that a tool may have: it is not blank, nor does it hold what no text carries."""
+    return bool(name.strip()) and re.search(_UNSENDABLE, name) is None
 
 
 def own_name(name: str, known: Collection[str]) -> str:

@@ -273,6 +273,15 @@ def test_what_makes_no_answer_is_refused() -> None:
     assert repr(Answer(Invoice)) == "Answer(Invoice, by='tool', name='answer')"
 
 
+@over("name", ["", " ", "final\nanswer", "answer\x00", "answer\x85", "answer\ud800", 5, None])
+def test_a_name_that_no_tool_may_have_is_refused(name: Any) -> None:
+    """What is asked for as a tool, or as a format, is named as a tool may be."""
+    for by in ("tool", "format"):
+        kind: Any = by
+        with pytest.raises(ToolDefinitionError, match="name"):
+            Answer(Invoice, by=kind, name=name)
+
+
 @over("by", ["tool", "format"])
 @over("kind", [Invoice, list[int]])
 def test_streams_show_the_answer_so_far(by: Any, kind: Any) -> None:
