@@ -353,7 +353,8 @@ class Dialect(Generic[C]):
         Raises:
             ToolDefinitionError: A tool's schema has no form in the dialect.
             InvalidValueError: The provider refuses how the conversation begins.
-            MisuseError: The native search has another name than the provider's own.
+            MisuseError: It is no request, or the native search has another name than the provider's
+                own.
 
         Example:
             >>> from lutum_py import Message
@@ -362,6 +363,10 @@ class Dialect(Generic[C]):
             >>> openai_chat.encode_request(said)
             {'messages': [{'role': 'user', 'content': 'Hello'}], 'temperature': 0.5}
         """
+        if not isinstance(request, TurnRequest):
+            remedy = "What was said alone goes to `messages`, or into `TurnRequest(items=said)`."
+            place = ("encode_request", "request", "a TurnRequest")
+            raise MisuseError.of_field(*place, request, remedy)
         draft = Draft(self, request, strict, model, native_search)
         body = self.body(draft)
         # An extra wins, since it is the only word for what this library does not know. But two

@@ -304,6 +304,16 @@ def said_by_hand(dialect: ModuleType, turn: AssistantTurn) -> AssistantTurn:
 
 
 @DIALECTS
+def test_what_is_no_request_is_told_how_it_becomes_one(dialect: ModuleType) -> None:
+    """Items alone, a transcript, a body of the provider and a type are no request."""
+    said = [Message("user", "Hello")]
+    cases: list[Any] = [said, Transcript(), {"messages": []}, None, TurnRequest]
+    for wrong in cases:
+        with pytest.raises(MisuseError, match=r"takes a TurnRequest .*TurnRequest\(items=said\)"):
+            dialect.encode_request(wrong)
+
+
+@DIALECTS
 @over("arguments", ["", "{}", '{"a":1}'])
 def test_a_turn_that_a_limit_ended_says_so(dialect: ModuleType, arguments: str) -> None:
     """A turn is cut off by its dialect's word alone; where a call of it has arguments for certain,
