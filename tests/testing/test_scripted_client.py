@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py import Message, ToolMetadata
+from lutum_py import AssistantTurn, Message, ToolMetadata
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
@@ -98,6 +98,78 @@ def test_a_script_may_hold_responses_errors_and_functions() -> None:
         ScriptedClient([7], "openai_chat").create(**body)  # type: ignore[list-item]
     with pytest.raises(MisuseError):
         ScriptedClient(raw, "openai_chat")  # type: ignore[arg-type]
+
+
+def _gemini(*parts: dict[str, Any], **beside: Any) -> dict[str, Any]:
+    content = {"role": "model", "parts": list(parts)}
+    return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0, **beside}]}
+
+
+def _chat(reason: str, **message: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": None, **message}
+    return {"choices": [{"index": 0, "finish_reason": reason, "message": message}]}
+
+
+WHOLE: list[tuple[Any, dict[str, Any]]] = [
+    (
+        gemini_generate_content,
+        _gemini(
+            {"text": "Hm, so", "thought": True},
+            {"text": "Well, Oslo", "thoughtSignature": "c2ln"},
+            {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"},
+        ),
+    ),
+    (gemini_generate_content, _gemini({"text": "Oslo."}, groundingMetadata={"chunks": [1]})),
+    (gemini_generate_content, {"promptFeedback": {"blockReason": "SAFETY"}}),
+    (gemini_generate_content, {"candidates": [{"finishReason": "SAFETY", "index": 0}]}),
+    (openai_chat, _chat("stop", reasoning_content="Hm, so", content="Oslo.")),
+    (openai_chat, _chat("stop", refusal="I will not.")),
+    (
+        openai_chat,
+        _chat(
+            "tool_calls",
+            reasoning="Hm, so",
+            tool_calls=[
+                {"id": "c1", "type": "function", "function": {"name": "f", "arguments": None}}
+            ],
+        ),
+    ),
+]
+
+
+def _streamed(dialect: Any, client: ScriptedClient) -> AssistantTurn:
+    """What a client's next answer says, streamed."""
+    if dialect is gemini_generate_content:
+        events = client.generate_content_stream(**body_for(dialect))
+    else:
+        events = client.create(**body_for(dialect), stream=True)
+    decoder = dialect.StreamDecoder()
+    for event in events:
+        decoder.feed(event)
+    turn: AssistantTurn = decoder.finish()
+    return turn
+
+
+@pytest.mark.parametrize(("dialect", "response"), WHOLE)
+def test_a_stream_says_all_that_its_response_says(dialect: Any, response: dict[str, Any]) -> None:
+    """Streamed, a response of a script is the turn that it is whole: reasoning, refusals, ends."""
+    whole = dialect.decode(response)
+    turn = _streamed(dialect, ScriptedClient([response], dialect))
+    assert (turn.items, turn.finish_reason) == (whole.items, whole.finish_reason)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS[:3], ids=lambda each: each.NAME)
+def test_an_error_of_a_provider_is_one_in_a_stream_too(dialect: Any) -> None:
+    """What comes in place of a turn is told as what it is, and is no fault of the kit."""
+    error: dict[str, Any] = {"error": {"type": "overloaded", "code": "busy", "message": "Later."}}
+    said = {"type": "error", **error} if dialect is anthropic_messages else error
+    if dialect is openai_responses:
+        said = {**error, "status": "failed", "output": []}
+    client = ScriptedClient([said, said], dialect)
+    with pytest.raises(DialectError, match="Later"):
+        dialect.decode(client.create(**body_for(dialect)))
+    with pytest.raises(DialectError, match="Later"):
+        _streamed(dialect, client)
 
 
 def test_what_a_provider_refuses_is_refused() -> None:

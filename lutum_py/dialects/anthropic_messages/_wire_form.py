@@ -36,6 +36,9 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
 
 
 def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if response.get("type") == "error":
+        yield dict(response)
+        return
     begun: dict[str, Any] = {**response, "content": [], "stop_reason": None}
     yield {"type": "message_start", "message": begun}
     for index, block in enumerate(objects(response.get("content"))):

@@ -7,7 +7,16 @@ from typing import Any, Final
 
 from ..._text.json import is_object
 from ..._transcript.assistant import AssistantTurn
-from .._wire_form import Said, WireForm, as_object, halves, objects, of_role, said_call
+from .._wire_form import (
+    Said,
+    WireForm,
+    as_object,
+    halves,
+    object_of,
+    objects,
+    of_role,
+    said_call,
+)
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -26,15 +35,23 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
 
 
 def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    candidate = response["candidates"][0]
+    candidates = objects(response.get("candidates"))
+    if not candidates:  # the question was blocked, and nothing was said
+        yield dict(response)
+        return
+    candidate = candidates[0]
+    content = object_of(candidate.get("content"))
     parts: list[dict[str, Any]] = []
-    for part in objects(candidate["content"].get("parts")):
-        text = part.get("text")
+    for part in objects(content.get("parts")):
+        # A signature is for the part that it comes with, so such a text is not halved.
+        text = "" if "thoughtSignature" in part else part.get("text")
         parts += [{**part, "text": half} for half in halves(text)] if text else [part]
-    for part in parts:
-        content = {"role": "model", "parts": [part]}
-        yield {**response, "candidates": [{"index": 0, "content": content}]}
-    end = {"index": 0, "finishReason": candidate.get("finishReason", "STOP")}
+    for part in parts[:-1]:
+        begun = {"index": 0, "content": {**content, "parts": [part]}}
+        yield {**response, "candidates": [begun]}
+    end = {**candidate, "finishReason": candidate.get("finishReason") or "STOP"}
+    if parts:
+        end["content"] = {**content, "parts": parts[-1:]}
     yield {**response, "candidates": [end]}
 
 

@@ -33,16 +33,22 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
 def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     beside = {key: value for key, value in response.items() if key not in ("choices", "usage")}
     beside["object"] = "chat.completion.chunk"
-    choice = response["choices"][0]
+    choices = objects(response.get("choices"))
+    if not choices:  # an error, as some hosts send it in a stream too
+        yield dict(response)
+        return
+    choice = choices[0]
     message = choice["message"]
     calls = objects(message.get("tool_calls"))
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    # What is beside content and calls, such as the reasoning of some hosts, comes first.
+    first = {key: value for key, value in message.items() if key != "tool_calls"}
+    deltas: list[dict[str, Any]] = [{"role": "assistant", **first, "content": ""}]
     deltas += [{"content": half} for half in halves(message.get("content") or "")]
     for index, call in enumerate(calls):
         function = object_of(call.get("function"))
         begun = {**call, "function": {**function, "arguments": ""}}
         deltas.append({"tool_calls": [{"index": index, **begun}]})
-        for half in halves(function.get("arguments", "")):
+        for half in halves(function.get("arguments") or ""):
             deltas.append({"tool_calls": [{"index": index, "function": {"arguments": half}}]})
     for delta in deltas:
         yield {**beside, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}

@@ -74,8 +74,9 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         else:
             yield event("output_item.added", output_index=index, item=item)
         yield event("output_item.done", output_index=index, item=item)
-    is_cut = response.get("status") == "incomplete"
-    yield event("incomplete" if is_cut else "completed", response=dict(response))
+    status = response.get("status")
+    end = status if status in ("incomplete", "failed") else "completed"
+    yield event(end, response=dict(response))
 
 
 def _said(messages: Iterable[Any]) -> Iterator[Said]:
