@@ -8,7 +8,8 @@ after them. A call of a tool with a rule or an approval begins only once both ha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from .._schema.signature import (
     REQUIRED,
@@ -112,11 +113,13 @@ class ArgsRule:
 
     def _check_hint(self, name: str, hint: Any, wanted: Any) -> None:
         # Only the same type fits: whether a wider one would do is for a type checker to say.
-        if hint is not REQUIRED and hint not in (object, Any) and hint != plain_hint(wanted):
-            raise ToolDefinitionError(
-                f"{self._place} takes `{name}: {type_name(hint)}`, and the tool has "
-                f"`{name}: {type_name(wanted)}`. Write the same, `object`, or no annotation."
-            )
+        wanted = plain_hint(wanted)
+        if hint is REQUIRED or hint in (object, Any) or _is_same(hint, wanted):
+            return
+        raise ToolDefinitionError(
+            f"{self._place} takes `{name}: {type_name(hint)}`, and the tool has "
+            f"`{name}: {type_name(wanted)}`. Write the same, `object`, or no annotation."
+        )
 
     def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
         """Ask it about one call, as an execution hook is asked."""
@@ -149,3 +152,17 @@ class ArgsRule:
         if is_mapping(said):
             return with_arguments(call.spec, call.name, shown, said)
         return said
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Tell whether annotations say the same, as `Optional[List[int]]` and `list[int] | None`."""
+    if one == other:
+        return True
+    heads = [get_origin(each) or each for each in (one, other)]
+    head, head_of_other = (Union if each is UnionType else each for each in heads)
+    parts, parts_of_other = get_args(one), get_args(other)
+    return (
+        head == head_of_other
+        and len(parts) == len(parts_of_other)
+        and all(map(_is_same, parts, parts_of_other))
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import typing
 from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
@@ -429,6 +430,53 @@ def test_a_rule_that_takes_what_the_tool_has_not_is_refused(unfit: str) -> None:
     rule, said = UNFIT[unfit]
     with pytest.raises(ToolDefinitionError, match=f"Tool `pay`: `rule=.*{said.lstrip('`rule=')}"):
         tool(pay, rule=rule)
+
+
+@tool_fn
+def tag(
+    names: typing.List[str],  # noqa: UP006 - as many programs still write it
+    by: typing.Optional[typing.Dict[str, typing.List[int]]] = None,  # noqa: UP006, UP045
+    cents: Annotated[int, Field(ge=0, description="How many.")] = 0,
+) -> str:
+    """Tag something."""
+    return ",".join(names)
+
+
+def of_lists(names: list[str], by: dict[str, list[int]] | None, cents: int) -> Any:
+    """Name the same types as they are written today."""
+    return {"names": [*names, "new"]}
+
+
+def of_other_lists(by: dict[str, list[str]] | None) -> None:
+    """Take other values."""
+
+
+def of_one_list(names: typing.List) -> None:  # type: ignore[type-arg]  # noqa: UP006
+    """Say less than the tool does."""
+
+
+def of_bytes(cents: bytes) -> None:
+    """Take another type than one with a bound."""
+
+
+def test_a_type_is_the_same_however_it_is_written() -> None:
+    """`List` is `list` and `Optional[T]` is `T | None`, at any depth; a bound is no part of it."""
+
+    class Tags(Toolset):
+        tag = tool(globals()["tag"], rule=of_lists)
+
+    said = ScriptedModel.tool_calls(("c1", "tag", {"names": ["a"]}))
+    outcome: Any = Tags.read_turn(said)
+    OPEN.append(outcome.round)
+    (call,) = outcome.round.plan().pending
+    assert call.call_sync().output == "a,new"
+    for rule, names in (
+        (of_other_lists, "by: "),
+        (of_one_list, "names: "),
+        (of_bytes, "cents: bytes`, and the tool has `cents: int`"),
+    ):
+        with pytest.raises(ToolDefinitionError, match=f"takes `{names}"):
+            tool(tag, rule=rule)
 
 
 def test_rules_of_inputs_and_groups_are_checked_as_well() -> None:
