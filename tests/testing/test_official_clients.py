@@ -158,6 +158,40 @@ def test_an_exception_in_the_script_is_the_connections() -> None:
     assert len(scripted.requests) == 2
 
 
+def test_an_official_helper_for_streams_gathers_a_refusal() -> None:
+    """OpenAI's helper puts the pieces together, and fails where one is none of its part."""
+    parts: list[dict[str, Any]] = [
+        {"type": "output_text", "text": "Well, ", "annotations": []},
+        {"type": "refusal", "refusal": "I will not."},
+    ]
+    message = {"type": "message", "id": "m1", "role": "assistant", "content": parts}
+    scripted = ScriptedClient([{"status": "completed", "output": [message]}], "openai_responses")
+    with openai(scripted).responses.stream(model="m", input="Go") as stream:
+        kinds = [event.type for event in stream]
+        (said,) = stream.get_final_response().output
+    text, refusal = said.content
+    assert (text.text, refusal.refusal) == ("Well, ", "I will not.")
+    assert kinds.count("response.refusal.delta") == 2
+
+
+def test_an_official_helper_for_streams_is_told_what_stopped_it() -> None:
+    """Anthropic's helper finds the sequence at which the model stopped, as in the whole message."""
+    message = {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "text", "text": "Well"}],
+        "stop_reason": "stop_sequence",
+        "stop_sequence": "END",
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+    asked = [{"role": "user", "content": "Go"}]
+    client = anthropic(ScriptedClient([message], "anthropic_messages"))
+    with client.messages.stream(model="m", max_tokens=5, messages=asked) as stream:
+        assert stream.get_final_message().stop_sequence == "END"
+
+
 def test_another_address_is_not_found() -> None:
     """A request for something else than a turn is answered with status 404."""
     sdk = pytest.importorskip("openai", reason="needs the extra openai")

@@ -55,7 +55,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for delta in deltas:
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
-    ended = {"stop_reason": response.get("stop_reason"), "stop_sequence": None}
+    ended = {key: response.get(key) for key in ("stop_reason", "stop_sequence")}
     usage = response.get("usage") or {"output_tokens": 0}
     yield {"type": "message_delta", "delta": ended, "usage": usage}
     yield {"type": "message_stop"}

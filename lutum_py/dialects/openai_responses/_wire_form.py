@@ -59,11 +59,14 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield event("output_item.added", output_index=index, item={**empty, "content": []})
             for number, part in enumerate(objects(item.get("content"))):
                 within = {**at, "content_index": number}
-                text = str(part.get("text", ""))
-                yield event("content_part.added", **within, part={**part, "text": ""})
+                kind, key, beside = "output_text", "text", {"logprobs": list[Any]()}
+                if part.get("type") == "refusal":
+                    kind, key, beside = "refusal", "refusal", {}
+                text = str(part.get(key, ""))
+                yield event("content_part.added", **within, part={**part, key: ""})
                 for half in halves(text):
-                    yield event("output_text.delta", **within, delta=half, logprobs=[])
-                yield event("output_text.done", **within, text=text, logprobs=[])
+                    yield event(f"{kind}.delta", **within, delta=half, **beside)
+                yield event(f"{kind}.done", **within, **{key: text}, **beside)
                 yield event("content_part.done", **within, part=part)
         elif item.get("type") == "function_call":
             arguments = str(item.get("arguments", ""))
