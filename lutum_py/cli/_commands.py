@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from .. import __version__
-from ..dialects import DIALECTS, Change, Violation
+from ..dialects import DIALECTS, Change, Loss, Violation
 from ..errors import HistoryError, MissingExtraError
 from ._atomic_write import write_file
 from ._conversation_file import encoded_for, read_conversation, read_transcript, reading
@@ -354,6 +354,9 @@ def convert(
             *_violation_lines(error.violations),
         )
         raise typer.Exit(1) from error
+    if conversation.has_plan:
+        why = "the open round, with its turn and calls, is left out: it is not committed yet"
+        lost.append(Loss("plan", why))
     with reading(conversation.name):
         body = encoded_for(to, transcript)
         data = exact_text(dict(body), conversation.style).encode()

@@ -64,6 +64,7 @@ class Conversation:
         is_saved: Whether it is a saved transcript of this library.
         dialect: The dialect whose rules apply; None for a transcript that is checked on its own.
         is_session: Whether it is the transcript in a saved session.
+        has_plan: Whether that session has an open round, whose turn is not in the transcript.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Conversation:
     is_saved: bool
     dialect: str | None
     is_session: bool = False
+    has_plan: bool = False
 
     @property
     def what(self) -> str:
@@ -197,7 +199,10 @@ def session_of(name: str, saved: Saved, dialect: str | None) -> Conversation:
     # expects them.
     inner = json.dumps(saved.inner("transcript").data).encode()
     value, style = read_exact(inner, name)
-    return Conversation(name, inner, value, style, True, dialect, is_session=True)
+    has_plan = saved.inner_or_none("plan") is not None
+    return Conversation(
+        name, inner, value, style, True, dialect, is_session=True, has_plan=has_plan
+    )
 
 
 def read_bytes(file: str) -> tuple[str, bytes]:

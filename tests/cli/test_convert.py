@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Message, Transcript
+from lutum_py import AssistantTurn, Message, Session, Transcript
 from lutum_py.dialects import DIALECTS
+from tests.round_tools import Shop, opened
 
 from .conftest import Lutum
 
@@ -61,6 +62,21 @@ def test_a_saved_transcript_is_converted(lutum: Lutum, tmp_path: Path) -> None:
     ran = lutum("convert", "t.json", "--to", "anthropic_messages")
     assert [each["role"] for each in json.loads(ran.out)["messages"]] == ["user", "assistant"]
     assert "  writing items[1]: anthropic_messages wants to hear the user first" in ran.err
+
+
+def test_the_open_round_of_a_session_is_a_loss(lutum: Lutum, tmp_path: Path) -> None:
+    """Its turn is not in the transcript, so it is in no request either."""
+    session = Session()
+    session.push_user("Go")
+    plan = opened(("c1", "add", {"a": 1})).plan()
+    lost = "  reading plan: the open round, with its turn and calls, is left out"
+    for given, count in ((plan, "1 loss"), (None, "nothing was lost")):
+        (tmp_path / "s.json").write_text(Shop.dump_session(session, given), encoding="utf-8")
+        ran = lutum("convert", "s.json", "--to", "openai_chat")
+        assert ran.code == 0
+        assert json.loads(ran.out)["messages"] == [{"role": "user", "content": "Go"}]
+        assert ran.err.startswith(f"`s.json` (session) as openai_chat: {count}\n")
+        assert (lost in ran.err) is (given is not None)
 
 
 def test_what_its_provider_would_refuse_is_not_converted(lutum: Lutum, tmp_path: Path) -> None:
