@@ -55,7 +55,11 @@ def _remedy(policy: object) -> str | None:
     """Say what to do with something that is not a policy; None if it may be one."""
     if isinstance(policy, type):
         return f"Pass an instance: `{policy.__name__}()`"
-    return "Register one function by `@hooks.on(selector)`" if inspect.isroutine(policy) else None
+    if inspect.isroutine(policy):
+        return "Register one function by `@hooks.on(selector)`"
+    # None of a function that forgot its `return`, or a list of functions: no rule would be asked.
+    is_plain = type(policy).__module__ == "builtins" and not inspect.ismodule(policy)
+    return "Write a class with hooks, and pass an instance" if is_plain else None
 
 
 def _no_such_hook(toolset: Any, policy: str, name: str, members: list[str]) -> HookError:

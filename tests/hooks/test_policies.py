@@ -161,10 +161,13 @@ def test_a_module_can_be_a_policy() -> None:
         (DataPolicy, r"Pass an instance: `DataPolicy\(\)`"),
         (DataTools.HookSet(), r"Use `hooks.extend\(other\)`"),
         (count, r"Register one function by `@hooks.on\(selector\)`"),
+        (None, "not None. Write a class with hooks"),
+        ([count], "Write a class with hooks, and pass an instance"),
+        (object(), "Write a class with hooks"),
     ],
 )
 def test_what_would_register_nothing_is_refused(given: Any, remedy: str) -> None:
-    """A class, a hook set and a function are no policies, and each is told the way."""
+    """A class, a hook set, functions and None are no policies, and each is told the way."""
     with pytest.raises(HookError, match=remedy):
         DataTools.HookSet().register_hooks(given)
 
