@@ -366,6 +366,8 @@ def reason_of(error: Exception) -> str:
 
 def type_name(annotation: Any) -> str:
     """Show a type in a message: a class by its name, anything else as it is written."""
+    if get_origin(annotation) is Annotated:  # the constraints are told where one is broken
+        annotation = get_args(annotation)[0]
     plain = isinstance(annotation, type) and get_origin(annotation) is None
     return annotation.__name__ if plain else shorten(_Shown(annotation), 120)
 

@@ -118,6 +118,7 @@ UNFIT: list[tuple[Any, Any, str]] = [
     (list[User], [broken], "`list["),
     (list[int], "x" * 1_000_000, "`list[int]`: Input should be a valid list (got 'xxxxx"),
     (int | None, "x", "`int | None`: Input should be a valid integer"),
+    (Annotated[int, Field(gt=3)], 1, "`int`: Input should be greater than 3 (got 1)."),
     (str, "\ud800", "`str`: a text in it holds half of a surrogate pair, which UTF-8 cannot carry"),
     (bytes, b"\xff", "`bytes`: Error serializing to JSON: invalid utf-8 sequence"),
 ]
