@@ -294,7 +294,15 @@ class StreamReader(ABC):
         Raises:
             DialectError: As of `feed`.
         """
-        name, _, value = line.partition(":") if isinstance(line, str) else line.partition(b":")
+        name: str | bytes
+        value: str | bytes
+        given: Any = line
+        if isinstance(given, str):
+            name, _, value = given.partition(":")
+        elif isinstance(given, bytes):
+            name, _, value = given.partition(b":")
+        else:
+            return self.feed(given)  # an event that was parsed already, or what is none
         if name in _DATA:
             # Each provider writes an event on one line, so none waits for the blank line after.
             return self.feed(value)

@@ -178,6 +178,15 @@ def test_a_line_that_is_no_event_is_told(dialect: ModuleType, line: str | bytes)
         dialect.StreamDecoder().feed_line(line)
 
 
+@over("line", [None, 3, ["data: {}"]])
+def test_what_is_no_line_is_told(line: Any) -> None:
+    """It is no event either; an event that was parsed already is read as one."""
+    with pytest.raises(DialectError, match="expected an object"):
+        openai_chat.StreamDecoder().feed_line(line)
+    said: Any = {"id": "r", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+    assert openai_chat.StreamDecoder().feed_line(said) == [TextDelta("Hi")]
+
+
 def test_an_object_on_a_line_of_its_own_is_an_event() -> None:
     """Hosts that stream one object a line, without the form of an event stream, are understood."""
     decoder = openai_chat.StreamDecoder()
