@@ -264,7 +264,7 @@ class Arguments:
             by_alias=self.keeps_names,
             round_trip=True,
             exclude_unset=exclude_unset,
-            warnings=warnings,
+            warnings=warnings and self._taken.warns,
         )
 
     def json_schema(self) -> JsonSchema:

@@ -41,6 +41,8 @@ class Closing:
             ones: nothing in the type is masked, without an order, or written in a way of its own.
         reads_same: Whether a text gives an equal input whenever it is read: no code of the author's
             and no clock has a say.
+        warns: Whether pydantic may warn of what it writes; not where a list stands for an iterable,
+            since a default may be another one.
     """
 
     source: type[BaseModel] | TypeAdapter[Any]
@@ -51,6 +53,7 @@ class Closing:
     renames: bool = False
     is_exact: bool = True
     reads_same: bool = True
+    warns: bool = True
 
 
 def take_as_is(model: Any) -> Closing:
@@ -83,18 +86,22 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
             raise NameError(str(error), name=_name_in(str(error))) from error
         raise
     validator: Any = adapter.validator
+    serializer: Any = adapter.serializer
     if changed is not core_schema:
-        validator = _built(changed, taking.classes)
+        validator = _built(SchemaValidator, changed, taking.classes)
+    if taking.iterators:
+        serializer = _built(SchemaSerializer, changed, taking.classes)
     parts = list(schema_parts(core_schema))
     return Closing(
         source=input_type if is_model(input_type) else adapter,
         validator=validator,
-        serializer=adapter.serializer,
+        serializer=serializer,
         closed=taking.closed,
         bounded=taking.bounded,
         renames=any(map(_is_renamed, parts)),
         is_exact=all(map(_is_exact, parts)),
         reads_same=all(map(_reads_same, parts)),
+        warns=not taking.iterators,
     )
 
 
@@ -129,12 +136,14 @@ class _Taking:
     Attributes:
         closed: Whether there was an object to close.
         bounded: Whether there was a number that the author had not bound.
+        iterators: How many values there were that could be read only once.
         classes: The classes whose finished validators would know nothing of either.
     """
 
     def __init__(self, root: Any, strict: bool) -> None:
         self.closed = False
         self.bounded = False
+        self.iterators = 0
         self.classes: set[type[Any]] = set()
         self._strict = strict
         self._definitions: dict[str, Any] = {}
@@ -173,6 +182,7 @@ class _Taking:
             self.bounded = True
             return {**schema, "allow_inf_nan": False}
         changes: dict[str, Any] = {}
+        before = self.iterators
         if kind in _OBJECTS:
             config = schema.get("config", {})
             self.classes.add(schema["cls"])
@@ -201,6 +211,13 @@ class _Taking:
                 schema[key], around if key in ("schema", "choices") else inside
             )
         made = _but(schema, changes)
+        # Of an `Iterable[int]` pydantic makes an iterator: whoever reads the input first, to show
+        # it, to compare it, or for its digest, would leave nothing to the tool.
+        if kind == "generator":
+            self.iterators += 1
+            made = {**made, "type": "list"}
+        elif kind in ("dataclass", "model") and self.iterators > before:
+            made = {**made, "revalidate_instances": "always"}  # that of a program may hold one
         # The definition of that name stays what it was, for the fields that refer to it.
         if is_top and made is not schema:
             made.pop("ref", None)
@@ -220,16 +237,15 @@ def _states_policy(cls: Any) -> bool:
     return getattr(cls, "__pydantic_config__", {}).get("extra") is not None
 
 
-def _built(schema: Any, classes: set[type[Any]]) -> SchemaValidator:
-    """Build a validator from the schema alone, not of what its classes have at hand.
+def _built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
+    """Build a validator or serializer from the schema alone, not of what its classes have at hand.
 
-    pydantic takes the finished validator of a class, whatever the schema at hand says about it,
+    pydantic takes what a class has finished for itself, whatever the schema at hand says about it,
     unless it is told not to; releases before 2.13 cannot be told. There the classes look unfinished
     meanwhile, to one thread after the other: what is built of them in others is built again.
     """
-    make: Any = SchemaValidator
     try:
-        built: SchemaValidator = make(schema, None, _use_prebuilt=False)
+        built = make(schema, None, _use_prebuilt=False)
     except TypeError:
         with _BUILDING:
             finished = [cls for cls in classes if cls.__dict__.get("__pydantic_complete__")]

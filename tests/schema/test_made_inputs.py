@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import InitVar, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 from typing_extensions import TypedDict
 
-from lutum_py import ToolInput, tool_fn
+from lutum_py import ToolInput, Toolset, tool, tool_fn
 from lutum_py.errors import InvalidArgumentsError, ToolInputError
+from lutum_py.execution import run_sync
 from tests.declared import call_of, refusal, schema_of, spec_of
+from tests.round_tools import opened
 from tests.schema.query_tool import Filter, query
 
 # Inputs that a program makes.
@@ -251,3 +254,60 @@ def test_what_a_dataclass_is_not_given() -> None:
         "- `y`: there is no such field; the fields are `x`, `start` (got 1)"
     )
     assert call_of(count, {"x": 1, "start": 3}).input.x == 1
+
+
+class Line(BaseModel):
+    sku: str
+    tags: Iterable[str] = ()
+
+
+class Order(BaseModel):
+    lines: Iterable[Line]
+
+
+class Parcel(BaseModel):
+    order: Order
+    weights: Annotated[Iterable[int], Field(max_length=2)]
+
+
+LINES = {"lines": [{"sku": "hat", "tags": ["a", "b"]}, {"sku": "tie", "tags": []}]}
+
+
+@tool_fn
+def send(parcel: Parcel, to: Iterable[str] = ()) -> list[str]:
+    """Send a parcel."""
+    return [*(line.sku for line in parcel.order.lines), *map(str, parcel.weights), *to]
+
+
+def test_an_iterable_is_read_again_and_again() -> None:
+    """Of the iterator that pydantic makes of it a digest or a question would leave nothing."""
+    data = {"parcel": {"order": LINES, "weights": [3]}, "to": ["ann"]}
+
+    class Post(Toolset):
+        send = tool(send, needs_approval=True)
+
+    plan = opened(("c1", "send", data), toolset=Post).plan()
+    (waiting,) = plan.suspended
+    assert waiting.arguments == data
+    plan = Post.load_plan(plan.dump_json())
+    plan.resume(plan.suspended[0].approve())
+    (result,) = run_sync(plan).resolve().results
+    assert result.output == ["hat", "tie", "3", "ann"]
+
+
+def test_the_items_of_an_iterable_are_checked() -> None:
+    """A wrong one is an issue, as in a list, and no exception within the tool."""
+    parcel = {"order": {"lines": [{"sku": 3}]}, "weights": [1, 2, 3]}
+    said = refusal(send, {"parcel": parcel})
+    assert "`parcel.order.lines[0].sku`: Input should be a valid string" in said
+    assert "`parcel.weights`: List should have at most 2 items" in said
+
+
+def test_an_iterator_in_an_input_that_a_program_makes_is_kept() -> None:
+    """That of an instance inside of the input as well, whose class has made an iterator of it."""
+    call = call_of(send, {"parcel": {"order": {"lines": []}, "weights": []}})
+    lines = (Line(sku=sku, tags=iter(tags)) for sku, tags in (("hat", "ab"), ("tie", "")))
+    call.input = {"parcel": Parcel(order=Order(lines=lines), weights=iter([3]))}
+    for _ in range(2):
+        made = call.final_arguments
+        assert made == {"parcel": {"order": LINES, "weights": [3]}, "to": []}
