@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Union
 
 from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions
-from .._call.selector import AnySelector, Selector
+from .._call.selector import AnySelector, Selector, selector_type
 from .._schema.stand_in import is_plain, is_sendable, stand_in
 from .._text.escaping import quoted, visible
 from .._text.json import shorten
 from .._text.on_demand import ONCE
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
-from .selector_type import selector_type
 from .toolset_body import GroupMember, ToolMember, ToolsetBody, is_reserved, read_body, rules_of
 
 if TYPE_CHECKING:

@@ -569,15 +569,11 @@ class Records:
                 return None
             taken = self._take(*place, lease, is_wanted)
             if taken is not None:
-                return self._claim(toolset, *taken, lease)
+                break
             passed.add(place)
-
-    def _claim(
-        self, toolset: Any, row: SavedCall, text: str, rows: Sequence[SavedCall], lease: float
-    ) -> Claim:
-        """Make the claim of a row that is ours, and goes on from others."""
+        row, text, goes_on_from = taken
         plan = toolset.load_plan(text, key=self._key, binding=row.conversation)
-        call = claimed(plan, row, rows)
+        call = claimed(plan, row, goes_on_from)
         outer = Outer.of(plan, call.id)
         key = f"{row.conversation}/{row.round}/{call._own_key}"
         return Claim(

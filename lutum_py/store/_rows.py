@@ -95,14 +95,13 @@ def _read_or_make(database: Database, query: str, *tables: str) -> list[Row] | N
 
 
 def _all(database: Database, query: str) -> list[Row]:
-    with database.read() as rows:
-        found = rows.all(query)
-    if not found:
-        # While somebody makes the tables, a query of PostgreSQL may find the table, and be too old
-        # to see its row; the next one sees both.
+    # While somebody makes the tables, a query of PostgreSQL may find the table, and be too old to
+    # see its row; the next one sees both.
+    for _ in range(2):
         with database.read() as rows:
-            found = rows.all(query)
-    return found
+            if found := rows.all(query):
+                return found
+    return []
 
 
 def _digest(text: str | None) -> str:
