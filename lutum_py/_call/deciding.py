@@ -210,15 +210,13 @@ def ask_declared(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
 
 def ask_rules(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
     """Ask the rules of a call's tool, unless a person has decided about its arguments."""
-    outcome: Any = call
+    outcome: HookOutcome = call
     rules = () if call._answers and not call._kept.is_open else call.selector.rules
     for rule in rules:
         outcome = yield from rule.ask(outcome, asking)
-        is_call = isinstance(outcome, CallState)
-        if not is_call:
+        if not isinstance(outcome, CallState):
             break
-    ruled: HookOutcome = outcome
-    return ruled
+    return outcome
 
 
 def _go_on(

@@ -130,7 +130,7 @@ class HookPlaces(Generic[T]):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         # By identity: a set that is nested twice stays one set in the copy, so that what is
         # registered in it holds on both paths.
-        made: Any = memo.get(id(self))
+        made: Self | None = memo.get(id(self))
         if made is None:
             made = memo[id(self)] = object.__new__(type(self))
             made._toolset = self._toolset
@@ -138,8 +138,7 @@ class HookPlaces(Generic[T]):
             made._groups = {key: inner.__deepcopy__(memo) for key, inner in self._groups.items()}
             made._everywhere = self._everywhere.copy()
             made._placed, made._deciding = {}, {}
-        copied: Self = made
-        return copied
+        return made
 
     def _places_for(self, selector: AnySelector) -> tuple[PhaseHooks, ...]:
         """List the places whose hooks are asked about calls of a tool.

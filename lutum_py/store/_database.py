@@ -75,14 +75,11 @@ class Rows:
 
     def run(self, sql: str, *values: object) -> int:
         """Change rows, and give how many."""
-        changed: int = self._connection.execute(self._dialect.said(sql), values).rowcount
-        return changed
+        return int(self._connection.execute(self._dialect.said(sql), values).rowcount)
 
     def now(self) -> int:
         """Read the clock of the database, in milliseconds."""
-        (found,) = self.one("SELECT {now}") or (0,)
-        read: int = found
-        return read
+        return int(self.all("SELECT {now}")[0][0])
 
 
 class Database:

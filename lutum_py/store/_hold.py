@@ -55,10 +55,6 @@ class HeldRunOptions(RunOptions, total=False):
     limit: int | None
 
 
-RunCalls: TypeAlias = Callable[..., Awaitable[Stored[Any]]]
-"""Runs what is ready of a conversation: `store.run`."""
-
-
 class Held(Generic[T_co]):
     """A conversation that is yours as long as the block of its `store.hold` runs.
 
@@ -312,7 +308,7 @@ class Hold(Generic[T_co]):
     """
 
     _records: Records
-    _run: RunCalls
+    _run: Callable[..., Awaitable[Stored[Any]]]
     _id: str
     _toolset: type[T_co]
     _lease: float
