@@ -136,7 +136,9 @@ def _decider(policy: GatePolicy | None) -> Callable[[AnyToolCall, RiskLevel], An
     actions = {**_DEFAULT}
     if isinstance(policy, Mapping):
         given = cast("Mapping[Any, Any]", policy)
-        actions |= {_risk(risk): _action(given[risk]) for risk in given}
+        for risk, action in given.items():
+            known = RiskLevel(_known("risk", risk, tuple(RiskLevel)))
+            actions[known] = _known("action", action, get_args(GateAction))
     elif callable(policy):
         return policy
     elif policy is not None:
@@ -153,24 +155,13 @@ def _decider(policy: GatePolicy | None) -> Callable[[AnyToolCall, RiskLevel], An
     return by_risk
 
 
-def _risk(name: Any) -> RiskLevel:
-    try:
-        return RiskLevel(name)
-    except ValueError:
+def _known(what: str, name: Any, known: tuple[str, ...]) -> Any:
+    """Return what a policy names, if it is known."""
+    if name not in known:
         raise HookError(
-            f"Unknown risk {shorten(name)} in the policy. There are: "
-            f"{', '.join(level.value for level in RiskLevel)}."
-        ) from None
-
-
-def _action(name: Any) -> GateAction:
-    if name not in get_args(GateAction):
-        raise HookError(
-            f"Unknown action {shorten(name)} in the policy. There are: "
-            f"{', '.join(get_args(GateAction))}."
+            f"Unknown {what} {shorten(name)} in the policy. There are: {', '.join(known)}."
         )
-    action: GateAction = name
-    return action
+    return name
 
 
 def dry_run_in(

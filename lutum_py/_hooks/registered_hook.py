@@ -89,13 +89,11 @@ def _check_parameters(function: Any, signature: inspect.Signature, phase: Phase)
     Raises:
         HookError: It takes other parameters; the text says which it would have to take.
     """
-    wanted = HOOK_KINDS[phase].takes  # a gate may take the decision as well
-    with suppress(TypeError):
-        signature.bind(*wanted)
-        return
-    if phase == "gates":
+    wanted = HOOK_KINDS[phase].takes
+    # A gate may take the decision as well.
+    for given in (wanted, (*wanted, "decision")) if phase == "gates" else (wanted,):
         with suppress(TypeError):
-            signature.bind(*wanted, "decision")
+            signature.bind(*given)
             return
     name = function_name(function)
     raise HookError(
