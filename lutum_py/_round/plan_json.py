@@ -84,7 +84,19 @@ def dump_plan(
     check_key(key, binding)
     now, state = time(), calls._state
     kept = state._kept
-    _check_told(calls)
+    lines = calls.with_tries()
+    for call in calls._all():  # all of them before anything of the plan changes
+        line = lines[call.id]
+        stage, where = line[-1].stage, state_in(line)
+        if where in _OPEN and (stage.is_end or stage.name == "suspended"):
+            was = "was in doubt, is" if where == "in_doubt" else "is"
+            raise PlanError(
+                f"Call {call.id!r} of tool `{call.name}` {was} {stage.status} now, and the plan "
+                "was not told, so that a saved one would not know of it. Give the plan the outcome "
+                "of the call, with `plan.record(outcome)`, and dump it then."
+            )
+        if where in _OPEN:
+            call._check_newest()  # else what hooks decided in the newer plan would be gone around
     if kept.tries:
         calls.take_tries(calls.begun_tries())
     data: dict[str, Any] = {
@@ -120,23 +132,6 @@ def dump_plan(
         entry["seal"] = seal_of(entry, key).value
     data["seal"] = seal_of(data, key)._asdict()
     return dump_saved(data, PlanError, "The plan")
-
-
-def _check_told(calls: SortedCalls) -> None:
-    """Make sure that the plan may be saved, before anything in it changes."""
-    lines = calls.with_tries()
-    for call in calls._all():
-        line = lines[call.id]
-        stage, state = line[-1].stage, state_in(line)
-        if state in _OPEN and (stage.is_end or stage.name == "suspended"):
-            was = "was in doubt, is" if state == "in_doubt" else "is"
-            raise PlanError(
-                f"Call {call.id!r} of tool `{call.name}` {was} {stage.status} now, and the plan "
-                "was not told, so that a saved one would not know of it. Give the plan the outcome "
-                "of the call, with `plan.record(outcome)`, and dump it then."
-            )
-        if state in _OPEN:
-            call._check_newest()  # else what hooks decided in the newer plan would be gone around
 
 
 def _dump_entry(calls: SortedCalls, call: CallLine, now: float) -> dict[str, Any]:

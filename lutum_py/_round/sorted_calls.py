@@ -494,7 +494,7 @@ class SortedCalls:
     def with_tries(self) -> dict[str, tuple[Step, ...]]:
         """Return the line of each call, by id, as it would tell of the tries that were begun."""
         lines = {call.id: call._line for call in self._all()}
-        for each in self.begun_tries():
+        for each in self.begun_tries() if self._state._kept.tries else ():
             lines[each.id] = with_try(lines[each.id], each._line) or lines[each.id]
         return lines
 

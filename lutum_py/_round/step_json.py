@@ -210,10 +210,6 @@ def _load_step(
     return make(kind, stage, at, by, phase, said, reason, digest, detail)
 
 
-def _load_arguments(saved: Saved, _: object) -> bytes:
-    return compact_json(saved.data["arguments"]).encode("utf-8", "surrogatepass")
-
-
 def load_ticket(saved: Saved, _: object = None) -> SuspendTicket:
     """Read what `ticket.to_dict` gave."""
     ticket = saved.inner("ticket")
@@ -266,7 +262,10 @@ def _load_issue(saved: Saved, metadata: ToolMetadata) -> RecoverableToolCallIssu
 
 
 _HELD: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Saved, ToolMetadata], Any]]]] = {
-    "arguments": (parse_json, _load_arguments),
+    "arguments": (
+        parse_json,
+        lambda saved, _: compact_json(saved.data["arguments"]).encode("utf-8", "surrogatepass"),
+    ),
     "ticket": (SuspendTicket.to_dict, load_ticket),
     "decision": (_dump_decision, _load_decision),
     "result": (dump_result, _load_result),
