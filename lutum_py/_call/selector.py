@@ -448,7 +448,8 @@ class _ToolsetSelector(Selector[Any, Any]):
             toolset.__getitem__,
             core_schema.no_info_before_validator_function(name_of, literal),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda selector: selector.name, return_schema=core_schema.str_schema()
+                lambda selector: selector.name,
+                return_schema=literal if names else core_schema.str_schema(),
             ),
         )
 
