@@ -155,6 +155,7 @@ class OneStory(RuleBasedStateMachine):
         super().__init__()
         calls = [(id, "fill", {"items": [id]}) for id in IDS[:2]]
         self.plans: list[ToolRoundPlan[Any]] = [desk(*calls, ("u", "nope", {})).plan()]
+        self.made_of: dict[ToolRoundPlan[Any], ToolRoundPlan[Any]] = {}
         self.elsewhere: list[ToolRoundPlan[Any]] = []
         self.results: dict[str, Any] = {}
 
@@ -180,7 +181,7 @@ class OneStory(RuleBasedStateMachine):
     def apply_hooks(self, data: st.DataObject, asked: str) -> None:
         plan = self.plan(data)
         before = self.told(plan)
-        self.plans.append(plan.apply_hooks_sync(HOOKS[asked]()))
+        self.hook(plan, HOOKS[asked]())
         rows = {row.id: (row.state, row.arguments) for row in plan.calls}
         assert rows == {id: told[:2] for id, told in before.items()}
 
@@ -201,7 +202,7 @@ class OneStory(RuleBasedStateMachine):
                 if how == "assign":
                     call.input = fill.Input(items=["own"])
                 elif how == "ask hooks":
-                    self.plans.append(other.apply_hooks_sync(HOOKS[inner]()))
+                    self.hook(other, HOOKS[inner]())
                 elif how == "record":
                     for result in self.results.values():
                         other.record(result)
@@ -231,7 +232,7 @@ class OneStory(RuleBasedStateMachine):
         if call is not None:
             made = function if where == "function" else hooks(**{where: named[where]})
             with suppress(HookError):
-                self.plans.append(plan.apply_hooks_sync(made))
+                self.hook(plan, made)
 
     def told(self, plan: ToolRoundPlan[Any]) -> dict[str, Any]:
         return {row.id: (row.state, row.arguments, row.steps) for row in plan.calls}
@@ -350,17 +351,23 @@ class OneStory(RuleBasedStateMachine):
             assert call.steps[-1].arguments == {"items": ["own"]}
         assert call.input == fill.Input(items=["own"])
 
+    def hook(self, plan: ToolRoundPlan[Any], hooks: Any) -> None:
+        made = plan.apply_hooks_sync(hooks)
+        self.plans.append(made)
+        self.made_of[made] = plan
+
     def dumped(self, plan: ToolRoundPlan[Any]) -> str | None:
         """The text of a plan, whose round is closed by it."""
-        mine = {row.id: row.steps for row in plan.calls if row.state in ("pending", "in_doubt")}
-        theirs = [row for other in self.plans for row in other.calls if row.id in mine]
-        # Also the latest plan may be made of one that is older than a plan which decided.
-        if any(mine[row.id][: len(row.steps)] != row.steps for row in theirs):
-            # Another plan goes on with a call in its own way.
+        before: list[ToolRoundPlan[Any]] = [plan]
+        while before[-1] in self.made_of:
+            before.append(self.made_of[before[-1]])
+        if any(each not in before for each in self.plans):
+            # Another plan, which this one is not made of, may go on with a call in its own way.
             with suppress(LifecycleError, PlanError):
                 return plan.dump_json()
             return None
-        if any(Told(steps).stage in (ENDED, "waits") for steps in mine.values()):
+        open_rows = [row for row in plan.calls if row.state in ("pending", "in_doubt")]
+        if any(Told(row.steps).stage in (ENDED, "waits") for row in open_rows):
             with pytest.raises(PlanError, match=r"`plan\.record\(outcome\)`"):
                 plan.dump_json()
             return None
