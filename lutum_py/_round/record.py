@@ -17,7 +17,7 @@ from typing import Any
 
 from .._call.call_line import CallLine
 from .._call.lifecycle import CallStatus
-from .._call.line import Step, end_of, moment, newer_than, state_in, wait_of
+from .._call.line import Step, moment, newer_than, settled_by, state_in, wait_of
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._text.json import shorten
 from .._text.on_demand import ONCE
@@ -62,9 +62,9 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         # The result may come from another process, or from `call.again()`: what ends the call there
         # has to end it here, and a second end needs the step `again` between. That of a call that
         # cannot be used takes the place of its rejection.
-        end = end_of(call._line)
-        is_over = end is not None
-        if end is not None and end.said != result.status and issue_in(call._line) is None:
+        line = call._line
+        is_over = line[-1].stage.is_end
+        if is_over and settled_by(line).said != result.status and issue_in(line) is None:
             call._check_newest("ended")  # `again` alone would be written
             call._append("again")  # it is the result of another try
             is_over = False
