@@ -121,7 +121,8 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
                 "the plan what that returns."
             )
         calls._move(call.id)
-        calls.take_try(given)
+        if calls._state._kept.tries:
+            calls.take_try(given)
         # It was run elsewhere, and waits here for the same.
         if call._stage.name != "suspended" and given._told is not call._told:
             if call._stage.may_begin:
