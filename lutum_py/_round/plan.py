@@ -449,7 +449,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             PlanError: A call went on in both plans, or the plans are of different rounds. The text
                 names each such call and both steps. Nothing changed.
             MisuseError: It is a plan of the same round, or a store keeps the other plan.
-            LifecycleError: Hooks of a newer plan decided about a call that went on in the other.
+            LifecycleError: Hooks of a newer plan decided about a call that went on in the other, or
+                that is open there.
             RoundClosedError: One of the rounds has ended.
         """
         from .record import merge

@@ -171,6 +171,8 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
                 "The plans went on with the same call in two ways: " + "; ".join(faults) + ". "
                 "Find out which of them happened, and go on with that plan."
             )
+        for call in (*other.pending, *other.in_doubt):
+            call._check_newest()  # else what hooks decided in the newer plan would be gone around
         longer = [own for own, line, other_line in both if len(other_line) > len(line)]
         for own in longer:
             own._check_newest()

@@ -192,7 +192,6 @@ def test_a_merged_plan_goes_on() -> None:
     here, there = Desk.load_plan(text), Desk.load_plan(text)
     _edit(there, "c0")
     _run(there, "c2")
-    _block(there, "c3")
     here.merge(there)
     assert found(here, "c0").input.items == ["e"]
     here.record(found(here, "c0").call_sync())
@@ -288,6 +287,20 @@ def test_plans_of_one_round_are_not_merged() -> None:
     with pytest.raises(MisuseError):
         plan.merge(wrong)
     close(plan)
+
+
+def test_a_plan_takes_in_no_older_plan_that_would_go_around_a_newer_one() -> None:
+    """What hooks blocked in a newer plan of the other round is not open in the merged one."""
+    text = saved()
+    here, older = (Desk.load_plan(text) for _ in range(2))
+    newer = older.apply_hooks_sync(blocked())
+    before = [(row, row.steps) for row in (*here.calls, *newer.calls)]
+    with pytest.raises(LifecycleError, match="Go on with the newer plan"):
+        here.merge(older)
+    assert [(row, row.steps) for row in (*here.calls, *newer.calls)] == before
+    here.merge(newer)
+    assert here.blocked == "closed"
+    close(here)
 
 
 def test_a_plan_takes_in_nothing_that_would_void_a_newer_one() -> None:
