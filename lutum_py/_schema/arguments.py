@@ -22,6 +22,7 @@ from pydantic_core import PydanticSerializationError, from_json
 
 from .._text.json import compact_json, infinity_in, is_object
 from .._text.on_demand import ONCE
+from .._text.unicode import sendable
 from .plain_types import is_fixed, is_model
 
 if TYPE_CHECKING:
@@ -148,10 +149,14 @@ class Arguments:
         # `User(age=5)` whose `age` was set to "old" passes pydantic as it is, since its class has
         # checked it once. Taken apart, each field is checked as if it came over the wire.
         parts = fields_of(value)
-        if parts is value and not by_name:
-            checked = self._validator.validate_python(_rechecked(value))
-        else:
+        if parts is not value:
             checked = self._validator.validate_python(parts, by_alias=True, by_name=True)
+        elif by_name:
+            checked = self._validator.validate_python(
+                _rechecked(value), by_alias=True, by_name=True
+            )
+        else:
+            checked = self._validator.validate_python(_rechecked(value))
         if self._taken.bounded:
             # What is inside was checked by its own class, which may let them through.
             found = infinity_in(self._serializer.to_python(checked, by_alias=self.keeps_names))
@@ -345,7 +350,10 @@ def fields_of(value: Any) -> Any:
 
 
 def _rechecked(value: Any) -> Any:
-    """Check a part by its own class, which it keeps; what fails is taken apart, to be reported."""
+    """Check a part by its own class, which it keeps; what fails is taken apart, to be reported.
+
+    Half of a surrogate pair becomes U+FFFD, as in what a model sends: no saved text could hold it.
+    """
     if isinstance(value, BaseModel):
         inner = fields_of(value)
         try:
@@ -354,10 +362,15 @@ def _rechecked(value: Any) -> Any:
         except ValidationError:
             return inner
     kind = type(cast("object", value))
+    if kind is str:
+        return sendable(value)
     if kind is list:
         return [_rechecked(part) for part in value]
     if kind is tuple:
         return tuple(_rechecked(part) for part in value)
     if kind is dict:
-        return {key: _rechecked(part) for key, part in value.items()}
+        return {
+            sendable(key) if key.__class__ is str else key: _rechecked(part)
+            for key, part in cast("dict[Any, Any]", value).items()
+        }
     return fields_of(value)

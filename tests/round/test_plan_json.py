@@ -425,3 +425,47 @@ def test_a_plan_that_is_saved_after_the_answer_keeps_the_question() -> None:
     assert context.resume is not None
     assert (context.ticket, context.resume.result) == (ticket, 1)
     close(again)
+
+
+def _label(
+    text: str = "", tags: tuple[str, ...] = (), by: dict[str, list[str]] | None = None
+) -> str:
+    """Label something."""
+    return text
+
+
+class Labels(Toolset):
+    label = tool(tool_fn(name="label")(_label))
+    ruled = tool(tool_fn(name="ruled")(_label), rule=lambda: HALVES)
+
+
+HALVES: dict[str, Any] = {
+    "text": "a\ud83d",
+    "tags": ("\ude00",),
+    "by": {"\ud83d": ["\ud83d\ude00"]},
+}
+MENDED = {"text": "a\ufffd", "tags": ["\ufffd"], "by": {"\ufffd": ["\U0001f600"]}}
+
+
+@pytest.mark.parametrize("way", ["assigned", "copied", "by arguments", "ruled"])
+def test_half_of_a_pair_that_a_program_puts_in_is_mended_as_what_a_model_sends(way: str) -> None:
+    """No saved text could hold it: what runs here is what runs after loading."""
+    name = "ruled" if way == "ruled" else "label"
+    outcome = Labels.read_turn(turn(("c1", name, {})))
+    assert isinstance(outcome, NeedsTools)
+    hooks = Labels.HookSet()
+
+    @hooks.on(Labels.label)
+    def put(metadata: ToolMetadata, input: Any) -> Any:
+        if way == "copied":
+            return RunNormally(input.model_copy(update=HALVES))
+        return Labels.label.with_args(**HALVES) if way == "by arguments" else RunNormally(input)
+
+    plan = outcome.round.apply_hooks_sync(hooks)
+    if way == "assigned":
+        plan.pending[0].input = HALVES
+    assert plan.calls[0].arguments == MENDED
+    loaded = Labels.load_plan(plan.dump_json())
+    assert loaded.calls[0].arguments == MENDED
+    assert loaded.pending[0].call_sync().output == "a\ufffd"
+    loaded.discard()
