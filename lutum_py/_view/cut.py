@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from .._text.unicode import sendable
 from .._transcript.message import Message
 from .._transcript.place import digest_of_item
 from .._transcript.request import TranscriptItem
@@ -64,6 +65,11 @@ class Cut:
     # A view is saved apart from its transcript. The digest is what shows, on loading, that somebody
     # put it beside another one.
     digest: str = ""
+
+    def __post_init__(self) -> None:
+        """Put U+FFFD for half of a surrogate pair in the text, which could not be sent."""
+        if self.text is not None:
+            object.__setattr__(self, "text", sendable(self.text))
 
     @property
     def form(self) -> tuple[object, ...]:

@@ -415,6 +415,21 @@ def test_what_is_no_span_text_or_number_is_told_so() -> None:
         view.tokens(transcript, overhead=-1)
 
 
+def test_a_text_with_half_of_a_surrogate_pair_can_be_sent() -> None:
+    """A summary may come from a model; what it says is mended as in any message, here and saved."""
+    talk = conversation(4)
+    half, mended = "Gone \ud83d.", "Gone \ufffd."
+    cleared = View().clear_results(talk, older_than=1, text=half)
+    dropped = View().drop_rounds(talk, older_than=1, notice=half)
+    for view in (cleared, dropped, View().summarise(talk, (2, 6), half)):
+        assert mended in read(view, talk)
+        assert View.load_json(view.dump_json()) == view
+        assert [cut.text for cut in view.cuts] == [mended]
+    assert cleared.clear_results(talk, older_than=1, text=half) is cleared
+    saved = cleared.dump_json().replace("\\ufffd", "\\ud83d")
+    assert View.load_json(saved) == cleared
+
+
 def test_fit_cuts_nothing_below_the_limit_and_enough_above_it() -> None:
     """Results are cleared first, the oldest first, as far as needed; then rounds are dropped."""
     transcript = conversation(40)
