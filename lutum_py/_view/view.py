@@ -261,7 +261,15 @@ class View:
         return self._cutting(target, count, overhead).tokens
 
     def since(self, old: View) -> tuple[Cut, ...]:
-        """Return the cuts that are new; what a cut freed before is not counted again."""
+        """Return the cuts that are new; what a cut freed before is not counted again.
+
+        Raises:
+            MisuseError: `old` is not a view.
+        """
+        if not isinstance(old, View):
+            raise MisuseError.of_field(
+                "View.since", "old", "a View", old, "Before the first cut that is `View()`."
+            )
         new: list[Cut] = []
         gone = [cut for cut in old.cuts if cut not in self.cuts]
         for cut in self.cuts:

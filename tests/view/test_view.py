@@ -413,6 +413,8 @@ def test_what_is_no_span_text_or_number_is_told_so() -> None:
         view.fit(transcript, limit_tokens=9, at_least=9)
     with pytest.raises(InvalidValueError):
         view.tokens(transcript, overhead=-1)
+    with pytest.raises(MisuseError, match=r"`View\(\)`"):
+        view.since(None)  # type: ignore[arg-type]
 
 
 def test_a_text_with_half_of_a_surrogate_pair_can_be_sent() -> None:
