@@ -328,12 +328,14 @@ def _unmasked(call: AnyToolCall, edit: Any, shown: Any, real: Any, path: str = "
     if own == canonical_json(edit):
         return real
     if is_object(edit) and is_object(shown) and is_object(real):
-        return {
+        made = {
             name: _unmasked(call, each, shown[name], real[name], f"{path}.{name}" if path else name)
             if name in shown and name in real
             else each
             for name, each in edit.items()
         }
+        # What was not shown at all could not be left out.
+        return {name: part for name, part in real.items() if name not in shown} | made
     if is_array(edit) and _MASKED in compact_json(edit) and _MASKED in own:
         raise ResumeError(
             f"The edit of call {call.id!r} of tool `{call.name}` changes the list `{path}` and "

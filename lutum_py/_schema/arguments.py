@@ -18,7 +18,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError, from_json
+from pydantic_core import PydanticSerializationError, SchemaSerializer, from_json
 
 from .._text.json import compact_json, infinity_in, is_object
 from .._text.on_demand import ONCE
@@ -81,6 +81,7 @@ class Arguments:
         self._taken: Closing = taken
         self._validator = taken.validator
         self._serializer = taken.serializer
+        self._whole = taken.whole
         self.keeps_names: bool = not taken.renames
         self.reads_same: bool = taken.reads_same
         self.is_plain: bool = is_plain
@@ -179,7 +180,7 @@ class Arguments:
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
-        return self._exact(self._plain(value), value)
+        return self._exact(self._kept(value), value)
 
     def _exact(self, data: Any, value: Any) -> Any:
         if self._taken.is_exact:
@@ -221,6 +222,17 @@ class Arguments:
             pass
         return self._dump(value, exclude_unset=True, warnings=warnings)
 
+    # A person is not shown what the author leaves out of what is written, as a password by
+    # `Field(exclude=True)`; what is kept has it, else the tool would get the default.
+    def _kept(self, value: Any, *, warnings: bool = True) -> Any:
+        whole = self._whole
+        if whole is not None:
+            with suppress(PydanticSerializationError):  # of what has no JSON form, as a connection
+                data = self._dump(value, by=whole, warnings=warnings)
+                if infinity_in(data) is None:
+                    return data
+        return self._plain(value, warnings=warnings)
+
     def from_data(self, data: Any) -> Any:
         """Make an input of what `to_data` gave.
 
@@ -237,17 +249,18 @@ class Arguments:
         """
         try:
             try:
-                text: bytes = self._serializer.to_json(
-                    value, by_alias=self.keeps_names, round_trip=True, warnings=False
-                )
-                if self._taken.is_exact and b"null" not in text:
-                    return text
-                # What is masked, has no order, or is a number that JSON has not, differs now.
-                if from_json(text) == self._dump(value, mode="python", warnings=False):
-                    return text
+                if self._whole is None:
+                    text: bytes = self._serializer.to_json(
+                        value, by_alias=self.keeps_names, round_trip=True, warnings=False
+                    )
+                    if self._taken.is_exact and b"null" not in text:
+                        return text
+                    # What is masked, has no order, or is a number that JSON has not, differs now.
+                    if from_json(text) == self._dump(value, mode="python", warnings=False):
+                        return text
             except PydanticSerializationError:
                 pass  # of a default, perhaps, which is left out
-            data = self._exact(self._plain(value, warnings=False), value)
+            data = self._exact(self._kept(value, warnings=False), value)
             return compact_json(data).encode("utf-8", "surrogatepass")
         except (TypeError, ValueError, RecursionError):
             return None
@@ -261,9 +274,15 @@ class Arguments:
         return self._validator.validate_json(text, by_alias=True, by_name=True)
 
     def _dump(
-        self, value: Any, *, mode: str = "json", exclude_unset: bool = False, warnings: bool = True
+        self,
+        value: Any,
+        *,
+        by: SchemaSerializer | None = None,
+        mode: str = "json",
+        exclude_unset: bool = False,
+        warnings: bool = True,
     ) -> Any:
-        return self._serializer.to_python(
+        return (by or self._serializer).to_python(
             value,
             mode=mode,
             by_alias=self.keeps_names,

@@ -34,6 +34,8 @@ class Closing:
 
     Attributes:
         source: What the JSON schema is generated from.
+        whole: Writes what the author leaves out as well, by `Field(exclude=True)`; None if there is
+            nothing of it.
         closed: Whether unknown arguments are refused although the type does not say so.
         bounded: Whether numbers are finite although the type does not say so.
         renames: Whether some field is read under one name and written under another.
@@ -48,6 +50,7 @@ class Closing:
     source: type[BaseModel] | TypeAdapter[Any]
     validator: SchemaValidator
     serializer: SchemaSerializer
+    whole: SchemaSerializer | None = None
     closed: bool = False
     bounded: bool = False
     renames: bool = False
@@ -89,13 +92,15 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
     serializer: Any = adapter.serializer
     if changed is not core_schema:
         validator = _built(SchemaValidator, changed, taking.classes)
-    if taking.iterators:
-        serializer = _built(SchemaSerializer, changed, taking.classes)
+    whole: Any = None
+    if taking.iterators or taking.excluded:
+        whole = _built(SchemaSerializer, changed, taking.classes)
     parts = list(schema_parts(core_schema))
     return Closing(
         source=input_type if is_model(input_type) else adapter,
         validator=validator,
-        serializer=serializer,
+        serializer=serializer if taking.excluded or whole is None else whole,
+        whole=whole if taking.excluded else None,
         closed=taking.closed,
         bounded=taking.bounded,
         renames=any(map(_is_renamed, parts)),
@@ -136,6 +141,7 @@ class _Taking:
     Attributes:
         closed: Whether there was an object to close.
         bounded: Whether there was a number that the author had not bound.
+        excluded: How many fields the author leaves out of what is written.
         iterators: How many values there were that could be read only once.
         classes: The classes whose finished validators would know nothing of either.
     """
@@ -143,6 +149,7 @@ class _Taking:
     def __init__(self, root: Any, strict: bool) -> None:
         self.closed = False
         self.bounded = False
+        self.excluded = 0
         self.iterators = 0
         self.classes: set[type[Any]] = set()
         self._strict = strict
@@ -211,6 +218,9 @@ class _Taking:
                 schema[key], around if key in ("schema", "choices") else inside
             )
         made = _but(schema, changes)
+        if not _EXCLUDING.isdisjoint(made):
+            self.excluded += 1
+            made = {key: part for key, part in made.items() if key not in _EXCLUDING}
         # Of an `Iterable[int]` pydantic makes an iterator: whoever reads the input first, to show
         # it, to compare it, or for its digest, would leave nothing to the tool.
         if kind == "generator":
@@ -297,6 +307,8 @@ def _is_renamed(field: dict[str, Any]) -> bool:
     """Whether a field is read under one name and written under another."""
     return field.get("validation_alias") != field.get("serialization_alias")
 
+
+_EXCLUDING = frozenset({"serialization_exclude", "serialization_exclude_if"})
 
 _NO_SCHEMA = frozenset(
     {"cls", "config", "default", "expected", "members", "metadata", "serialization", "type"}

@@ -56,8 +56,11 @@ def is_plain(annotation: Any) -> bool:
     if origin is Annotated:
         from pydantic.fields import FieldInfo
 
-        marks = annotation.__metadata__
-        return is_plain(annotation.__origin__) and all(type(mark) is FieldInfo for mark in marks)
+        # What its author leaves out of what is written has to be written all the same.
+        return is_plain(annotation.__origin__) and all(
+            type(mark) is FieldInfo and not (mark.exclude or getattr(mark, "exclude_if", None))
+            for mark in annotation.__metadata__
+        )
     if origin is Literal:
         return all(type(value) in _PLAIN for value in get_args(annotation))
     return origin in _CONTAINERS and all(is_plain(part) for part in get_args(annotation))

@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from lutum_py import ToolInput, Toolset, tool, tool_fn
 from lutum_py.errors import InvalidArgumentsError, ToolInputError
 from lutum_py.execution import run_sync
+from tests.cases import over
 from tests.declared import call_of, refusal, schema_of, spec_of
 from tests.round_tools import opened
 from tests.schema.query_tool import Filter, query
@@ -311,3 +312,69 @@ def test_an_iterator_in_an_input_that_a_program_makes_is_kept() -> None:
     for _ in range(2):
         made = call.final_arguments
         assert made == {"parcel": {"order": LINES, "weights": [3]}, "to": []}
+
+
+class Login(BaseModel):
+    user: str
+    password: str = Field(exclude=True)
+    tries: int = Field(default=1, exclude=True)
+
+
+@tool_fn
+def enter(login: Login, note: str = "", trace: Annotated[int, Field(exclude=True)] = 0) -> str:
+    """Log in."""
+    return f"{login.user} {login.password} {login.tries} {note} {trace}"
+
+
+@over(
+    "is_saved, changes", [(False, {}), (True, {}), (True, {"note": "b", "login": {"user": "eve"}})]
+)
+def test_what_is_left_out_of_what_is_written_reaches_the_tool(
+    is_saved: bool, changes: dict[str, Any]
+) -> None:
+    """An author leaves a password out of dumps, and is not shown it; the tool gets it as sent."""
+
+    class Gate(Toolset):
+        enter = tool(enter, needs_approval=True)
+
+    login = {"user": "ann", "password": "x", "tries": 3}
+    plan = opened(("c1", "enter", {"login": login, "note": "a", "trace": 7}), toolset=Gate).plan()
+    plan = Gate.load_plan(plan.dump_json()) if is_saved else plan
+    (waiting,) = plan.suspended
+    assert waiting.arguments == {"login": {"user": "ann"}, "note": "a"}
+    plan.amend_sync(waiting.edit(changes), Gate.HookSet())
+    (result,) = run_sync(plan).resolve().results
+    assert result.output == ("eve x 3 b 7" if changes else "ann x 3 a 7")
+
+
+class Bounded(BaseModel):
+    sku: str
+    limit: float = Field(default=float("inf"), exclude=True)
+
+
+class Connected(BaseModel):
+    sku: str
+    source: Any = Field(default_factory=object, exclude=True)
+
+
+@over("kind", [Bounded, Connected])
+def test_what_has_no_json_form_stays_left_out(kind: type[Any]) -> None:
+    """A connection that the model holds, or a number that JSON has not, comes back as a default."""
+
+    class Shelf(Toolset):
+        put = tool(tool_fn(name="put")(putting(kind)))
+
+    plan = opened(("c1", "put", {"line": {"sku": "hat"}, "at": 2}), toolset=Shelf).plan()
+    plan = Shelf.load_plan(plan.dump_json())
+    (result,) = run_sync(plan).resolve().results
+    assert result.output == "hat 2"
+
+
+def putting(kind: type[Any]) -> Any:
+    """A function that takes a line of a kind."""
+
+    def put(line: Any, at: int) -> str:
+        return f"{line.sku} {at}"
+
+    put.__annotations__["line"] = kind
+    return put
