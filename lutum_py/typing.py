@@ -41,6 +41,7 @@ from ._call.outcomes import RejectionSource as RejectionSource
 from ._call.reply import ReplyStatus as ReplyStatus
 from ._call.selector import AnySelector as AnySelector
 from ._call.selector import HidingSelector as HidingSelector
+from ._call.selector import InputSelector as InputSelector
 from ._call.selector import TakesContext as TakesContext
 from ._call.spec import FnSpec as FnSpec
 from ._call.spec import HasSpec as HasSpec
@@ -58,6 +59,7 @@ from ._declare.offer import Descriptions as Descriptions
 from ._declare.offer import Named as Named
 from ._declare.offer import Offered as Offered
 from ._declare.tool_fn import CallOf as CallOf
+from ._declare.tool_fn import GivingFn as GivingFn
 from ._declare.tool_fn import HidingFn as HidingFn
 from ._declare.tool_fn import MakesHidingFn as MakesHidingFn
 from ._declare.tool_fn import MakesModelFn as MakesModelFn

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 from time import time
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeGuard, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeGuard,
+    cast,
+    overload,
+)
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError, core_schema
@@ -306,6 +316,11 @@ class Selector(AnySelector, Generic[In, Out]):
         """
         return call if self.matches(call) else None
 
+    if TYPE_CHECKING:
+
+        @property
+        def _is_of_input(self) -> Any: ...
+
     def matches(self, call: AnyToolCall, /) -> TypeGuard[ToolCall[In, Out]]:
         """Whether `match` would give the call."""
         try:
@@ -323,6 +338,18 @@ class TakesContext(Protocol[Sent]):
     def _call(self, context: ToolContext, /, *args: Sent.args, **kwargs: Sent.kwargs) -> Any: ...
 
 
+# For an overload beside one for a `FnSelector`, which is a `Selector` as well: of two that both fit
+# mypy makes `Any`, wherever an argument has an `Any` in it.
+class InputSelector(Protocol[In, Out]):
+    """A member of a toolset that is no `FnSelector`: checkers know its input."""
+
+    @property
+    def _is_of_input(self) -> Literal[True]: ...
+    def match(self, call: AnyToolCall, /) -> ToolCall[In, Out] | None:
+        """Return a call of this tool with its static types."""
+        ...
+
+
 class FnSelector(Selector[Any, Out], Generic[P, Out]):
     """A member of a toolset whose tool is a function: it also knows the function's parameters."""
 
@@ -332,6 +359,8 @@ class FnSelector(Selector[Any, Out], Generic[P, Out]):
 
         def match(self, call: AnyToolCall, /) -> FnCall[P, Out] | None: ...
         def matches(self, call: AnyToolCall, /) -> TypeGuard[FnCall[P, Out]]: ...
+        @property
+        def _is_of_input(self) -> Literal[False]: ...
         def _call(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
 
     @overload

@@ -22,7 +22,7 @@ from typing import (
 
 from .._call.call import AnyToolCall
 from .._call.reply import Reply
-from .._call.selector import AnySelector, FnSelector, Selector
+from .._call.selector import AnySelector, FnSelector, InputSelector, Selector
 from .._call.spec import FnSpec
 from .._schema.invocation import Invocation
 from .._schema.signature import function_name
@@ -105,11 +105,9 @@ class Handlers(Generic[T]):
         return cast("type[T]", self._toolset)
 
     @overload
-    def on(  # type: ignore[overload-overlap]
-        self, selector: FnSelector[P, Out], /
-    ) -> HandlesArgs[P, Out]: ...
+    def on(self, selector: FnSelector[P, Out], /) -> HandlesArgs[P, Out]: ...
     @overload
-    def on(self, selector: Selector[In, Out], /) -> Handles[In, Out]: ...
+    def on(self, selector: InputSelector[In, Out], /) -> Handles[In, Out]: ...
     def on(self, selector: Any, /) -> Any:
         """Register the function that runs the calls of a tool.
 

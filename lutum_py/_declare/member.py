@@ -19,7 +19,7 @@ from .._schema.schema_reader import names_in
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
-from .tool_fn import DecoratedFn, HidingFn, SentFn
+from .tool_fn import DecoratedFn, GivingFn, HidingFn, SentFn
 from .toolset_body import GroupMember, ToolMember, rules_of
 from .toolset_meta import ToolsetMeta
 
@@ -76,7 +76,7 @@ def tool(
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
-    t: SentFn[Params, Output], /, **told: Unpack[_FnTold[Output]]
+    t: GivingFn[Params, Output], /, **told: Unpack[_FnTold[Output]]
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(

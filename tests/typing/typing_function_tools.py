@@ -54,7 +54,21 @@ async def told(prices: dict[str, int], key: str) -> Reply[int]:
     return Reply(prices[key], message="euros")
 
 
+@tool_fn
+async def stored(row: dict[str, Any], table: str = "books") -> dict[str, Any]:
+    """Store a row of any columns."""
+    return {table: row}
+
+
+@tool_fn
+def columns(row: dict[str, Any]) -> int:
+    """Count the columns."""
+    return len(row)
+
+
 class Tools(Toolset):
+    stored = tool(stored)
+    columns = tool(columns)
     loose = tool(loose)
     count = tool(count)
     price = tool(price)
@@ -74,6 +88,9 @@ async def hidden(call: AnyToolCall) -> ToolResult:
     if said := Tools.told.match(call):
         said.complete(Reply("cheap"))  # error
         return said.complete(Reply(3))
+    if put := Tools.stored.match(call):
+        assert_type(await put.invoke(), dict[str, Any])
+        return put.complete("nothing")  # error
     return call.fail("no such tool")
 
 
@@ -84,6 +101,27 @@ run = Tools.Handlers()
 async def other_price(prices: dict[str, int], key: str) -> int:
     """A handler has the parameters of the function, also those that the model does not send."""
     return len(prices)
+
+
+@run.on(Tools.stored)
+async def stored_elsewhere(row: dict[str, Any], table: str = "books") -> dict[str, Any]:
+    """So has that of a function in which not all is known."""
+    return row
+
+
+@run.on(Tools.columns)
+def columns_elsewhere(row: dict[str, Any]) -> int:
+    return len(row)
+
+
+@run.on(Tools.stored)  # error
+async def of_no_row(row: str, table: str = "books") -> dict[str, Any]:
+    return {table: row}
+
+
+@run.on(Tools.columns)  # error
+def of_no_count(row: dict[str, Any]) -> str:
+    return str(row)
 
 
 @run.on(Tools.price)  # error
@@ -110,6 +148,12 @@ def has_a_key(metadata: ToolMetadata, input: Any) -> ToolDecision[Any, int]:
 def not_too_long(metadata: ToolMetadata, input: Any) -> Block | None:
     """A gate blocks, or says nothing."""
     return Block("too long") if len(input.key) > 100 else None
+
+
+@hooks.on_args(Tools.stored)
+def without_books(row: dict[str, Any], table: str = "books") -> Reject | None:
+    """A hook of its parameters, too."""
+    return Reject("not the books") if table == "books" else None
 
 
 @hooks.on_args(Tools.loose)
