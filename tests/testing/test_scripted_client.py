@@ -10,6 +10,7 @@ import pytest
 from lutum_py import AssistantTurn, Message, ToolMetadata
 from lutum_py.dialects import (
     anthropic_messages,
+    bedrock_converse,
     gemini_generate_content,
     openai_chat,
     openai_responses,
@@ -148,6 +149,53 @@ def _streamed(dialect: Any, client: ScriptedClient) -> AssistantTurn:
         decoder.feed(event)
     turn: AssistantTurn = decoder.finish()
     return turn
+
+
+THOUGHTS: list[tuple[Any, dict[str, Any], list[str]]] = [
+    (
+        anthropic_messages,
+        {
+            "content": [
+                {"type": "thinking", "thinking": "Hm, so", "signature": "c2ln"},
+                {"type": "thinking", "thinking": "Well"},
+                {"type": "text", "text": "Oslo."},
+            ],
+            "stop_reason": "end_turn",
+        },
+        [*["thinking_delta"] * 2, "signature_delta", *["thinking_delta"] * 2],
+    ),
+    (
+        bedrock_converse,
+        {
+            "output": {
+                "message": {
+                    "role": "assistant",
+                    "content": [
+                        {"reasoningContent": {"reasoningText": each}}
+                        for each in ({"text": "Hm, so", "signature": "c2ln"}, {"text": "Well"})
+                    ]
+                    + [{"reasoningContent": {"redactedContent": "aGk="}}, {"text": "Oslo."}],
+                }
+            },
+            "stopReason": "end_turn",
+        },
+        ["text", "text", "signature", "text", "text", "redactedContent"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("dialect", "response", "kinds"), THOUGHTS)
+def test_thoughts_are_streamed_in_the_providers_pieces(
+    dialect: Any, response: dict[str, Any], kinds: list[str]
+) -> None:
+    """Thoughts come in halves with their signature behind, and are the same in the end."""
+    whole, client = dialect.decode(response), ScriptedClient([response] * 2, dialect)
+    assert _streamed(dialect, client).items == whole.items
+    told: list[str] = []
+    for event in client.create(**body_for(dialect), stream=True):
+        delta = event.get("delta") or event.get("contentBlockDelta", {}).get("delta", {})
+        told += [*delta.get("reasoningContent", {}), delta.get("type", "")]
+    assert [kind for kind in told if kind in kinds] == kinds
 
 
 @pytest.mark.parametrize(("dialect", "response"), WHOLE)

@@ -47,6 +47,12 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if block.get("type") == "text":
             empty = {**block, "text": ""}
             deltas = [{"type": "text_delta", "text": half} for half in halves(block["text"])]
+        elif block.get("type") == "thinking":
+            signed = {"signature": block["signature"]} if "signature" in block else {}
+            empty = {**block, "thinking": "", **dict.fromkeys(signed, "")}
+            thought = halves(str(block.get("thinking", "")))
+            deltas = [{"type": "thinking_delta", "thinking": half} for half in thought]
+            deltas += [{"type": "signature_delta", **signed}] if signed else []
         elif block.get("type") == "tool_use":
             text = compact_json(block.get("input"))
             empty = dict(block, input={})

@@ -30,6 +30,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for index, block in enumerate(objects(message.get("content"))):
         at = {"contentBlockIndex": index}
         call = object_of(block.get("toolUse"))
+        reasoning = object_of(object_of(block.get("reasoningContent")).get("reasoningText"))
         deltas: list[dict[str, Any]] = [block]
         if call:
             start = {key: value for key, value in call.items() if key != "input"}
@@ -38,6 +39,10 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             deltas = [{"toolUse": {"input": half}} for half in halves(text)]
         elif "text" in block:
             deltas = [{"text": half} for half in halves(block["text"])]
+        elif reasoning:
+            pieces = [{"text": half} for half in halves(str(reasoning.get("text", "")))]
+            pieces += [{"signature": reasoning["signature"]}] if "signature" in reasoning else []
+            deltas = [{"reasoningContent": piece} for piece in pieces]
         for delta in deltas:
             yield {"contentBlockDelta": {**at, "delta": delta}}
         yield {"contentBlockStop": at}
