@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, get_args, overload
 from .._text.json import copy_json
 from .._transcript.assistant import AssistantTurn
 from ..dialects._facts import facts_of
-from ..dialects._wire_form import WireForm, wire_form_of
+from ..dialects._wire_form import WireForm, object_of, wire_form_of
 from ..errors import DialectError, LutumError, MissingExtraError, MisuseError
 from ._script import Script
 from ._transcript_valid import Dialect, dialect_of
@@ -153,11 +153,11 @@ class ScriptedClient:
 
     def generate_content(self, **body: Any) -> ScriptedResponse:
         """Answer a request, under the name that google-genai has for it."""
-        return self._answer(body)
+        return self._answer(_as_sent(body))
 
     def generate_content_stream(self, **body: Any) -> ScriptedStream:
         """Return the same as events."""
-        return self._streamed(self._answer(body))
+        return self._streamed(self._answer(_as_sent(body)))
 
     def converse(self, **body: Any) -> ScriptedResponse:
         """Answer a request, under the name that boto3 has for it."""
@@ -230,6 +230,14 @@ class ScriptedClient:
             dialect=self._dialect.NAME,
             where=where,
         )
+
+
+def _as_sent(body: dict[str, Any]) -> dict[str, Any]:
+    """Put in what google-genai sends in place of its own body, as `models.Gemini` passes it."""
+    options = object_of(object_of(body.get("config")).get("http_options"))
+    sent = object_of(options.get("extra_body"))
+    beside = {key: value for key, value in body.items() if key != "config"}
+    return {**beside, **sent} if sent else body
 
 
 _Answers: TypeAlias = Callable[[dict[str, Any], bool], Any]

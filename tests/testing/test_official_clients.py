@@ -114,6 +114,19 @@ async def test_an_async_official_client_is_answered(name: str, is_stream: bool) 
     assert outcome.result.text == "Sunny in Oslo."
 
 
+@wires
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_model_takes_the_scripted_client_itself(name: str, is_stream: bool) -> None:
+    """No SDK is needed; of what goes out by way of google-genai, the body that is sent is noted."""
+    scripted = ScriptedClient(SCRIPT, name)
+    model = WIRES[name][1](scripted, "model-1")
+    assert run(asked(), model, is_stream=is_stream) == "Sunny in Oslo."
+    for request in scripted.requests:
+        assert request.get("model", request.get("modelId")) == "model-1"
+        assert request[KEYS[name]]
+        assert request.keys() & {"tools", "toolConfig"}
+
+
 @pytest.mark.parametrize("name", [name for name in WIRES if WIRES[name][0] is not itself])
 def test_what_a_scripted_client_refuses_is_a_status_400(name: str) -> None:
     """An invalid request and a script at its end are errors of the SDK that say why; no retry."""
