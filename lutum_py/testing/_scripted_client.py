@@ -69,9 +69,10 @@ class ScriptedStream:
 
     async def __aexit__(self, *_: object) -> None: ...
 
-    def close(self) -> None:
-        """Let go of what was not read."""
+    def close(self) -> Self:
+        """Let go of what was not read; async code awaits this, as it does with the SDKs."""
         self._left = iter(())
+        return self
 
 
 class ScriptedClient:

@@ -127,6 +127,16 @@ def test_a_model_takes_the_scripted_client_itself(name: str, is_stream: bool) ->
         assert request.keys() & {"tools", "toolConfig"}
 
 
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_an_async_model_takes_the_scripted_client_itself(is_stream: bool) -> None:
+    """A client of google-genai is for sync and async code, and each closes its streams."""
+    scripted = ScriptedClient(SCRIPT[1:], "gemini_generate_content")
+    turn = asked().text_turn(Gemini(scripted, "model-1"))
+    outcome = await (turn.stream().collect() if is_stream else turn.collect())
+    assert isinstance(outcome, Finished)
+    assert outcome.result.text == "Sunny in Oslo."
+
+
 @pytest.mark.parametrize("name", [name for name in WIRES if WIRES[name][0] is not itself])
 def test_what_a_scripted_client_refuses_is_a_status_400(name: str) -> None:
     """An invalid request and a script at its end are errors of the SDK that say why; no retry."""
