@@ -130,7 +130,7 @@ class Batch:
         fault = None
         for task in self._tasks.values():
             error = task.exception() if task.done() and not task.cancelled() else None
-            if fault is None and isinstance(error, LutumError):
+            if error is not None and fault is None and isinstance(error, LutumError):
                 fault = error
         return fault
 

@@ -96,12 +96,6 @@ class Run:
                 f"What is run is a call, not {shorten(call)}. Take it from `plan.pending`, or "
                 "decode one with `AppTools.parse_tool_call(metadata)`."
             )
-        given: object = context
-        if not (given is None or isinstance(given, ToolContext)):
-            raise MisuseError(
-                f"The context of call {call.id!r} is {shorten(given)}. Let the function `context=` "
-                "return a `ToolContext`, as of `ToolContext.for_call(call)`; it is not async."
-            )
         handlers = settings.handlers
         invocation = call._may_begin(
             None, None if handlers is None else handlers._invocation_of(call)
@@ -140,6 +134,13 @@ class Run:
         self.context = context
         self.token: CancellationToken | None = None
         if context is not None:
+            made: object = context
+            if not isinstance(made, ToolContext):
+                raise MisuseError(
+                    f"The context of call {call.id!r} is {shorten(made)}. Let the function "
+                    "`context=` return a `ToolContext`, as of `ToolContext.for_call(call)`; it is "
+                    "not async."
+                )
             # A child: the deadline of this call stops its tool, and no other.
             self.token = context.cancellation.child()
         if invocation.context is not None:
