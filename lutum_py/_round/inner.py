@@ -251,7 +251,8 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
         still to be recorded.
 
     Raises:
-        LifecycleError: The call is not pending in this plan, or has asked for this before.
+        LifecycleError: The call is not pending in this plan, has asked for this before, or was
+            answered since.
     """
     given, state = asking.call, calls._state
     with ONCE:
@@ -261,6 +262,11 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
                 f"Call {given.id!r} of tool `{given.name}` has asked {asked} times in this plan, "
                 f"and had asked {asking._before} times when this was made: what it asks for "
                 "would be done twice. Run the call that is pending here."
+            )
+        if given._stage.is_end or given._stage.name == "suspended":
+            raise LifecycleError(
+                f"Call {given.id!r} of tool `{given.name}` is {given.status} by now, so it asks "
+                "for nothing any more. Give the plan what it came to last."
             )
         call._check_newest("asks")
         fault = _too_much(calls, call, len(asking.turn.tool_calls))

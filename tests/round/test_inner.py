@@ -312,6 +312,21 @@ def test_another_try_that_asks_is_told_as_the_one_that_asked(is_begun: bool) -> 
     plan.discard()
 
 
+@over("again", (False, True))
+def test_a_call_that_was_answered_since_asks_for_nothing(again: bool) -> None:
+    """The plan is as it was: its line does not tell of a try that was not taken in."""
+    plan = opened(asks([("note", {"text": "a"})]))
+    (call,) = plan.pending
+    asking = call.again() if again else call
+    (left,) = execute_all_sync([asking])
+    asking.fail("no")
+    before = [(row, row.steps) for row in plan.calls]
+    with pytest.raises(LifecycleError, match="is failed by now"):
+        plan.record(left)
+    assert [(row, row.steps) for row in plan.calls] == before
+    plan.discard()
+
+
 def test_what_cannot_be_used_has_its_result_at_once() -> None:
     """An unknown tool and unfit arguments come back as what a model would read."""
     plan = begun(asks([("nix", {}), ("pay", {"cents": "many"})]))
