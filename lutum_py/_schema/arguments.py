@@ -180,7 +180,8 @@ class Arguments:
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
-        return self._exact(self._kept(value), value)
+        data = self._plain(value) if self._whole is None else self._in_full(value)
+        return self._exact(data, value)
 
     def _exact(self, data: Any, value: Any) -> Any:
         if self._taken.is_exact:
@@ -224,13 +225,11 @@ class Arguments:
 
     # A person is not shown what the author leaves out of what is written, as a password by
     # `Field(exclude=True)`; what is kept has it, else the tool would get the default.
-    def _kept(self, value: Any, *, warnings: bool = True) -> Any:
-        whole = self._whole
-        if whole is not None:
-            with suppress(PydanticSerializationError):  # of what has no JSON form, as a connection
-                data = self._dump(value, by=whole, warnings=warnings)
-                if infinity_in(data) is None:
-                    return data
+    def _in_full(self, value: Any, *, warnings: bool = True) -> Any:
+        with suppress(PydanticSerializationError):  # of what has no JSON form, as a connection
+            data = self._dump(value, by=self._whole, warnings=warnings)
+            if infinity_in(data) is None:
+                return data
         return self._plain(value, warnings=warnings)
 
     def from_data(self, data: Any) -> Any:
@@ -260,7 +259,8 @@ class Arguments:
                         return text
             except PydanticSerializationError:
                 pass  # of a default, perhaps, which is left out
-            data = self._exact(self._kept(value, warnings=False), value)
+            take = self._plain if self._whole is None else self._in_full
+            data = self._exact(take(value, warnings=False), value)
             return compact_json(data).encode("utf-8", "surrogatepass")
         except (TypeError, ValueError, RecursionError):
             return None

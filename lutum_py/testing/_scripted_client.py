@@ -123,14 +123,33 @@ class ScriptedClient:
 
     @property
     def chat(self) -> Self:
-        """One step of the way to a method, as in `client.chat.completions.create(...)`.
-
-        The others are `responses` and `messages`, on which there is `create` as well, `models`,
-        with `generate_content`, and `aio`, as in `await client.aio.models.generate_content(...)`.
-        """
+        """One step of the way to the method, as in `client.chat.completions.create(...)`."""
         return self
 
-    completions = responses = messages = models = aio = chat
+    @property
+    def completions(self) -> Self:
+        """The next step of that way."""
+        return self
+
+    @property
+    def responses(self) -> Self:
+        """The step in `client.responses.create(...)`."""
+        return self
+
+    @property
+    def messages(self) -> Self:
+        """The step in `client.messages.create(...)`."""
+        return self
+
+    @property
+    def models(self) -> Self:
+        """The step in `client.models.generate_content(...)`."""
+        return self
+
+    @property
+    def aio(self) -> Self:
+        """The step in `await client.aio.models.generate_content(...)`."""
+        return self
 
     @overload
     def create(self, *, stream: Literal[True], **body: Any) -> ScriptedStream: ...
