@@ -57,9 +57,10 @@ def is_idempotent(hints: ToolAnnotations | None, trusted: bool) -> bool:
 def hints_of(capabilities: ToolCapabilities, is_idempotent: bool) -> ToolAnnotations | None:
     """Say what a tool does to the world, as far as its author declared it."""
     effects = capabilities.effects
-    repeated = True if is_idempotent else None
     if not effects:
-        return ToolAnnotations(idempotent_hint=True) if is_idempotent else None
+        # Also of one that is idempotent here, as a program is: it is run again under its key, but
+        # each request of a client is another call, and what it does would be done twice.
+        return None
     mutating = [each for each in effects if each.mutating]
     # Three answers: True, what it does cannot be taken back; False, it only adds; None, the author
     # did not say, and the client assumes the worst.
@@ -71,6 +72,6 @@ def hints_of(capabilities: ToolCapabilities, is_idempotent: bool) -> ToolAnnotat
     return ToolAnnotations(
         read_only_hint=not mutating,
         destructive_hint=destructive,
-        idempotent_hint=repeated,
+        idempotent_hint=True if is_idempotent else None,
         open_world_hint=any(each.kind not in _LOCAL for each in effects),
     )

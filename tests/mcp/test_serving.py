@@ -190,7 +190,7 @@ async def test_tools_on_offer_are_listed_with_all_that_is_known(kind: str) -> No
             "idempotent_hint": True,
             "open_world_hint": False,
         },
-        "tree": {"idempotent_hint": True},
+        "tree": None,
         "fail": {"read_only_hint": False, "open_world_hint": True},
         "unfit": None,
         "perhaps": None,
