@@ -130,8 +130,9 @@ def test_a_status_is_one_also_as_a_text() -> None:
     (waits,) = plan.suspended
     with pytest.raises(LifecycleError, match="waits for a decision"):
         waits.call.move_to(cast(CallStatus, "resuming"))
+    wrong: Any
     for wrong in (5, "gone", [], None):
         with pytest.raises(MisuseError, match="takes a CallStatus"):
-            waits.call.move_to(cast(CallStatus, wrong))
+            waits.call.move_to(wrong)
     assert waits.call.status is SUSPENDED
     close(plan)

@@ -156,7 +156,8 @@ def test_replies_are_checked_and_compare() -> None:
     with pytest.raises(MisuseError):
         Reply(1, message=3)  # type: ignore[arg-type]
     assert Reply(1, "a") == Reply(1, "a") != Reply(1, "b")
-    assert Reply(1) != 1
+    other: object = 1
+    assert Reply(1) != other
     assert repr(Reply(1)) == "Reply(1)"
     assert repr(Reply(1, "a", status="error", code="x")) == (
         "Reply(1, message='a', code='x', status='error')"

@@ -312,6 +312,23 @@ def test_another_try_that_asks_is_told_as_the_one_that_asked(is_begun: bool) -> 
     plan.discard()
 
 
+@over("parsed_anew", (False, True))
+def test_one_in_doubt_that_asks_elsewhere_is_told_as_tried_again(parsed_anew: bool) -> None:
+    """The outcome is that of another try, also where this plan did not make it."""
+    kept = opened(asks([("nix", {})]))
+    kept.pending[0].begin()
+    text = kept.dump_json()
+    plan, other = (Desk.load_plan(text) for _ in range(2))
+    (doubted,) = other.in_doubt
+    elsewhere = Desk.parse_tool_call(doubted.metadata) if parsed_anew else doubted.again()
+    plan.record(asyncio.run(execute(elsewhere)))
+    kinds = [each.kind for each in plan.calls[0].steps]
+    assert kinds == ["proposed", "begun", "left", "again", "begun", "asks"]
+    assert ([call.id for call in plan.pending], plan.in_doubt) == (["c1"], ())
+    plan.discard()
+    other.discard()
+
+
 @over("again", (False, True))
 def test_a_call_that_was_answered_since_asks_for_nothing(again: bool) -> None:
     """The plan is as it was: its line does not tell of a try that was not taken in."""

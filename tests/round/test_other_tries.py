@@ -59,8 +59,13 @@ def test_a_run_with_another_input_is_told_with_it() -> None:
     assert told.ran_with == {"items": ["x", "y"]}
 
 
+def changed_by_the_program(plan: Any) -> Any:
+    one(plan).input = fill.Input(items=["p"])
+    return plan
+
+
 CHANGES: dict[str, Callable[[Any], Any]] = {
-    "the program": lambda plan: setattr(one(plan), "input", fill.Input(items=["p"])) or plan,
+    "the program": changed_by_the_program,
     "a hook": lambda plan: plan.apply_hooks_sync(rewritten("h")),
 }
 

@@ -224,12 +224,19 @@ def test_doubled_definitions_are_compiled_in_time(dialect: str, strict: bool) ->
                 compile_schema(tool_of(schema), facts_of(dialect), strict=strict)
 
 
-def test_a_long_chain_of_definitions_is_refused() -> None:
+@over(
+    "dialect, problem",
+    [
+        ("anthropic_messages", "2001 optional properties"),
+        ("openai_chat", "its definitions refer to each other in too long a chain"),
+    ],
+)
+def test_a_long_chain_of_definitions_is_refused(dialect: str, problem: str) -> None:
     """Definitions that each hold the next one are compiled, or refused where that is too deep."""
     defs = doubled(2_000, TEXT, one_field)
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a0"}}, "$defs": defs}
-    with pytest.raises(ToolDefinitionError):
-        compile_schema(tool_of(schema), facts_of("anthropic_messages"), strict=True)
+    with pytest.raises(ToolDefinitionError, match=problem):
+        compile_schema(tool_of(schema), facts_of(dialect), strict=True)
 
 
 def test_many_items_are_compared_in_time() -> None:

@@ -123,6 +123,16 @@ WHOLE: list[tuple[Any, dict[str, Any]]] = [
     (gemini_generate_content, _gemini({"text": "Oslo."}, groundingMetadata={"chunks": [1]})),
     (gemini_generate_content, {"promptFeedback": {"blockReason": "SAFETY"}}),
     (gemini_generate_content, {"candidates": [{"finishReason": "SAFETY", "index": 0}]}),
+    (
+        anthropic_messages,
+        {
+            "content": [
+                {"type": "redacted_thinking", "data": "c2ln"},
+                {"type": "text", "text": "Oslo."},
+            ],
+            "stop_reason": "end_turn",
+        },
+    ),
     (openai_chat, _chat("stop", reasoning_content="Hm, so", content="Oslo.")),
     (openai_chat, _chat("stop", refusal="I will not.")),
     (

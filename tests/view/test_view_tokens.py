@@ -63,6 +63,16 @@ def test_what_was_reported_is_taken_as_it_is() -> None:
     assert of(shown) == 140
 
 
+def test_after_a_report_a_function_of_ones_own_counts_the_rest_as_it_is() -> None:
+    """What it gives are tokens: no rate of the conversation is put on them."""
+    transcript = Transcript()
+    said(transcript, "a" * 4000, 1777)
+    after_the_report = of(transcript, count=len) - 1777
+    transcript.push(Message("user", "a" * 400))
+    assert of(transcript, count=len) == 1777 + after_the_report + 400
+    assert 0 < after_the_report < 10
+
+
 def test_a_report_that_no_text_could_be_is_not_believed() -> None:
     """Where a host leaves cached tokens out, or says nothing, the text itself is counted."""
     for tokens in (0, 3, None):

@@ -272,12 +272,10 @@ def _targets(node: Node, required_only: bool) -> Iterator[str]:
     if name is not None:
         yield name
     for keyword, property_name, part in subschemas(node):
-        if keyword == "$defs":
-            continue
         # A value may end where a property may be left out, so a way through one is not an endless
         # one.
         optional = keyword == "properties" and (
             isinstance(node, bool) or property_name not in node.get("required", ())
         )
-        if not (optional and required_only):
+        if keyword != "$defs" and not (optional and required_only):
             yield from _targets(part, required_only)
