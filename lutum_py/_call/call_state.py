@@ -97,7 +97,7 @@ class CallState(CallLine):
                 arguments = self.spec.shown(self._written())
             else:
                 with suppress(ValueError):
-                    arguments = self.spec.shown(self.spec.arguments.from_text(detail))
+                    arguments = self.spec.shown(self.spec.read_again(detail))
         return super()._shown_step(step, arguments)
 
     def _alike(self) -> Self:
@@ -135,7 +135,7 @@ class CallState(CallLine):
 
     def _made_input(self) -> Any:
         if self._text is not None:
-            return self.spec.arguments.from_text(self._text)
+            return self.spec.read_again(self._text)
         # Nothing was ever changed, and the model's text always reads the same.
         return self.selector._decode(self.metadata)._cache
 
@@ -144,7 +144,7 @@ class CallState(CallLine):
         told = self._told
         if told._text is None or told._changed_text() is None:
             return told._input
-        return told.spec.arguments.from_text(told._text)
+        return told.spec.read_again(told._text)
 
     def _lend(self) -> Any:
         """Lend the input to somebody who may change it: the text says how it is now."""

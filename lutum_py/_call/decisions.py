@@ -401,7 +401,7 @@ def _noted(
 ) -> EditRecord:
     """Say what one edit changed, and make an earlier one of the same call part of it."""
     arguments = call.spec.arguments
-    values = [call._input if text is None else arguments.from_text(text) for text in texts]
+    values = [call._input if text is None else call.spec.read_again(text) for text in texts]
     shown, edited, final = (call.spec.shown(value) for value in values)
     names = changed_names(arguments.to_data(values[0]), arguments.to_data(values[2]))
     # A person may edit a call that came back to wait. For whoever reads the record it is one edit,

@@ -121,6 +121,26 @@ class ToolSpec(Immutable, Generic[In, Out]):
             ) from None
         return checked
 
+    def read_again(self, written: bytes) -> In:
+        """Make an input of what was written of it.
+
+        Raises:
+            ToolInputError: It does not fit, since a serializer of the type's author writes what its
+                field does not accept.
+        """
+        try:
+            made: In = self.arguments.from_text(written)
+        except ValidationError as error:
+            issues = self._issues_of(error)
+            raise ToolInputError(
+                f"An input of tool `{self.definition.name}` is not read again as it was written: "
+                f"{'; '.join(map(str, issues))}. Let each serializer of "
+                f"`{type_name(self.arguments.type)}` write what its field accepts.",
+                tool=self.definition.name,
+                fields=issues,
+            ) from (None if self.has_secrets else error)
+        return made
+
     # All that is shown of arguments comes from here: logs, rows, events, questions, pages, spans.
 
     @property

@@ -36,6 +36,7 @@ from .._call.call_line import CallLine
 from .._call.decisions import Asking
 from .._call.line import ASKED_BY, HOOK_PHASES, Kept, Step, is_unread, moment, state_in, wait_of
 from .._call.outcomes import issue_in
+from .._text.json import compact_json
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import ToolResult
@@ -125,7 +126,7 @@ def dump_plan(
         # Sealed as it will be read again: JSON knows fewer types than Python.
         data = json.loads(dump_saved(data, PlanError, "The plan"))
     except (ToolInputError, ValueError) as error:
-        raise PlanError(f"An input of the plan has no JSON form ({error}).") from error
+        raise PlanError(f"An input of the plan cannot be saved: {error}") from error
     if "inner" in data and key is None and not is_keyed:
         _check_bytes(data["inner"]["asks"])
     for entry in data["calls"]:
@@ -148,6 +149,8 @@ def _dump_entry(calls: SortedCalls, call: CallLine, now: float) -> dict[str, Any
             data["elsewhere"] = True
     if line[0].detail is None and all(step.kind != "changed" for step in line):
         steps[0]["arguments"] = call.final_arguments
+    if not call.spec.arguments.is_exact:  # a serializer may write what its field does not accept
+        call.spec.read_again(compact_json(call.final_arguments).encode("utf-8", "surrogatepass"))
     if line[-1].stage.name == "running":  # it runs on where it is, unseen by the text
         steps.append({"kind": "left", "at": moment(max(now, line[-1].at or now))})
     return {
@@ -450,9 +453,10 @@ def _load_call(
     try:
         # The earlier ones are looked at as well: rows and edits show them.
         call._cache = [arguments.from_data(data) for data in given][-1]
-    except (ValidationError, ValueError) as error:
+    except ValidationError as error:
+        issues = "; ".join(map(str, selector.spec.issues_of(error)))  # pydantic would quote secrets
         raise PlanError(
-            f"The input of call {metadata.id!r} no longer fits tool `{metadata.name}`: {error}"
+            f"The input of call {metadata.id!r} no longer fits tool `{metadata.name}`: {issues}"
         ) from None
     call._text = arguments.to_text(call._cache)
     wait = wait_of(line)

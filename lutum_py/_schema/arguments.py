@@ -51,6 +51,7 @@ class Arguments:
     Attributes:
         type: The input type: a pydantic model, a dataclass or a `TypedDict`.
         is_plain: Whether it has fields of plain types only, as a model of ours.
+        is_exact: Whether pydantic's JSON holds all of an input, and is the same of equal ones.
         keeps_names: Whether the keys of what `to_data` gives are those of the wire, of every input.
         reads_same: Whether a text gives an equal input whenever it is read.
         validate_json: Text to input, straight; raises pydantic's `ValidationError`.
@@ -82,6 +83,7 @@ class Arguments:
         self._validator = taken.validator
         self._serializer = taken.serializer
         self._whole = taken.whole
+        self.is_exact: bool = taken.is_exact
         self.keeps_names: bool = not taken.renames
         self.reads_same: bool = taken.reads_same
         self.is_plain: bool = is_plain
@@ -184,7 +186,7 @@ class Arguments:
         return self._exact(data, value)
 
     def _exact(self, data: Any, value: Any) -> Any:
-        if self._taken.is_exact:
+        if self.is_exact:
             return data
         from .exact_data import exact_data
 
@@ -252,7 +254,7 @@ class Arguments:
                     text: bytes = self._serializer.to_json(
                         value, by_alias=self.keeps_names, round_trip=True, warnings=False
                     )
-                    if self._taken.is_exact and b"null" not in text:
+                    if self.is_exact and b"null" not in text:
                         return text
                     # What is masked, has no order, or is a number that JSON has not, differs now.
                     if from_json(text) == self._dump(value, mode="python", warnings=False):
