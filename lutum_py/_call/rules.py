@@ -108,7 +108,7 @@ class ArgsRule:
                 f"{self._place} takes {names_for_message(names)}, and is called with the input "
                 "alone. Write a function of `(input)`."
             ) from None
-        if isinstance(spec.origin, type):
+        if spec.arguments.type != dict[str, Any]:  # a schema may be written as any `TypedDict`
             self._check_hint(names[0], hint_of(self.function, names[0]), spec.arguments.type)
 
     def _check_hint(self, name: str, hint: Any, wanted: Any) -> None:

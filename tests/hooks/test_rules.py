@@ -67,6 +67,12 @@ class Refund(BaseModel):
     tags: list[str] = []
 
 
+@tool_fn(input=Refund)
+def give_back(refund: Refund) -> str:
+    """Pay back, by a function of the whole input."""
+    return f"{refund.cents}"
+
+
 class Where(TypedDict):
     city: str
 
@@ -487,6 +493,8 @@ def test_rules_of_inputs_and_groups_are_checked_as_well() -> None:
         tool(Refund, rule=two)
     with pytest.raises(ToolDefinitionError, match="`input: Where`, and the tool has `input: Ref"):
         tool(Refund, rule=other)
+    with pytest.raises(ToolDefinitionError, match="`input: Where`, and the tool has `input: Ref"):
+        tool(give_back, rule=other)
     assert tool(WEATHER, rule=other)
     assert tool(pay, rule=of_context_elsewhere)
     unfit: tuple[Any, ...] = (5, int)
