@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._text.immutable import Immutable
 from .._text.json import compact_json, copy_json, digest_of, is_array, is_object, shorten
+from .._text.unicode import sendable
 from ..errors import MisuseError, ToolDefinitionError
 from .options import TOLD, Caller, ToolOptions
 
@@ -124,7 +125,7 @@ class ToolDef(Immutable):
             raise MisuseError.of_field("ToolDef", "input_schema", "a dict", input_schema)
         self._put(
             name=name,
-            description=description,
+            description=sendable(description),  # that of one turn may be of data
             title=title,
             category=category,
             timeout=timeout,

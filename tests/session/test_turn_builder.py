@@ -167,6 +167,14 @@ def test_descriptions_hold_for_one_turn() -> None:
     assert building().request().tools[0].description == "Add two numbers."
 
 
+def test_what_is_said_of_a_tool_for_one_turn_can_be_sent() -> None:
+    """Half of a surrogate pair in it becomes U+FFFD, as in a message."""
+    (shown,) = (
+        building().available_tools([Shop.add]).describe_tool(Shop.add, "\ud83dx").request().tools
+    )
+    assert shown.description == "\ufffdx"
+
+
 def test_values_are_hidden_where_that_is_said() -> None:
     """With `.redact()` the model is not told what it sent of invalid arguments."""
     said = turn(("b", "add", {"a": "hunter2"}))
