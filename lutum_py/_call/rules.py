@@ -147,8 +147,8 @@ class ArgsRule:
         if said is None:
             return RunNormally(shown)
         if self._invocation is None:
-            is_outcome = said.__class__ in (Complete, Reject)
-            return said if is_outcome else RunNormally(said)
+            is_decision = said.__class__ in (Complete, Reject, RunNormally)
+            return said if is_decision else RunNormally(said)
         if is_mapping(said):
             return with_arguments(call.spec, call.name, shown, said)
         return said

@@ -333,7 +333,7 @@ def test_an_async_rule_needs_an_async_way() -> None:
 
 
 def test_that_of_an_input_has_the_input_and_gives_another() -> None:
-    """Of a model, and of a tool that is known by its schema."""
+    """Of a model, and of a tool known by its schema; it may say `RunNormally`, as a hook does."""
 
     def less(input: Refund) -> Refund | None:
         return Refund(cents=1) if input.cents > 100 else None
@@ -345,8 +345,14 @@ def test_that_of_an_input_has_the_input_and_gives_another() -> None:
         refund = tool(Refund, rule=less)
         weather = tool(WEATHER, rule=elsewhere)
 
-    for cents, left in ((500, 1), (50, 50)):
-        plan = opened(Desk, "refund", cents=cents).plan()
+    def as_a_hook(input: Any) -> Any:
+        return RunNormally(Refund(cents=1)) if input.cents > 100 else RunNormally(input)
+
+    class LikeHooks(Toolset):
+        refund = tool(Refund, rule=as_a_hook)
+
+    for desk, cents, left in ((Desk, 500, 1), (Desk, 50, 50), (LikeHooks, 500, 1)):
+        plan = opened(desk, "refund", cents=cents).plan()
         assert plan.pending[0].input.cents == left
     assert opened(Desk, "weather", city="Rome").plan().pending[0].input == {"city": "Oslo"}
     assert opened(Desk, "weather", city="Bonn").plan().handled[0].output == "sunny"
