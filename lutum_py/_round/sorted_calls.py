@@ -195,8 +195,8 @@ class RoundState:
             calls = ", ".join(f"{id!r} of tool `{visible(tool)}`" for id, tool in begun.items())
             warnings.warn(
                 f"A round was left open at the end of its `with`, and is discarded, though call "
-                f"{calls} had been begun: the outcome is in no transcript. Commit the plan, "
-                "save it with `plan.dump_json()`, or give it up with `plan.abort(session, "
+                f"{calls} had been begun or answered: the outcome is in no transcript. Commit the "
+                "plan, save it with `plan.dump_json()`, or give it up with `plan.abort(session, "
                 "reason)`.",
                 ResourceWarning,
                 stacklevel=3,  # where the `with` stands
