@@ -121,6 +121,13 @@ _OF_RESUMPTION: Final = ("resume", "ticket", "suspension_id", "suspension_reason
 _FAILED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
 
 
+def _checked(field: str, given: T, kind: type[T]) -> T:
+    # A dict in place of a `State` has a `get` as well: each key would be None.
+    if not isinstance(given, kind):
+        raise MisuseError.of_field("ToolContext", field, f"a {kind.__name__}", given)
+    return given
+
+
 class _ContextFields:
     call_id: str
     tool_name: str
@@ -196,6 +203,9 @@ class ToolContext(Immutable, _ContextFields):
             suspension_id: The id of the suspension that it answers.
             suspension_reason: Why the call had been suspended.
             inner: What the tool comes back to, as after `ask`, in a test of it.
+
+        Raises:
+            MisuseError: The sink is async, or the state, run or token is of another type.
         """
         if sink is not None and iscoroutinefunction(sink):
             raise MisuseError(
@@ -206,10 +216,14 @@ class ToolContext(Immutable, _ContextFields):
         self: Any = object.__new__(_ContextFields)
         self.call_id = call_id
         self.tool_name = tool_name
-        self.run = _NO_RUN if run is None else run
+        self.run = _NO_RUN if run is None else _checked("run", run, RunIdentity)
         self.agent = agent
-        self.cancellation = CancellationToken() if cancellation is None else cancellation
-        self.snapshot = _NO_STATE if state is None else state
+        self.cancellation = (
+            CancellationToken()
+            if cancellation is None
+            else _checked("cancellation", cancellation, CancellationToken)
+        )
+        self.snapshot = _NO_STATE if state is None else _checked("state", state, State)
         self.resume = resume
         self.ticket = ticket
         self.suspension_id = suspension_id

@@ -332,6 +332,14 @@ def test_an_async_sink_is_refused() -> None:
         ToolContext("c1", "index", sink=sink)
 
 
+@over("wrong", [{"state": {"k": 1}}, {"run": "r1"}, {"cancellation": True}])
+def test_what_a_tool_would_look_at_is_of_its_type(wrong: Any) -> None:
+    """A dict has a `get` too, which would give None for each key of a state."""
+    ((name, given),) = wrong.items()
+    with pytest.raises(MisuseError, match=rf"ToolContext takes a \w+ for `{name}`, not "):
+        ToolContext("c1", "index", **{name: given})
+
+
 def test_a_tool_reads_the_key_of_its_call() -> None:
     """A context knows the key of the call that it was made for; one made by hand says so."""
     from lutum_py import ToolMetadata
