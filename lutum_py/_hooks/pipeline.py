@@ -141,6 +141,9 @@ def decide_each(
             except Exception as error:
                 call._put_back()
                 raise raised(hook.name, call, error) from error
+            except BaseException:
+                call._put_back()
+                raise
             is_changed = not is_fixed and call._changed_text() is not None
             if kind is RunNormally and decision.input is shown and not is_changed:
                 if call is not each or is_open:

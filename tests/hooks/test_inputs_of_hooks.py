@@ -117,6 +117,27 @@ def test_an_input_changed_in_place_is_a_hook_error(phase: str, call: ToolMetadat
     asked.discard()
 
 
+@pytest.mark.parametrize("phase", ["on", "gate", "before", "function"])
+def test_what_was_cut_off_after_it_changed_the_input_in_place_changed_nothing(phase: str) -> None:
+    """Be it by Ctrl-C or by the end of the task: the round can be decided about anew."""
+
+    def cut_off(input: Any) -> Any:
+        spoil(input)
+        raise KeyboardInterrupt
+
+    hooks: Any = lambda call: cut_off(call.input)  # noqa: E731
+    if phase != "function":
+        hooks = Desk.HookSet()
+        getattr(hooks, phase)(Desk.note)(lambda metadata, input: cut_off(input))
+    asked = round_of(NOTE)
+    with pytest.raises(KeyboardInterrupt):
+        asked.apply_hooks_sync(hooks)
+    plan = asked.apply_hooks_sync(Desk.HookSet())
+    of_plan, of_round = input_of(plan.pending[0]), input_of(asked.tool_calls[0])
+    plan.discard()
+    assert of_plan.words == of_round.words == ["a"]
+
+
 def test_a_generated_input_of_plain_fields_is_shown_itself() -> None:
     """Nothing is copied for a hook, whether it could be changed in place or not."""
     seen: list[Any] = []
