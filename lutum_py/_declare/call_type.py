@@ -86,7 +86,7 @@ class _Calls:
                     if not any(each.spec.has_secrets for each in tools):
                         raise
                     raise hidden(error, _DEPTH) from None
-            if not isinstance(value, cls):
+            if _member(toolset, value) is None:
                 raise PydanticCustomError("tool_call", "this is a call of another toolset")
             return value
 
@@ -191,9 +191,14 @@ def _inlined(schema: Any, root: Any, within: tuple[str, ...]) -> Any:
     return {**_inlined(target, root, (*within, reference)), **made} if is_object(target) else made
 
 
-def _written(toolset: Any, call: Any) -> dict[str, Any]:
+def _member(toolset: Any, call: Any) -> Any:
+    """Return the member of a toolset that a call is of, if it is one of its calls."""
     own: Any = getattr(call, "selector", None)
-    member = own if own is None or own in toolset else own._reaches(toolset)
+    return own if own is None or own in toolset else own._reaches(toolset)
+
+
+def _written(toolset: Any, call: Any) -> dict[str, Any]:
+    member = _member(toolset, call)
     if member is None:
         raise PydanticSerializationError(
             f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."

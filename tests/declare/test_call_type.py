@@ -204,6 +204,9 @@ def test_what_is_read_is_a_new_call() -> None:
     assert CALLS.validate_python(again) is again
 
 
+SEARCH = {"tool": "search", "input": {"query": "tea"}}
+
+
 def test_a_call_goes_by_the_names_of_the_toolset_that_writes_it() -> None:
     """The nested toolset writes it under its own name, and takes only its own."""
     call = CALLS.validate_python(FORMS[5])
@@ -216,8 +219,9 @@ def test_a_call_goes_by_the_names_of_the_toolset_that_writes_it() -> None:
         with pytest.raises(ValidationError):
             mine.validate_python(wrong)
     other = Desk.parse_tool_call(ToolMetadata(id="c", name="raw", arguments='{"tree":{"size":1}}'))
-    with pytest.raises(ValidationError):
-        inner.validate_python(other)
+    for of, wrong_call in ((inner, other), (mine, call), (CALLS, inner.validate_python(SEARCH))):
+        with pytest.raises(ValidationError, match="this is a call of another toolset"):
+            of.validate_python(wrong_call)
     for no_call in (other, 3):
         with pytest.raises(PydanticSerializationError):
             inner.dump_python(no_call)
