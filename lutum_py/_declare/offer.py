@@ -242,12 +242,16 @@ class Offer:
             # A member of a toolset that is nested twice is two tools here, of which a turn may
             # offer one.
             on_offer = [member for member in members if member.name in offered.by_name]
-            if len(on_offer) != 1:
-                what = "is not among the tools of this turn" if not on_offer else "is there twice"
+            if len(on_offer) > 1:
                 raise ToolConstraintError(
-                    f"The turn requires tool `{requirement.selector}`, which {what}: "
-                    f"{names_for_message(offered.by_name)}. Offer it with `.available_tools(...)`, "
-                    "or require one of these."
+                    f"The turn requires tool `{requirement.selector}`, which is there as "
+                    f"{names_for_message(each.name for each in on_offer)}. Require one of these."
+                )
+            if not on_offer:
+                raise ToolConstraintError(
+                    f"The turn requires tool `{requirement.selector}`, which is not among the "
+                    f"tools of this turn: {names_for_message(offered.by_name)}. Offer it with "
+                    "`.available_tools(...)`, or require one of these."
                 )
             return ToolChoice("specific", on_offer[0].name)
         if requirement.mode == "at_least_one" and not offered.selectors:

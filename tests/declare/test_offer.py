@@ -134,7 +134,8 @@ def test_a_required_tool_goes_by_its_path() -> None:
     """An inner selector stands for the one path that is on offer."""
     inner = ToolRequirement.specific(DataTools.get_user)
     assert choice(inner, toolset=TwinTools) == ToolChoice("specific", "left_get_user")
-    with pytest.raises(ToolConstraintError):
+    there = r"is there as `left_get_user`, `right_get_user`\. Require one of these"
+    with pytest.raises(ToolConstraintError, match=there):
         choice(inner, ToolAvailability.all(), TwinTools)
 
 
