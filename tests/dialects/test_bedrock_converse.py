@@ -20,7 +20,7 @@ from lutum_py import (
     ToolResult,
     TurnRequest,
 )
-from lutum_py.dialects import anthropic_messages, bedrock_converse
+from lutum_py.dialects import anthropic_messages, bedrock_converse, openai_chat
 from lutum_py.errors import DialectError
 from lutum_py.models import ToolChoice
 from lutum_py.streaming import ReasoningDelta
@@ -267,6 +267,24 @@ def test_files_go_as_data() -> None:
         "items[0].attachments[5]",
         "items[0].attachments[6]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "form"),
+    [
+        ("audio/x-wav", "wav"),
+        ("audio/wave", "wav"),
+        ("audio/vnd.wave", "wav"),
+        ("audio/mp3", "mp3"),
+    ],
+)
+def test_a_sound_goes_by_every_name_of_its_type(mime_type: str, form: str) -> None:
+    """A file goes by each name that its type has: that of `.wav` differs between Pythons."""
+    items = [Message("user", "", (file("x", mime_type, "audio"),))]
+    body = bedrock_converse.encode_request(TurnRequest(items=items))
+    assert (body["messages"][0]["content"][-1]["audio"]["format"], body.losses) == (form, ())
+    chat = openai_chat.encode_request(TurnRequest(items=items))
+    assert chat["messages"][0]["content"][-1]["input_audio"]["format"] == form
 
 
 def test_results_say_how_they_ended() -> None:

@@ -86,6 +86,26 @@ def data_of(attachment: Attachment) -> str | None:
     return base64.b64encode(unquote_to_bytes(body)).decode("ascii")
 
 
+_OTHER_NAMES: Final = {
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/mp3": "audio/mpeg",
+}
+
+
+def usual_type(attachment: Attachment) -> str:
+    """Return the type of a file by the name that wires know it by.
+
+    Example:
+        >>> usual_type(Attachment.from_bytes(b"RIFF", "audio/x-wav"))
+        'audio/wav'
+    """
+    # What the ending of a name says differs: `.wav` is `audio/x-wav` for Python 3.11 and
+    # `audio/vnd.wave` for Python 3.14.
+    return _OTHER_NAMES.get(attachment.mime_type, attachment.mime_type)
+
+
 def named_text(result: ToolResult, unshown: Iterable[Attachment]) -> str:
     """Return what the model reads of a result, with the files that it does not get to see."""
     return "\n".join([result.model_text, *(each.described for each in unshown)])

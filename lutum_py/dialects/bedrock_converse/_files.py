@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_sequence
 from ..._transcript.message import Attachment, MediaType
-from .._wire.rendered_items import data_of
+from .._wire.rendered_items import data_of, usual_type
 
 _KINDS: Final[Mapping[MediaType, str]] = {
     "image": "image",
@@ -72,7 +72,7 @@ def name_of(attachment: Attachment) -> str:
 def block_of(attachment: Attachment) -> dict[str, Any] | None:
     """Make the block of a file, which goes as data; None if there is none."""
     data, kind = data_of(attachment), _KINDS[attachment.media_type]
-    mime_type = attachment.mime_type
+    mime_type = usual_type(attachment)
     form = _BY_TYPE.get((kind, mime_type))
     # Source code, JSON lines and the like: the API has no name for these, and reads them as text.
     if form is None and kind == "document" and mime_type.startswith("text/"):

@@ -20,18 +20,12 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Attachment
 from ..._transcript.result import ToolResult
 from .._openai import OpenAIRendering, named_data
-from .._wire.rendered_items import data_of, named_text, send_as_text
+from .._wire.rendered_items import data_of, named_text, send_as_text, usual_type
 from .._wire.replay import told_apart
 from ._decode import CALLS, function_of, kind_of
 from ._facts import FACTS
 
-_AUDIO: Final = {
-    "audio/wav": "wav",
-    "audio/x-wav": "wav",
-    "audio/wave": "wav",
-    "audio/mpeg": "mp3",
-    "audio/mp3": "mp3",
-}
+_AUDIO: Final = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 
 class Rendering(OpenAIRendering):
@@ -41,7 +35,7 @@ class Rendering(OpenAIRendering):
     roles_with_files = frozenset({"user"})
 
     def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
-        data, mime_type = data_of(attachment), attachment.mime_type
+        data, mime_type = data_of(attachment), usual_type(attachment)
         if attachment.media_type == "image":
             return {"type": "image_url", "image_url": {"url": attachment.url}}
         if data is not None and attachment.media_type == "audio" and mime_type in _AUDIO:
