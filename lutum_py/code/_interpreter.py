@@ -26,6 +26,7 @@ from ._limits import (
     ProgramError,
     ProgramLimit,
     ProgramLimits,
+    UnreadProgram,
     failure,
     with_printed,
 )
@@ -217,20 +218,26 @@ class _Run:
         """Start at the first line, or where an interpreter waited."""
         if interpreter is not None:
             return self.session.load_snapshot(interpreter, print_callback=self._output)
-        code = self.program.code
+        code, unread = self.program.code, None
         self._feed(prelude(self.program.tools))
-        keeping = keeping_value(code)
         try:
+            keeping = keeping_value(code)
             # The interpreter itself says whether the program ends with an expression: a line before
             # it raises as soon as all of it was read, so nothing of it runs. A syntax error means
             # that it does not.
             self._feed(VET + keeping)
+        except UnreadProgram as error:
+            unread = error
+            self._feed("0")  # so that the program is the third input, as ever
         except monty.MontySyntaxError:
             pass  # it ends with no expression, or is not a program in any case
         except monty.MontyRuntimeError:
             code = keeping
             self.story = replace(self.story, has_value=True)
-        return self.session.feed_start(code, print_callback=self._output)
+        started = self.session.feed_start(code, print_callback=self._output)
+        if unread is not None:
+            raise unread
+        return started
 
     def _feed(self, code: str) -> Any:
         """Run a line of ours: it calls nothing."""

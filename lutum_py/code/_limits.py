@@ -63,6 +63,10 @@ class ProgramError(ToolError):
     code = "program_error"
 
 
+class UnreadProgram(ProgramError):
+    """Python finds no end of a program; the interpreter says better what is wrong, and where."""
+
+
 class ProgramLimit(ProgramError):
     """A program used more than its `ProgramLimits`."""
 

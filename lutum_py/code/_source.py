@@ -25,7 +25,7 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from .._text.json import is_array, is_object
-from ._limits import ProgramError, ProgramLimit
+from ._limits import ProgramError, ProgramLimit, UnreadProgram
 
 DOOR: Final = "__tool__"
 """The one function of the host; only what `prelude` wrote may call it."""
@@ -71,7 +71,8 @@ def keeping_value(code: str) -> str:
     If it ends with another statement, what is written is not a program.
 
     Raises:
-        ProgramError: It has no end, or is too long.
+        UnreadProgram: It has no end.
+        ProgramError: It is too long, or returns a value outside of a function.
     """
     if len(code) > _LONGEST:
         raise ProgramLimit(f"The program is longer than {_LONGEST:,} characters.")
@@ -118,7 +119,7 @@ def _place_of_last(code: str) -> tuple[int | None, int | None]:
             if is_new and token.string.strip() and token.string[0] not in "#;" and not functions:
                 start, end, is_new = at, None, False
     except (TokenError, SyntaxError) as error:
-        raise ProgramError(f"The program cannot be read: {error.args[0]}.") from None
+        raise UnreadProgram(f"The program cannot be read: {error.args[0]}.") from None
     return start, end
 
 

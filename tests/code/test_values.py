@@ -88,6 +88,30 @@ def test_no_value_is_lost_in_a_return_outside_of_a_function(code: str) -> None:
     assert "`return` outside of a function" in result.model_text
 
 
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("x = (", 1),
+        ("x)", 1),
+        ("x = 1\ny = (1,\nz = 2", 3),
+        ("x = 1\ny = '''abc\nz", 2),
+        ("if True:\n\t1\n   2", 3),
+        ("x = 1\nx = = 2", 2),
+    ],
+)
+def test_a_program_that_cannot_be_read_is_told_the_line(code: str, line: int) -> None:
+    """Also one of which Python's own tokens have no end."""
+    why, said = failed(code)
+    assert why == "program_error"
+    assert f'File "program", line {line}\n' in said
+    assert "SyntaxError: " in said
+
+
+def test_a_program_that_the_interpreter_alone_can_read_is_refused() -> None:
+    """Where it ends is not known then, and its value would be lost."""
+    assert "cannot be read: " in failed("await add(1)\n'\\\r'''\n")[1]
+
+
 def test_what_is_printed_comes_with_the_value() -> None:
     """All of it, of every step; without a print there is no such entry."""
     printing: ProgramResult = {"output": 3, "printed": "a\nb 2\n"}
