@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -99,7 +100,10 @@ class Handler(BaseHTTPRequestHandler):
                 question = said["question"]
             else:
                 who = self.headers["X-User"]  # whoever signs people in says who, never the body
-                self.store.decide(id, Decision(**said, by=who), Desk)
+                made = Decision(**said, by=who)
+                # An id counts once, and the other button of the same page is another decision.
+                made = replace(made, decision_id=f"{made.decision_id}/{made.action}")
+                self.store.decide(id, made, Desk)
         except ResumeError as error:  # nothing waits for it any more, or it was of something else
             return self.answer(409, {"error": str(error)})
         except StoreError as error:
