@@ -228,8 +228,9 @@ class Held(Generic[T_co]):
             What waits for a decision.
 
         Raises:
-            MisuseError: As in `store.run`; a call was decided on in `desk.plan`; or a call asked
-                for others, and there are no `hooks=` to decide about these. They stay on record.
+            MisuseError: As in `store.run`; a call was decided on in `desk.plan`; `in_doubt` gave no
+                result; or a call asked for others, and there are no `hooks=` to decide about these.
+                They stay on record.
             HookError: As in `store.run`.
             PlanError: As in `store.run`.
             StoreError: As in `store.run`.
@@ -286,7 +287,13 @@ class Held(Generic[T_co]):
                 result = await found if isawaitable(found) else found
                 if result is None:
                     result = claim.call.indeterminate(_KILLED)
-                ((result,), _) = as_results([result])
+                results, waits = as_results([result])
+                if waits:
+                    raise MisuseError(
+                        "`in_doubt` gives the result of a call, or None, and not a call that "
+                        "waits. To leave it in doubt, raise an exception."
+                    )
+                (result,) = results
                 with suppress(StaleError):  # somebody else has it since
                     await in_thread(records._finish, claim, result, hooks, on_this_loop())
             except BaseException:

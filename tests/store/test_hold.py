@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AnyToolCall, Session, ToolRound, ToolRoundPlan
+from lutum_py import AnyToolCall, Session, SuspendTicket, ToolRound, ToolRoundPlan
 from lutum_py.errors import (
     CommitError,
     HeldError,
@@ -740,7 +740,9 @@ def test_without_a_function_a_doubt_is_an_unknown_outcome(store: Store) -> None:
 
 
 def test_where_the_function_raises_the_doubt_stays(store: Store) -> None:
-    """What it raises comes out, and the next run asks again; so does the result of another call."""
+    """What it raises comes out, and the next run asks again; so does the result of another call,
+    and a call that waits.
+    """
     doubtful(store, PAY)
     with store.hold("one", Desk) as desk:
         with pytest.raises(ZeroDivisionError):
@@ -749,6 +751,9 @@ def test_where_the_function_raises_the_doubt_stays(store: Store) -> None:
         other = Desk.parse_tool_call(ScriptedModel.tool_calls(LOOK).tool_calls[0])
         with pytest.raises(CommitError):
             desk.run_sync(in_doubt=lambda call: other.complete("seen"))
+        assert states(store) == {"c1": "in doubt"}
+        with pytest.raises(MisuseError, match="not a call that waits"):
+            desk.run_sync(in_doubt=lambda call: call.suspend(SuspendTicket()))  # type: ignore[arg-type, return-value]
         assert states(store) == {"c1": "in doubt"}
         assert desk.run_sync(in_doubt=lambda call: call.complete("paid")) == []
 
