@@ -237,7 +237,8 @@ def result_reader(store: ResultStore, max_bytes: int = 8_000) -> ToolFn[..., str
 
     Returns:
         The tool. If its toolset has a smaller cap of its own, lift that for it with
-        `tool(result_reader(store), result_cap=None)`.
+        `tool(result_reader(store), result_cap=None)`. Put it in no group with a prefix: notices
+        name it as it is.
 
     Raises:
         InvalidValueError: The bound is too small.
