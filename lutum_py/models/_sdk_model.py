@@ -56,11 +56,12 @@ def report(losses: Iterable[Loss], known: dict[Loss, None]) -> None:
     for loss in losses:
         if loss in known:
             continue
-        known[loss] = None
         if loss.where.startswith(_OF_SCHEMAS):
             _LOG.info("%s", visible(str(loss)))
         else:
             warnings.warn(visible(str(loss)), LossWarning, stacklevel=_level_of_the_user())
+        # Only now: a warning may be an error, and then the next request is refused as this one is.
+        known[loss] = None
 
 
 def _level_of_the_user() -> int:

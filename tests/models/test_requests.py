@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import warnings
 from itertools import product
 from typing import Annotated, Any
 
@@ -221,6 +222,24 @@ async def test_what_a_request_cannot_carry_is_warned_of_once(
     assert caught[0].filename == inspect.getsourcefile(outcome_of)
     assert [loss.where for loss in model.losses] == ["items[1]"]
     assert server.refusals == []
+
+
+async def test_a_loss_whose_warning_is_an_error_refuses_each_request(
+    wire: Wire, server: Loopback
+) -> None:
+    """Where a `LossWarning` is an error, a request that has the loss is not sent, however often."""
+    foreign = AssistantTurn(items=[ReasoningItem("I think.")], dialect="another", payload={})
+    session = begun()
+    session.transcript.append_turn(foreign)
+    session.push_user("Go on.")
+    async with wire.client(server.url, "collect") as client:
+        turn = session.text_turn(wire.model(client, MODEL))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LossWarning)
+            for _ in range(2):
+                with pytest.raises(LossWarning, match="its reasoning"):
+                    await turn.collect()
+    assert server.received == []
 
 
 async def test_a_rule_that_is_checked_here_is_no_warning(
