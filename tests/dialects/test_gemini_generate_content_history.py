@@ -20,11 +20,14 @@ from .histories import file, image
 
 
 def test_parts_of_gemini_are_held() -> None:
-    """Both ways of writing a key are read; a response of another shape is the output, whole."""
+    """Both ways of writing a key are read; a response of another shape is the output, whole.
+
+    What stands in a response or beside it, and has no place, is named.
+    """
     answers = [
         {"functionResponse": {"name": "f", "response": {"output": {"a": None}}}},
         {"function_response": {"name": "f", "id": "x", "response": {"error": "no"}}},
-        {"functionResponse": {"name": "f", "response": {"result": 3}, "odd": 1}},
+        {"functionResponse": {"name": "f", "response": {"result": 3}, "odd": 1}, "beside": 1},
         {
             "functionResponse": {
                 "name": "f",
@@ -79,6 +82,7 @@ def test_parts_of_gemini_are_held() -> None:
         [
             "contents[3].parts[2].functionResponse.response",
             "contents[3].parts[2].functionResponse.odd",
+            "contents[3].parts[2].beside",
             "contents[3].parts[3].functionResponse.parts[1]",
             "contents[3].parts[3].functionResponse.parts",
             "contents[4].parts[0].thought",

@@ -62,6 +62,17 @@ def test_reading_inverts_writing(dialect: ModuleType, conversation: list[Transcr
     assert Transcript.load_json(transcript.dump_json()) == transcript
 
 
+@DIALECTS
+def test_nothing_beside_what_the_model_says_is_lost_in_silence(dialect: ModuleType) -> None:
+    """A field of a message of the model, as of a stored response, goes back or is a loss."""
+    (said,) = dialect.messages([AssistantTurn(text="Hi")])
+    begun = [*dialect.messages([Message("user", "Hello")]), {**said, "stored": "Monday"}]
+    transcript, losses = dialect.read_history(begun)
+    goes_back = dialect.messages(transcript)[1].get("stored") == "Monday"
+    named = [loss.where for loss in losses]
+    assert (goes_back, named) in [(True, []), (False, [f"{key_of(dialect)}[1].stored"])]
+
+
 def said(items: Any) -> list[tuple[str, str]]:
     return [(type(item).__name__, text(item)) for item in items]
 

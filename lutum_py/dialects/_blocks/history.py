@@ -54,6 +54,7 @@ def read_messages(
 
     for position, message in history.listed():
         content, where = message["content"], f"{position}.content"
+        history.rest(message, ("role", "content"), position)
         if message["role"] == "assistant":
             spoken.append((position, content))
             continue
@@ -67,5 +68,4 @@ def read_messages(
         # Where all blocks were results, the user said nothing, which is not a message either.
         if len(results) < len(content):
             history.say(message["role"], parts(content, where, history), position)
-        history.rest(message, ("role", "content"), position)
     turns()

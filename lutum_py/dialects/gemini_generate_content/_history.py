@@ -41,8 +41,9 @@ def read_history(history: History) -> None:
         parts = _listed(content["parts"])
         for index, part in enumerate(parts):
             if "functionResponse" in part:
-                where = f"{position}.parts[{index}].functionResponse"
-                _answer(part["functionResponse"], where, history)
+                where = f"{position}.parts[{index}]"
+                _answer(part["functionResponse"], f"{where}.functionResponse", history)
+                history.rest(part, ("functionResponse",), where)
         if not all("functionResponse" in part for part in parts):
             history.say("user", _said(content, position, history), position)
         history.rest(content, ("role", "parts"), position)
