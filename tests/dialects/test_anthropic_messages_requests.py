@@ -220,6 +220,7 @@ DATA = base64.b64encode(b"hi").decode()
             },
         ),
         (attached("file", "text/csv", "https://e.org/a.csv"), None),
+        (attached("file", "text/csv", "data:text/csv;base64,plain"), None),
         (attached("file", "application/zip", f"data:application/zip;base64,{DATA}"), None),
         (attached("video", "video/mp4", "https://e.org/a.mp4"), None),
     ],

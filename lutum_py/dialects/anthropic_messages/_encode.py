@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping
@@ -121,8 +122,9 @@ def _source(attachment: Attachment) -> dict[str, Any] | None:
     if is_pdf or (is_image and mime_type in _IMAGES):
         return {"type": "base64", "media_type": mime_type, "data": data}
     if attachment.media_type == "file" and mime_type.startswith("text/"):
-        plain = base64.b64decode(data).decode("utf-8", "replace")
-        return {"type": "text", "media_type": "text/plain", "data": plain}
+        with suppress(ValueError):  # a history may hold what is no base64
+            plain = base64.b64decode(data).decode("utf-8", "replace")
+            return {"type": "text", "media_type": "text/plain", "data": plain}
     return None
 
 
