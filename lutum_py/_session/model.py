@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
+from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import StreamEvent
+from ..errors import MisuseError
 
 
 class Model(Protocol):
@@ -47,3 +49,47 @@ class SyncStreamingModel(Protocol):
 
 AnyModel: TypeAlias = Model | SyncModel | StreamingModel | SyncStreamingModel
 """A model that can be asked in one way at least."""
+
+
+def check_model(model: object) -> None:
+    """Refuse what cannot be asked in any way.
+
+    Raises:
+        MisuseError: It is not a model, or the class of one.
+    """
+    # One by one: a generator for `any` costs every turn more than all that it finds.
+    if isinstance(model, type) or not (
+        hasattr(model, "respond")
+        or hasattr(model, "respond_sync")
+        or hasattr(model, "stream")
+        or hasattr(model, "stream_sync")
+    ):
+        raise no_model(model, "")
+
+
+_ENDINGS: Final = {
+    "respond": "await .collect()",
+    "stream": "await .stream().collect()",
+    "respond_sync": ".collect_sync()",
+    "stream_sync": ".stream_sync().collect()",
+}
+"""How a turn is ended with a model that has the method."""
+
+
+def no_model(model: Any, wanted: str) -> MisuseError:
+    """Say what to do with a model that cannot be asked in the way that is wanted."""
+    is_sync = wanted.endswith("_sync")
+    # `collect()` of a model that is only sync: the message names the ending that this very model
+    # has, and not all four.
+    near = sorted(_ENDINGS, key=lambda method: method.endswith("_sync") != is_sync)
+    has = next((method for method in near if hasattr(model, method)), None)
+    if wanted and has is not None:
+        return MisuseError(
+            f"{type(model).__name__} has no `{wanted}`, so `.{wanted.replace('respond', 'collect')}"
+            f"()` cannot ask it. Use `{_ENDINGS[has]}`, or a model with "
+            f"`{'' if is_sync else 'async '}def {wanted}(self, request)`."
+        )
+    return MisuseError(
+        f"A model is an object with `respond` or `respond_sync`, not {shorten(model)}. Wrap the "
+        "client of a provider, as in `lutum_py.models.OpenAIChat(client, 'gpt-5')`."
+    )

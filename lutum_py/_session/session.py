@@ -15,8 +15,8 @@ from .._round.finished import Finished, read_finished
 from .._transcript.message import Attachment, Message, Role, attachments_of
 from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError
-from .model import AnyModel
-from .turn import Turn, check_model
+from .model import AnyModel, check_model
+from .turn import Turn
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm

@@ -7,7 +7,7 @@ carries a mapping of what was said, and shares the empty one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from .._call.selector import AnySelector
 from .._declare.answer import Answer, answer_of
@@ -29,7 +29,7 @@ from .._text.json import shorten
 from .._toolset import Toolset
 from .._transcript.request import Cache, DeferredTools, TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
-from .model import AnyModel
+from .model import AnyModel, no_model
 from .turn_stream import Prepared, SpokenIn, SyncTurnStream, TurnStream
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class _Builder(Generic[Taken]):
         prepared = self.prepare()
         respond = getattr(self._model, method, None)
         if respond is None:
-            raise _no_model(self._model, method)
+            raise no_model(self._model, method)
         return prepared, respond(prepared.request)
 
     def stream(self) -> TurnStream[Taken]:
@@ -233,50 +233,6 @@ class _Builder(Generic[Taken]):
     def stream_sync(self) -> SyncTurnStream[Taken]:
         """Do the same from sync code."""
         return SyncTurnStream(self._model, self.prepare())
-
-
-def check_model(model: object) -> None:
-    """Refuse what cannot be asked in any way.
-
-    Raises:
-        MisuseError: It is not a model, or the class of one.
-    """
-    # One by one: a generator for `any` costs every turn more than all that it finds.
-    if isinstance(model, type) or not (
-        hasattr(model, "respond")
-        or hasattr(model, "respond_sync")
-        or hasattr(model, "stream")
-        or hasattr(model, "stream_sync")
-    ):
-        raise _no_model(model, "")
-
-
-_ENDINGS: Final = {
-    "respond": "await .collect()",
-    "stream": "await .stream().collect()",
-    "respond_sync": ".collect_sync()",
-    "stream_sync": ".stream_sync().collect()",
-}
-"""How a turn is ended with a model that has the method."""
-
-
-def _no_model(model: Any, wanted: str) -> MisuseError:
-    """Say what to do with a model that cannot be asked in the way that is wanted."""
-    is_sync = wanted == "respond_sync"
-    # `collect()` of a model that is only sync: the message names the ending that this very model
-    # has, and not all four.
-    near = sorted(_ENDINGS, key=lambda method: method.endswith("_sync") != is_sync)
-    has = next((method for method in near if hasattr(model, method)), None)
-    if wanted and has is not None:
-        return MisuseError(
-            f"{type(model).__name__} has no `{wanted}`, so `.{wanted.replace('respond', 'collect')}"
-            f"()` cannot ask it. Use `{_ENDINGS[has]}`, or a model with "
-            f"`{'' if is_sync else 'async '}def {wanted}(self, request)`."
-        )
-    return MisuseError(
-        f"A model is an object with `respond` or `respond_sync`, not {shorten(model)}. Wrap the "
-        "client of a provider, as in `lutum_py.models.OpenAIChat(client, 'gpt-5')`."
-    )
 
 
 class Turn(_Builder[NeedsTools[Toolset] | Finished]):

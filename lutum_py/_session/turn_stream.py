@@ -29,7 +29,7 @@ from .._transcript.stream_events import (
 )
 from .._transcript.transcript import CommittedRound, Transcript, TranscriptView
 from ..errors import DialectError, LifecycleError, MisuseError
-from .model import AnyModel
+from .model import AnyModel, no_model
 
 if TYPE_CHECKING:
     from .._view.view import View
@@ -64,12 +64,8 @@ class Prepared(NamedTuple):
 
     def take(self, turn: AssistantTurn) -> Any:
         """Read the turn: an answer goes into the transcript, a round waits for its commit."""
-        if not isinstance(turn, AssistantTurn):
-            raise MisuseError(
-                f"The model answered with {shorten(turn)}. A model's `respond` gives an "
-                "AssistantTurn; a dialect's `decode(response)` makes one."
-            )
-        outcome: Any = read_turn(self.toolset, turn, self.offered, self.redact, self.answer)
+        said = _checked(turn)
+        outcome: Any = read_turn(self.toolset, said, self.offered, self.redact, self.answer)
         session = self.session
         items: Any = self.request.items
         # A round is not in the transcript before its commit, so a request that is made meanwhile
@@ -91,6 +87,16 @@ class Prepared(NamedTuple):
         if items.ephemeral:
             session._drop_ephemeral(items)
         return outcome
+
+
+def _checked(turn: object) -> AssistantTurn:
+    """Return what a model answered with, if it is a turn."""
+    if isinstance(turn, AssistantTurn):
+        return turn
+    raise MisuseError(
+        f"The model answered with {shorten(turn)}. A model answers with an AssistantTurn; a "
+        "dialect's `decode(response)` makes one."
+    )
 
 
 class _StreamOutcome(Generic[Outcome]):
@@ -129,10 +135,7 @@ class _StreamOutcome(Generic[Outcome]):
         self._is_started = True
         stream = getattr(self._model, method, None)
         if stream is None:
-            raise MisuseError(
-                f"{type(self._model).__name__} has no `{method}`, so its turn cannot be streamed. "
-                f"Use `.collect()`, or a model with `def {method}(self, request)`."
-            )
+            raise no_model(self._model, method)
         return stream(self._prepared.request)
 
     # A streamed turn ends as a whole one does: the last event has the turn, and `take` reads it.
@@ -154,7 +157,7 @@ class _StreamOutcome(Generic[Outcome]):
             call = event.metadata
             return CallCompleted(event.index, replace(call, name=own_name(call.name, self._known)))
         if isinstance(event, TurnFinished):
-            return TurnFinished(by_own_names(event.turn, self._known))
+            return TurnFinished(by_own_names(_checked(event.turn), self._known))
         return event
 
     def _see_answer(self, answer: Answer[Any], event: StreamEvent) -> None:

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from lutum_py import AssistantTurn, Session, TurnRequest, Usage
-from lutum_py.errors import DialectError, DuplicateToolCallIdError, LifecycleError
+from lutum_py.errors import (
+    DialectError,
+    DuplicateToolCallIdError,
+    LifecycleError,
+    MisuseError,
+)
 from lutum_py.streaming import (
     ArgumentsDelta,
     CallCompleted,
@@ -290,3 +295,43 @@ def test_a_model_that_cannot_stream_is_told(collect: Any) -> None:
     """Streaming from a model that cannot is a TypeError that names the method."""
     with pytest.raises(TypeError, match=r"Mute has no `stream\w*`.*\.collect\(\)"):
         collect(asked().text_turn(Mute()))
+
+
+class AsksAsync:
+    async def respond(self, request: TurnRequest) -> AssistantTurn:
+        raise NotImplementedError
+
+    async def stream(self, request: TurnRequest) -> AsyncIterator[StreamEvent]:
+        yield TextDelta("a")
+
+
+class AsksSync:
+    def respond_sync(self, request: TurnRequest) -> AssistantTurn:
+        raise NotImplementedError
+
+    def stream_sync(self, request: TurnRequest) -> Iterator[StreamEvent]:
+        yield TextDelta("a")
+
+
+def test_a_model_that_streams_in_the_other_way_is_told_how() -> None:
+    """Sync code is shown an ending that this very model has, and so is async code."""
+    with pytest.raises(
+        MisuseError,
+        match=r"AsksAsync has no `stream_sync`, so `.stream_sync\(\)` cannot ask it. Use "
+        r"`await .collect\(\)`, or a model with `def stream_sync\(self, request\)`",
+    ):
+        asked().text_turn(AsksAsync()).stream_sync().collect()
+    with pytest.raises(
+        MisuseError, match=r"Use `.collect_sync\(\)`, or a model with `async def stream\(self"
+    ):
+        asyncio.run(asked().text_turn(AsksSync()).stream().collect())
+
+
+@both_collect
+def test_a_stream_ends_with_a_turn_or_is_told(collect: Any) -> None:
+    """A `TurnFinished` of anything else is an error that says what a model gives."""
+    session = asked()
+    ended: Any = TurnFinished({"choices": []})  # type: ignore[arg-type]
+    with pytest.raises(MisuseError, match=r"answered with .*choices.*`decode\(response\)`"):
+        collect(session.text_turn(Broken(ended)))
+    assert len(session.transcript) == 1
