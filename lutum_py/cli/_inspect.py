@@ -295,9 +295,11 @@ def print_schemas(
         write_json(sys.stdout, data)
         return
     write_json(sys.stdout, tools)
-    hidden = [selector.name for selector in toolset if selector not in shown]
-    if hidden:
-        complain(text(f"Left out, because they are off (--all prints them): {', '.join(hidden)}"))
+    hidden = [selector for selector in toolset if selector not in shown]
+    for why, is_deferred in (("off", False), ("deferred", True)):
+        names = ", ".join(each.name for each in hidden if each.is_deferred is is_deferred)
+        if names:
+            complain(text(f"Left out, because they are {why} (--all prints them): {names}"))
     if strict and facts_of(dialect).strictness is None:
         complain(text(f"{dialect} has no strict mode for a tool: --strict changes nothing."))
     if losses:

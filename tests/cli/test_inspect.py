@@ -399,6 +399,11 @@ def test_deferred_tools_are_told_from_those_that_are_off(lutum: Lutum, tmp_path:
     }
     tokens = report["totals"]["estimated_tokens_deferred"]
     assert f"{tokens} for those that are deferred" in " ".join(ran.out.split())
+    told = lutum("inspect", "deferred:Many", "--schema", "openai_chat").err.splitlines()
+    assert told[:2] == [
+        "Left out, because they are off (--all prints them): wait",
+        "Left out, because they are deferred (--all prints them): find",
+    ]
     assert lutum("lock", "deferred:Many").code == 0
     file = tmp_path / "deferred.py"
     text = file.read_text(encoding="utf-8")
