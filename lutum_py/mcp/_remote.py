@@ -172,9 +172,15 @@ async def remote_tools(
     check_flag("trusted", trusted)
     if isinstance(only, str):
         raise MisuseError(f"only={only!r}: give the names of tools in a list, as in [{only!r}].")
+    names: Any = tuple(only) if isinstance(only, Iterable) else only
     for option, value, is_fit, expected in (
+        ("only", only, names is None or _all_of(names, str), "a list of names or None"),
         ("rename", rename, rename is None or callable(rename), "a function of a name or None"),
-        ("capabilities", capabilities, isinstance(capabilities, Mapping | None), "a dict or None"),
+        ("verify", verify, isinstance(verify, bool | None), "True, False or None"),
+        (
+            *("capabilities", capabilities, capabilities is None or _is_declared(capabilities)),
+            "a dict of names and `ToolCapabilities`, or None",
+        ),
         ("limits", limits, isinstance(limits, Limits | None), "Limits or None"),
     ):
         if not is_fit:
@@ -182,7 +188,7 @@ async def remote_tools(
     rules = Rules(
         connection=connection,
         name=name,
-        only=None if only is None else tuple(only),
+        only=names,
         rename=rename,
         trusted=trusted,
         verify=not trusted if verify is None else verify,
@@ -201,6 +207,15 @@ async def remote_tools(
             f"{meant_by(unknown, known)} Give the names as the server has them."
         )
     return RemoteTools(rules, tools)
+
+
+def _all_of(given: Any, kind: type[Any]) -> bool:
+    return isinstance(given, Iterable) and all(isinstance(each, kind) for each in given)
+
+
+def _is_declared(given: Any) -> bool:
+    is_dict = isinstance(given, Mapping)
+    return is_dict and _all_of(given, str) and _all_of(given.values(), ToolCapabilities)
 
 
 def _wire_name_of(rules: Rules, name: str) -> str:

@@ -398,13 +398,24 @@ async def test_your_own_word_of_a_tool_wins() -> None:
 
 
 async def test_what_was_said_wrongly_is_found_before_the_server_is_asked() -> None:
-    """A name, seconds and limits that are none are told before any request is made."""
+    """What an argument cannot mean is told before any request is made, and as a mistake here."""
     server = Served([described()])
     wrong: list[dict[str, Any]] = [{"name": "no name"}, {"timeout": 0}]
     for options in wrong:
         async with connected(server) as client:
             with pytest.raises(ToolDefinitionError):
                 await remote_tools(client, **{"name": "Remote", **options})
+    reads = ToolCapabilities(effects=[ToolEffect("read_file")])
+    odd: list[dict[str, Any]] = [
+        *({"only": 5}, {"only": [5]}, {"verify": "no"}, {"capabilities": 5}),
+        *({"capabilities": {"t": "read_file"}}, {"capabilities": {"t": None}}),
+        {"capabilities": {5: reads}},
+    ]
+    for options in odd:
+        (option,) = options
+        async with connected(server) as client:
+            with pytest.raises(MisuseError, match=f"remote_tools takes .* for `{option}`, not "):
+                await remote_tools(client, "Remote", **options)
     assert server.listings == 0
     for limit in (0, True, 1.5):
         with pytest.raises(InvalidValueError, match="tools="):
