@@ -21,7 +21,7 @@ from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._toolset import Toolset
 from ..errors import InvalidValueError, MisuseError
-from ..execution._settings import Settings, check_flag
+from ..execution._settings import Settings, check_flag, check_function
 from ._for_client import is_modern, offered_tool
 from ._served_call import ContextForRequest, Request, Serving, SkippedFor
 
@@ -67,7 +67,7 @@ def create_server(
 
     Raises:
         MisuseError: It is not a toolset, a tool on offer has no function, a hidden parameter has no
-            value, or the hooks are neither a hook set nor a function.
+            value, the hooks are neither a hook set nor a function, or an argument has another kind.
         HookError: The hooks belong to another toolset.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         UnknownToolError: `available` names no tool of the toolset.
@@ -91,6 +91,14 @@ def create_server(
         limit=limit, default_timeout=default_timeout, raise_errors=True, handlers=handlers
     )
     check_flag("show_errors", show_errors)
+    check_function("context", context)
+    for field, text, kind in (
+        ("name", name, str | None),
+        ("version", version, str),
+        ("instructions", instructions, str | None),
+    ):
+        if not isinstance(text, kind):
+            raise MisuseError.of_field("create_server", field, "a text", text)
     if not (callable(skipped) or isinstance(skipped, Mapping | None)):
         raise MisuseError.of_field(
             "create_server", "skipped", "a dict, a function of a request or None", skipped
@@ -160,8 +168,10 @@ def _check_hooks(hooks: Hooks | None, selectors: Sequence[AnySelector]) -> None:
     if isinstance(given, HookPlaces):
         for selector in selectors:
             given._places_for(selector)
-    elif isinstance(given, type) or not (
-        given is None or callable(given) or hasattr(given, "hook_tool_call")
+    elif (
+        isinstance(given, type)
+        or getattr(given, "__name__", None) == "HookSet"  # the method, which nobody called
+        or not (given is None or callable(given) or hasattr(given, "hook_tool_call"))
     ):
         raise MisuseError(
             f"hooks={shorten(given)} decides about no call. Pass a hook set, as of "

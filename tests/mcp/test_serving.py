@@ -567,6 +567,12 @@ def test_what_no_call_could_do_is_found_at_once() -> None:
         create_server(Undone, skipped={"user": "x"})
     with pytest.raises(MisuseError, match="`skipped`, not 5"):
         create_server(Tools, skipped=5)  # type: ignore[arg-type]
+    with pytest.raises(MisuseError, match="context=5: pass a function that makes"):
+        create_server(Tools, context=5)  # type: ignore[arg-type]
+    texts: tuple[Any, ...] = ({"name": 5}, {"version": None}, {"instructions": 5})
+    for wrong in texts:
+        with pytest.raises(MisuseError, match="create_server takes a text"):
+            create_server(Tools, **wrong)
     with pytest.raises(MisuseError, match="`whoami` needs `user`"):
         create_server(Undone, available=[Undone.whoami])
     with pytest.raises(MisuseError, match="are of Tools"):
@@ -575,7 +581,7 @@ def test_what_no_call_could_do_is_found_at_once() -> None:
         create_server(Tools, available=["nothing"])
     with pytest.raises(HookError, match="The hooks are of Undone"):
         create_server(Tools, hooks=Undone.HookSet())
-    for no_hooks in (3, Undone, [deciding()]):
+    for no_hooks in (3, Undone, [deciding()], Tools.HookSet):
         with pytest.raises(MisuseError, match="decides about no call"):
             create_server(Tools, hooks=no_hooks)  # type: ignore[arg-type]
     for wrong in ({"limit": 0}, {"default_timeout": 0}, {"state_keys": ["short"]}):
