@@ -12,7 +12,7 @@ writes down nothing but what is new about it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Final, Generic, TypeVar
 
@@ -117,6 +117,7 @@ class Dialect(Generic[C]):
 
         Raises:
             ToolDefinitionError: The schema has no form in the dialect.
+            MisuseError: It is not a `ToolDef`, but for example a selector.
 
         Example:
             >>> from lutum_py.dialects import openai_chat
@@ -124,7 +125,12 @@ class Dialect(Generic[C]):
             >>> openai_chat.compile(tool).schema
             {'type': 'object', 'properties': {}}
         """
-        return compile_schema(definition, self.facts, strict)
+        if not isinstance(definition, ToolDef):
+            remedy = "Pass `AppTools.search.definition`."
+            raise MisuseError.of_field("compile", "definition", "a ToolDef", definition, remedy)
+        compiled = compile_schema(definition, self.facts, strict)
+        # Copied: what was compiled is kept for requests, and this one is the caller's to change.
+        return replace(compiled, schema=copy_json(compiled.schema))
 
     def tools(
         self,

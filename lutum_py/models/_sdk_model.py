@@ -32,6 +32,7 @@ from .._transcript.request import TurnRequest
 from .._transcript.stream_events import CallCompleted, StreamEvent, TurnFinished
 from ..dialects._dialect import Dialect
 from ..dialects._findings import Loss
+from ..dialects._schema.compiler import compile_schema
 from ..dialects._stream import StreamReader
 from ..errors import DialectError, MisuseError
 
@@ -261,7 +262,7 @@ class SdkModel(ABC):
             request, strict=strict, model=self._names, native_search=self.native_search
         )
         decoders = {
-            name: dialect.compile(each, strict=True).decoder
+            name: compile_schema(each, dialect.facts, strict=True).decoder
             for each in (request.tools if strict else ())
             # The call comes back under the name that went out, which the dialect may or may not
             # have turned back by then.

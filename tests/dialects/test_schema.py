@@ -197,6 +197,16 @@ def test_the_schema_goes_out_as_it_is_without_strict() -> None:
         assert compiled.decoder("{}") == "{}"
 
 
+@over("dialect, strict", [(dialect, strict) for dialect in EVERY for strict in (False, True)])
+def test_a_compiled_schema_is_the_callers_to_change(dialect: ModuleType, strict: bool) -> None:
+    """What somebody does to it is in no request, and in nothing that is compiled later."""
+    definition = tool({"type": "object", "properties": {"a": {"type": "integer"}}})
+    before = dialect.tools([definition], strict=strict)
+    dialect.compile(definition, strict=strict).schema["properties"].clear()
+    assert dialect.compile(definition, strict=strict).schema["properties"]
+    assert dialect.tools([definition], strict=strict) == before
+
+
 class Cat(BaseModel):
     """A cat."""
 
