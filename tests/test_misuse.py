@@ -9,6 +9,8 @@ import pytest
 from pydantic import AfterValidator, AliasPath, Field
 
 from lutum_py import (
+    Handlers,
+    HookSet,
     Session,
     ToolAvailability,
     ToolContext,
@@ -98,6 +100,9 @@ USES: dict[str, tuple[Callable[[Any], Any], str]] = {
         ),
         "Call 'c' of tool `ping` waits under a SuspendTicket, not ",
     ),
+    "hook set": (HookSet, "HookSet takes a toolset for `toolset`, not "),
+    "handlers": (Handlers, "Handlers takes a toolset for `toolset`, not "),
+    "compile": (openai_chat.compile, "compile takes a ToolDef for `definition`, not "),
     "load": (Transcript.load_json, "A saved transcript is loaded from its text, not from "),
     "with_name": (ping.definition.with_name, "ToolDef takes a text for `name`, not "),
     "with_description": (

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from .._schema.options import Caller, check_bool
+from .._schema.options import Caller, check_bool, read_callers
 from .._text.immutable import dataclass
 from .._text.json import is_seconds, shorten
 from ..errors import ToolDefinitionError
@@ -100,17 +100,12 @@ class MemberOptions:
                     f"`needs_approval=` takes True, False or a function of the input, not "
                     f"{shorten(condition)}. Write `needs_approval=lambda input: input.amount > 5`."
                 )
-        if isinstance(self.callers, str) or not {*self.callers} <= {*get_args(Caller)}:
-            raise ToolDefinitionError(
-                f"`callers=` takes who may call a tool, not {shorten(self.callers)}. Write "
-                '`callers=("model", "program")`.'
-            )
         if not (isinstance(self.timeout, _Unsaid | None) or is_seconds(self.timeout)):
             raise ToolDefinitionError(
                 "`timeout=` takes a positive number of seconds or None, not "
                 f"{shorten(self.timeout)}."
             )
-        object.__setattr__(self, "callers", tuple(self.callers))
+        object.__setattr__(self, "callers", read_callers(self.callers))
 
     def inside(self, outer: MemberOptions) -> MemberOptions:
         """Return what this comes to inside of a group, or of a class, of which more was said."""

@@ -15,6 +15,7 @@ from .._schema.signature import (
     REQUIRED,
     VARIADIC,
     function_name,
+    has_signature,
     hint_of,
     is_context,
     plain_hint,
@@ -66,7 +67,7 @@ class ArgsRule:
 
     def __init__(self, spec: ToolSpec[Any, Any], function: Any) -> None:
         self._place = f"Tool `{spec.definition.name}`: `rule="
-        if not callable(function) or isinstance(function, type):
+        if not has_signature(function) or isinstance(function, type):
             raise ToolDefinitionError(f"{self._place}{shorten(function)}` is not a function.")
         self.function = function
         self.name = function_name(function)

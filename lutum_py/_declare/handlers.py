@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import (
-    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -25,14 +24,12 @@ from .._call.reply import Reply
 from .._call.selector import AnySelector, FnSelector, InputSelector, Selector
 from .._call.spec import FnSpec
 from .._schema.invocation import Invocation
-from .._schema.signature import function_name
+from .._schema.signature import function_name, has_signature
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
-
-if TYPE_CHECKING:
-    from .toolset_meta import ToolsetMeta
+from .toolset_meta import ToolsetMeta
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,7 +91,11 @@ class Handlers(Generic[T]):
     """
 
     def __init__(self, toolset: type[T]) -> None:
-        self._toolset = cast("ToolsetMeta", toolset)
+        if not isinstance(toolset, ToolsetMeta):
+            raise MisuseError.of_field(
+                "Handlers", "toolset", "a toolset", toolset, "Write `AppTools.Handlers()`."
+            )
+        self._toolset: ToolsetMeta = toolset
         # By member, and not by tool: a toolset that is nested twice has two members of one tool,
         # and each may have a handler of its own.
         self._invocations: dict[AnySelector, Invocation] = {}
@@ -248,7 +249,7 @@ def _invocation(function: Any, member: AnySelector) -> Invocation:
     Raises:
         MisuseError: It takes other parameters than those that it can be given.
     """
-    if not callable(function):
+    if not has_signature(function):
         raise MisuseError(
             f"Tool `{member.name}` is run by a function, not by {shorten(function)}. Pass the "
             "function itself."

@@ -37,6 +37,11 @@ def toolset_from_definitions(
                 f"Toolset `{name}` is made of ToolDefs, not {shorten(each)}. Make one with "
                 "`ToolDef.from_json_schema(name=..., input_schema=...)`."
             )
+    if not isinstance(functions, Mapping | None):
+        raise ToolDefinitionError(
+            f"Toolset `{name}`: `functions=` takes a mapping of wire names to functions, not "
+            f"{shorten(functions)}."
+        )
     known = {each.name for each in definitions}
     for other in functions or ():
         if other not in known:

@@ -17,6 +17,7 @@ from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.schema_check import schema_checker
 from .._schema.schema_reader import JsonSchema
+from .._schema.signature import has_signature
 from .._text.json import is_array, shorten
 from ..errors import ToolDefinitionError
 
@@ -129,8 +130,8 @@ class SchemaTool:
 
 
 def _invocation(definition: ToolDef, function: Any) -> Invocation:
-    fault = f"{shorten(function)} cannot be called"
-    if callable(function):
+    fault = f"{shorten(function)} cannot be called, or does not say what it takes"
+    if has_signature(function):
         invocation = Invocation.of_handler(function, None)
         unfit = invocation.unfit(function)
         if unfit is None:

@@ -50,6 +50,10 @@ class HookPlaces(Generic[T]):
 
     def __init__(self, toolset: type[T], /, *misplaced: Never, **nested: HookPlaces[Any]) -> None:
         own: Any = toolset
+        if not isinstance(own, ToolsetMeta):
+            raise MisuseError.of_field(
+                "HookSet", "toolset", "a toolset", toolset, "Write `AppTools.HookSet()`."
+            )
         if misplaced:
             raise _misplaced(own, misplaced[0])
         self._toolset: ToolsetMeta = own

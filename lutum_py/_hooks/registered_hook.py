@@ -19,7 +19,7 @@ from .._call.selector import AnySelector
 from .._call.spec import FnSpec
 from .._declare.hook_names import HOOK_KINDS, Phase
 from .._declare.toolset_meta import ToolsetMeta
-from .._schema.signature import function_name, signature_of
+from .._schema.signature import function_name, has_signature, signature_of
 from .._text.json import is_mapping, shorten
 from .._text.suggestion import names_for_message
 from .._transcript.assistant import ToolMetadata
@@ -132,7 +132,7 @@ class ArgsHook:
     """
 
     def __init__(self, function: Any, selector: AnySelector) -> None:
-        if not callable(function):
+        if not has_signature(function):
             raise HookError(
                 f"An execution hook is a function, not {shorten(function)}. Pass the function "
                 "itself."

@@ -10,10 +10,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._text.immutable import Immutable
-from .._text.json import compact_json, copy_json, digest_of, is_array, is_object, shorten
+from .._text.json import (
+    compact_json,
+    copy_json,
+    digest_of,
+    is_array,
+    is_object,
+    is_seconds,
+    shorten,
+)
 from .._text.unicode import sendable
 from ..errors import MisuseError, ToolDefinitionError
-from .options import TOLD, Caller, ToolOptions
+from .options import TOLD, Caller, ToolOptions, read_callers
 
 if TYPE_CHECKING:
     from .capabilities import ToolCapabilities
@@ -87,6 +95,11 @@ class ToolDef(Immutable):
         strict: Whether arguments have to be of the very type, without coercion.
         callers: Who may call it, if a toolset says so: the model, and programs of the model's
             that its provider runs.
+
+    Raises:
+        MisuseError: Name or description are not text, the schema is not a dict, or the timeout is
+            not a positive number of seconds.
+        ToolDefinitionError: `callers` are not a list of callers.
     """
 
     name: str
@@ -123,6 +136,9 @@ class ToolDef(Immutable):
                 raise MisuseError.of_field("ToolDef", field, "a text", text)
         if not (isinstance(input_schema, dict) or callable(input_schema)):
             raise MisuseError.of_field("ToolDef", "input_schema", "a dict", input_schema)
+        if not (timeout is None or is_seconds(timeout)):
+            wish = "a positive number of seconds or None"
+            raise MisuseError.of_field("ToolDef", "timeout", wish, timeout)
         self._put(
             name=name,
             description=sendable(description),  # that of one turn may be of data
@@ -131,7 +147,7 @@ class ToolDef(Immutable):
             timeout=timeout,
             idempotent=idempotent,
             strict=strict,
-            callers=tuple(callers),
+            callers=read_callers(callers),
             _capabilities=capabilities,
             _input=read_only(input_schema),
             _output=read_only(output_schema),
@@ -246,7 +262,7 @@ class ToolDef(Immutable):
         return bool(effects) and not any(each.mutating for each in effects)
 
     def with_timeout(self, timeout: float | None) -> ToolDef:
-        """Return the same definition with another limit on the time of a run."""
+        """Return the same definition with another limit on the time of a run, in seconds."""
         return self._but(timeout=timeout)
 
     def with_callers(self, callers: Iterable[Caller]) -> ToolDef:

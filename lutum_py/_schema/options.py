@@ -6,9 +6,9 @@ made of it. An option is added here twice, to the functions that take it, and to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from .._text.immutable import dataclass
 from .._text.json import is_seconds, shorten
@@ -130,6 +130,22 @@ def check_bool(said: str, flag: object) -> None:
     """
     if not isinstance(flag, bool):
         raise ToolDefinitionError(f"{said}{shorten(flag)} is neither True nor False.")
+
+
+def read_callers(given: Any) -> tuple[Caller, ...]:
+    """Take who may call a tool, from whatever lists it.
+
+    Raises:
+        ToolDefinitionError: It is not a list of callers.
+    """
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        listed = tuple(given)
+        if all(each in get_args(Caller) for each in listed):
+            return listed
+    raise ToolDefinitionError(
+        f"`callers=` takes who may call a tool, not {shorten(given)}. Write "
+        '`callers=("model", "program")`.'
+    )
 
 
 TOLD = tuple(name for name in ToolOptions.__annotations__ if name != "skip")

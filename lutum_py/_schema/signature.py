@@ -68,6 +68,20 @@ def signature_of(function: Callable[..., Any], **options: Any) -> inspect.Signat
     return inspect.signature(function, **_ANNOTATION_FORMAT, **options)
 
 
+def has_signature(function: object) -> bool:
+    """Whether something can be called, and tells what it takes: some functions of C do not.
+
+    >>> has_signature(len), has_signature(int), has_signature(3)
+    (True, False, False)
+    """
+    checked: Any = function
+    try:
+        signature_of(checked)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 class Skip:
     """Mark a parameter that the model must not see: `db: Annotated[Database, Skip()]`.
 
@@ -287,11 +301,12 @@ def _resolve(
 def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
     """List the names of the function's module, and ours where it knows them for checkers only."""
     plain: Any = inspect.unwrap(function)
+    around: dict[str, Any] = getattr(plain, "__globals__", {})  # a function of C has none
     if not any("ToolContext" in str(each) for each in annotations_of(plain).values()):
-        return dict(plain.__globals__)
+        return dict(around)
     from .._context.context import ToolContext
 
-    return {"ToolContext": ToolContext, **plain.__globals__}
+    return {"ToolContext": ToolContext, **around}
 
 
 def _is_marked(

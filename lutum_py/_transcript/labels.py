@@ -51,13 +51,16 @@ class Labels(Frozen, _LabelFields):
     ) -> None:
         if not isinstance(trusted, bool | None):
             raise MisuseError.of_field("Labels", "trusted", "True, False or None", trusted)
-        pairs = tuple(dict.fromkeys(inner))
-        for tool, labels in pairs:
-            if not isinstance(tool, str) or not isinstance(labels, Labels | None):
-                wish = "pairs of a tool's name and Labels or None"
-                raise MisuseError.of_field("Labels", "inner", wish, (tool, labels))
+        listed = tuple(inner) if isinstance(inner, Iterable) else (inner,)
+        for each in listed:
+            match each:
+                case (str(), Labels() | None):
+                    continue
+            wish = "pairs of a tool's name and Labels or None"
+            raise MisuseError.of_field("Labels", "inner", wish, each)
+        pairs = dict.fromkeys(map(tuple, listed))
         named = None if readers is None else readers_of("Labels", readers)
-        self._fill((trusted, named, pairs))
+        self._fill((trusted, named, tuple(pairs)))
 
     def __repr__(self) -> str:  # few have more
         inner = f", inner={self.inner!r}" if self.inner else ""

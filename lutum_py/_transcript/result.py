@@ -110,6 +110,8 @@ class ToolResult(Frozen, _ResultFields):
             from .labels import check_labels
 
             check_labels("ToolResult", labels)
+        if not isinstance(ran_with, dict | None):
+            raise MisuseError.of_field("ToolResult", "ran_with", "a dict or None", ran_with)
         try:
             parse_json(result)
         except (TypeError, ValueError) as error:

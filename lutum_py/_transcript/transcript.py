@@ -39,12 +39,20 @@ class CommittedRound(Frozen, _CommittedFields):
     Raises:
         InvalidValueError: The results are not one for each call, in the order of the calls, or two
             calls share an id.
+        MisuseError: It is not a turn, or the results are not `ToolResult`s.
     """
 
     __slots__ = ()
 
     def __new__(cls, turn: AssistantTurn, results: Iterable[ToolResult]) -> Self:
-        results = tuple(results)
+        if not isinstance(turn, AssistantTurn):
+            raise MisuseError.of_field("CommittedRound", "turn", "an `AssistantTurn`", turn)
+        listed: tuple[Any, ...] = tuple(results) if isinstance(results, Iterable) else (results,)
+        for each in listed:
+            if not isinstance(each, ToolResult):
+                wish = "a list of `ToolResult`s"
+                raise MisuseError.of_field("CommittedRound", "results", wish, results)
+        results = listed
         calls = turn.tool_calls
         asked = [(call.id, call.name, call.arguments) for call in calls]
         given = [(result.id, result.name, result.arguments) for result in results]

@@ -314,7 +314,8 @@ def _placed(
     transcript: Transcript, ephemeral: Iterable[tuple[int, Message]]
 ) -> tuple[tuple[int, Message], ...]:
     """Take ephemeral messages in the order of their places."""
-    items, given = transcript._items, tuple(ephemeral)
+    items = transcript._items
+    given: tuple[Any, ...] = tuple(ephemeral) if isinstance(ephemeral, Iterable) else (ephemeral,)
     for each in given:
         if not (is_sequence(each) and len(each) == 2 and isinstance(each[1], Message)):
             raise MisuseError(

@@ -190,6 +190,8 @@ def test_tools_of_schemas_have_functions_of_their_own() -> None:
         ({"thrice": print}, "there is a function for 'thrice', but no definition"),
         ({"twice": lambda: None}, "it is called with the arguments as one dict, and too many"),
         ({"twice": 3}, "3 cannot be called"),
+        ({"twice": int}, "<class 'int'> cannot be called, or does not say what it takes"),
+        ([print], r"`functions=` takes a mapping of wire names to functions, not \[<built-in"),
     ],
 )
 def test_functions_that_fit_no_definition_are_refused(functions: Any, said: str) -> None:

@@ -212,6 +212,7 @@ def test_an_annotation_without_a_value_is_no_context() -> None:
         (App.ask, lambda text: "x", "got an unexpected keyword argument 'question'"),
         (App.left.shout, lambda txt, times: "x", "the parameters of the tool's own function"),
         (Inner.greet, 3, "is run by a function, not by 3"),
+        (Inner.greet, int, "is run by a function, not by <class 'int'>"),
         (3, lambda input: "x", "A handler cannot be registered: 3 is no selector of App"),
     ],
 )

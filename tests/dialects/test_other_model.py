@@ -13,6 +13,8 @@ from lutum_py import AssistantTurn, Message, TurnRequest
 from lutum_py.dialects import (
     openai_chat,
 )
+from lutum_py.errors import MisuseError
+from tests.cases import over
 
 from .every_dialect import DIALECTS, key_of
 from .other_model import sent
@@ -145,3 +147,11 @@ def test_a_turn_that_says_nothing_of_its_model_goes_to_any(dialect: ModuleType) 
     for model in (None, "a", "b", ("a", "b")):
         body = dialect.encode_request(request, model=model)
         assert (body, body.losses) == (plain, plain.losses)
+
+
+@over("wrong", [3, [3], ["gpt-5", None]])
+def test_a_model_has_names(wrong: Any) -> None:
+    """What is neither a name nor a list of names is refused by its name."""
+    request = TurnRequest(items=[Message("user", "Hi")])
+    with pytest.raises(MisuseError, match="encode_request takes the name of a model, a list of"):
+        openai_chat.encode_request(request, model=wrong)

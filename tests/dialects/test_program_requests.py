@@ -131,11 +131,13 @@ def test_anthropic_lets_no_program_call_a_strict_tool() -> None:
     assert openai_responses.encode_request(request, strict=True)["tools"][0]["strict"] is True
 
 
-@pytest.mark.parametrize("callers", ["program", ("programs",), ("direct",)])
+@pytest.mark.parametrize("callers", ["program", ("programs",), ("direct",), None, 3, [[]]])
 def test_callers_are_of_two_kinds(callers: Any) -> None:
-    """Anything else than the model and programs is refused where the toolset is declared."""
+    """Anything else than a list of the model and programs is refused where it is declared."""
     with pytest.raises(ToolDefinitionError, match="takes who may call a tool"):
         tool(orders, callers=callers)
+    with pytest.raises(ToolDefinitionError, match="takes who may call a tool"):
+        orders.definition.with_callers(callers)
 
 
 def test_output_schemas_are_of_what_is_no_text() -> None:

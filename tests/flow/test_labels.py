@@ -116,6 +116,9 @@ def test_labels_are_shown_without_what_most_do_not_have() -> None:
         {"readers": [1]},
         {"inner": [(1, None)]},
         {"inner": [("mail", True)]},
+        {"inner": [("mail",)]},
+        {"inner": "mail"},
+        {"inner": None},
     ],
 )
 def test_what_are_no_labels_is_refused(wrong: dict[str, Any]) -> None:

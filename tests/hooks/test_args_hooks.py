@@ -197,6 +197,7 @@ def test_a_nested_tool_stands_for_each_path() -> None:
         ),
         (App.told, lambda text, context: None, "missing a required argument: 'text'"),
         (App.told, 3, "is a function, not 3"),
+        (App.told, dict, "is a function, not <class 'dict'>"),
         (3, lambda text: None, "cannot be registered for 3"),
     ],
 )

@@ -433,6 +433,8 @@ UNFIT: dict[str, tuple[Any, str]] = {
     "stars": (lambda *args: None, r"takes `\*args`"),
     "no function": (5, "`rule=5` is not a function"),
     "a class": (int, "is not a function"),
+    "no signature": (max, "is not a function"),
+    "a function of C": (len, "takes `obj`, which the model does not fill in"),
 }
 
 

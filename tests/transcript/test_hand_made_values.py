@@ -13,10 +13,12 @@ import pytest
 from lutum_py import (
     AssistantTurn,
     Attachment,
+    CommittedRound,
     Decision,
     Message,
     Reply,
     SuspendTicket,
+    ToolDef,
     ToolMetadata,
     ToolResult,
     TurnRequest,
@@ -31,6 +33,7 @@ SAID: Any = [Message("user", "Hi")]
 FILE: Any = {"media_type": "image", "mime_type": "image/png", "url": "data:,x"}
 CALL: Any = ToolMetadata(id="c1", name="add", arguments="{}")
 ANSWER: Any = {"id": "c1", "name": "add", "arguments": "{}", "result": "3"}
+DESCRIBED: Any = {"name": "add", "description": "Add.", "input_schema": {"type": "object"}}
 DECIDED: Any = {"call_id": "c1", "action": "resume"}
 
 MISUSES: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
@@ -201,6 +204,36 @@ MISUSES: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     ),
     (ToolResult, {**ANSWER, "message": 3}, "ToolResult takes a text or None for `message`, not 3."),
     (ToolResult, {**ANSWER, "code": 3}, "ToolResult takes a text or None for `code`, not 3."),
+    (
+        ToolResult,
+        {**ANSWER, "ran_with": 3},
+        "ToolResult takes a dict or None for `ran_with`, not 3.",
+    ),
+    (
+        CommittedRound,
+        {"turn": None, "results": []},
+        "CommittedRound takes an `AssistantTurn` for `turn`, not None.",
+    ),
+    (
+        CommittedRound,
+        {"turn": AssistantTurn(text="Hi"), "results": 3},
+        "CommittedRound takes a list of `ToolResult`s for `results`, not 3.",
+    ),
+    (
+        CommittedRound,
+        {"turn": AssistantTurn(tool_calls=[CALL]), "results": ["3"]},
+        "CommittedRound takes a list of `ToolResult`s for `results`, not ['3'].",
+    ),
+    (
+        ToolCallItem,
+        {"metadata": CALL, "caller": 3},
+        "ToolCallItem takes a text or None for `caller`, not 3.",
+    ),
+    (
+        ToolDef,
+        {**DESCRIBED, "timeout": "2s"},
+        "ToolDef takes a positive number of seconds or None for `timeout`, not '2s'.",
+    ),
     (
         ToolResult,
         {**ANSWER, "attachments": 5},

@@ -603,6 +603,9 @@ def test_an_ephemeral_message_stands_between_rounds_only() -> None:
     for wrong in (aside, (1, "by the way"), (1, aside, 2), ("1", aside)):
         with pytest.raises(MisuseError):
             View().of(transcript, ephemeral=[wrong])
+    wrong = 3
+    with pytest.raises(MisuseError, match=r"takes pairs of a place and a Message, .* not 3"):
+        View().of(transcript, ephemeral=wrong)
 
 
 def test_a_loss_is_at_the_place_in_the_transcript() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from ..._text.json import is_mapping
 from ..._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem
+from ...errors import MisuseError
 from .._findings import Loss
 
 # A provider takes back what it sent and little else: signatures and encrypted reasoning cover the
@@ -66,10 +67,19 @@ def _plain(name: str) -> tuple[str, ...]:
 
 
 def names_of(model: ModelNames) -> tuple[str, ...]:
-    """Take one name, or several, or none."""
+    """Take one name, or several, or none.
+
+    Raises:
+        MisuseError: It is something else.
+    """
     if model is None:
         return ()
-    return (model,) if isinstance(model, str) else tuple(model)
+    names = model if isinstance(model, Iterable) and not isinstance(model, str) else (model,)
+    listed: tuple[Any, ...] = tuple(names)
+    if not all(isinstance(name, str) for name in listed):
+        wish = "the name of a model, a list of them or None"
+        raise MisuseError.of_field("encode_request", "model", wish, model)
+    return listed
 
 
 def told_apart(turn: AssistantTurn, names: tuple[str, ...]) -> bool:
