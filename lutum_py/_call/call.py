@@ -117,7 +117,8 @@ class AnyToolCall(CallState):
         Raises:
             ToolOutputError: The output does not fit, or the call's metadata belongs to another
                 tool.
-            LifecycleError: The call has already ended otherwise, or waits for a decision.
+            MisuseError: The message is not text, or it is a `Reply` of another status.
+            LifecycleError: The call has ended already, or waits for a decision.
         """
         reply = reply_in(output)
         if reply is not None:
@@ -173,7 +174,12 @@ class AnyToolCall(CallState):
         )
 
     def finish(self, output: Any) -> ToolResult:
-        """Answer the call with what its function gave: the output, or a `Reply` of any status."""
+        """Answer the call with what its function gave: the output, or a `Reply` of any status.
+
+        Raises:
+            ToolOutputError: As in `complete`.
+            LifecycleError: As in `complete`.
+        """
         if isinstance(output, REPLY):
             reply: Reply[Any] = output
             if reply.status == "success":
@@ -196,6 +202,10 @@ class AnyToolCall(CallState):
         Args:
             message: What went wrong, and what the model might do about it.
             code: A stable code for programs; it is put before the message in brackets.
+
+        Raises:
+            MisuseError: The code is not text.
+            LifecycleError: The call has ended already, or waits for a decision.
         """
         message = sendable(words_of(message))
         if code is not None:
@@ -208,6 +218,7 @@ class AnyToolCall(CallState):
 
         Raises:
             MisuseError: The reason is not text.
+            LifecycleError: The call has ended already.
         """
         _check_text(self, "reason", reason)
         self._append("ended", said="rejected", reason=reason)
@@ -221,6 +232,7 @@ class AnyToolCall(CallState):
             code: A stable code for programs; it is put before the message in brackets.
 
         Raises:
+            MisuseError: The reason or the code is not text.
             LifecycleError: The call was not begun, so that it surely did nothing, or has ended.
         """
         _check_text(self, "reason", reason)
@@ -236,7 +248,13 @@ class AnyToolCall(CallState):
         return self._ended(unknown_outcome(self.metadata, reason, code))
 
     def handled(self, output: Any) -> HandledCall[Any, Any]:
-        """Answer the call without running it, as a hook does."""
+        """Answer the call without running it, as a hook does.
+
+        Raises:
+            ToolOutputError: As in `complete`.
+            MisuseError: As in `complete`.
+            LifecycleError: As in `complete`.
+        """
         result = self.complete(output)
         reply = reply_in(output)
         return handled_call(self, output if reply is None else reply.output, result, None)
@@ -269,6 +287,7 @@ class AnyToolCall(CallState):
             ToolOutputError: The function returned something else than it declares.
             TimedOut: The tool's deadline passed; its `is_in_doubt` is true.
             LifecycleError: The call was begun or has ended already, or waits for a decision.
+            ToolInputError: Its input was changed in place, and does not fit any more.
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
         invocation = self.begin(skipped)
@@ -420,7 +439,11 @@ class AnyToolCall(CallState):
         return await drive(_steps(self, hooks))
 
     def hook_sync(self, hooks: Hooks, /) -> HookOutcome:
-        """Do as `hook` does, if every hook is sync."""
+        """Do as `hook` does, if every hook is sync.
+
+        Raises:
+            MisuseError: A hook is async; the text names it.
+        """
         return drive_sync(_steps(self, hooks))
 
 

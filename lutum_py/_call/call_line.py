@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError
-from .lifecycle import AGAIN, STAGES, CallStatus, refused
+from .lifecycle import AGAIN, DECIDE, STAGES, CallStatus, refused
 from .line import (
     ASKED_BY,
     END_OF,
@@ -326,7 +326,7 @@ class CallLine:
             doing = {"asked": "asked about", "changed": "changed"}.get(kind, kind)
             then = f"{AGAIN}."
             if self._stage is _SUSPENDED:
-                then = "Take the decision in with `plan.resume(decision)`."
+                then = DECIDE
             return LifecycleError(
                 f"Call {self.id!r} of tool {self.name!r} is {present}, so it cannot be {doing} any "
                 f"more. {then}"

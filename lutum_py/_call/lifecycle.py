@@ -170,6 +170,7 @@ def _stage(name: str) -> Stage:
     return STAGES[name]
 
 
+DECIDE: Final = "Take the decision in with `plan.resume(decision)`."
 AGAIN: Final = "`call.again()` makes a new call of the same metadata and input, in status 'new'"
 
 
@@ -199,7 +200,7 @@ def refused(current: CallStatus, target: CallStatus, *, call_id: str, tool: str)
 
     >>> print(refused(CallStatus.SUSPENDED, CallStatus.RUNNING, call_id="c1", tool="search"))
     Call 'c1' of tool 'search' is suspended and cannot become running. Reachable from here: \
-resuming, cancelled. Move it to resuming first.
+resuming, cancelled. Take the decision in with `plan.resume(decision)`.
     """
     return LifecycleError(
         f"Call {call_id!r} of tool {tool!r} is {current} and cannot become {target}. "
@@ -211,6 +212,8 @@ def _remedy(current: CallStatus, target: CallStatus) -> str:
     if current.is_terminal:
         return f"That status is final: nothing is reachable from it. {AGAIN}."
     ways = [each for each in CallStatus if each in TRANSITIONS[current]]
+    if current is CallStatus.SUSPENDED:
+        return f"Reachable from here: {', '.join(ways)}. {DECIDE}"
     between = next((each for each in ways if target in TRANSITIONS[each]), None)
     way = f"{AGAIN}." if between is None else f"Move it to {between} first."
     return f"Reachable from here: {', '.join(ways)}. {way}"

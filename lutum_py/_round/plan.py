@@ -81,7 +81,8 @@ class OpenCalls(Generic[T_co]):
             and all plans of the round show what was decided.
 
         Raises:
-            HookError: A hook raised, or returned something that is not a decision. Nothing changed.
+            HookError: A hook raised, or returned something that is not a decision; or they are no
+                hooks of this toolset. Nothing changed.
             RoundClosedError: The round has ended.
         """
         calls = self._to_decide()
@@ -351,7 +352,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """Give the plan a call that suspended itself while it was run.
 
         Raises:
-            LifecycleError: The call is not pending in this plan.
+            LifecycleError: The call is not pending in this plan; or it waits without a ticket.
+            MisuseError: It is not a call that suspended itself.
+            RoundClosedError: The round has ended.
         """
         from .record import suspend
 
@@ -374,6 +377,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             ResumeError: The decision is about no suspended call, or about another version of the
                 call; or its result does not fit; or it is an edit, which `amend` takes. Nothing
                 changed.
+            MisuseError: It is not a `Decision`.
+            RoundClosedError: The round has ended.
         """
         from .resume import resume
 

@@ -156,8 +156,9 @@ class RoundState:
         if place is None or place.is_end_of(items):
             return
         if place.is_behind(items):
+            count = len(items) - place.length
             what = (
-                f"{len(items) - place.length} items came into the transcript since: something was "
+                f"{count} item{'s' * (count != 1)} came into the transcript since: something was "
                 "pushed, or another round committed"
             )
         else:

@@ -111,8 +111,8 @@ def test_a_finished_call_is_told_to_start_again(current: CallStatus) -> None:
 
 
 def test_a_detour_is_named_where_there_is_one() -> None:
-    """A refusal names the status that lies between, if one does."""
-    with pytest.raises(LifecycleError, match=r"Move it to resuming first\.$"):
+    """A refusal says how a call that waits goes on, or names the status that lies between."""
+    with pytest.raises(LifecycleError, match=r"Take the decision in with `plan\.resume\("):
         call_in(SUSPENDED).move_to(RUNNING)
     with pytest.raises(LifecycleError, match=r"Move it to suspended first\.$"):
         call_in(RUNNING).move_to(RESUMING)
