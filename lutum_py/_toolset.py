@@ -47,7 +47,8 @@ class Toolset(metaclass=ToolsetMeta):
     nested toolsets included, in the order of declaration.
 
     Options in the head of the class hold for all tools that do not set them themselves:
-    `class T(Toolset, timeout=2, needs_approval=True, result_cap=...)`.
+    `class T(Toolset, timeout=2, needs_approval=True, result_cap=...)`. A `rule=` there is asked
+    about each call, after the rules of the tools, as in `toolset(inner, rule=...)`.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn
@@ -128,7 +129,7 @@ class Toolset(metaclass=ToolsetMeta):
                 is read once, even if you ask often.
 
         Raises:
-            MisuseError: It has another kind.
+            MisuseError: It has another kind, or an item has.
         """
         from ._declare.loaded import loaded_from
 

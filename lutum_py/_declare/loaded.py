@@ -37,12 +37,14 @@ def loaded_from(offer: Offer, said: Any) -> tuple[Selector[Any, Any], ...]:
     if isinstance(transcript, Transcript):
         return _read(offer, transcript).selectors
     given: object = said
-    if not isinstance(given, Iterable) or isinstance(given, str | type):
+    is_listed = isinstance(given, Iterable) and not isinstance(given, str | type)
+    items = tuple(said) if is_listed else ()
+    if not is_listed or not all(isinstance(each, TranscriptItem) for each in items):
         raise MisuseError(
             f"Loaded tools are read from a session, a transcript or a list of its items, not from "
             f"{shorten(said)}."
         )
-    return _more(offer, (), said)
+    return _more(offer, (), items)
 
 
 def offered_in(offer: Offer, transcript: Transcript, available: Available = None) -> OfferedTools:

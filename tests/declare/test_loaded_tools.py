@@ -156,7 +156,7 @@ def test_what_the_model_reads_loads_nothing() -> None:
     assert names(ManyTools.loaded(said_with(found("forecast", message="…")))) == ["forecast"]
 
 
-@over("wrong", [3, None, "items", ManyTools, Transcript])
+@over("wrong", [3, None, "items", ManyTools, Transcript, [3], [{"role": "tool"}]])
 def test_what_is_no_conversation_is_refused(wrong: Any) -> None:
     """Loaded tools are read from a transcript, a session or items; all else is a misuse."""
     with pytest.raises(MisuseError):
