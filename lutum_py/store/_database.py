@@ -241,7 +241,11 @@ def database_at(where: str | os.PathLike[str], key: bytes | None) -> Database:
             f"A store is at a path or at an address `postgresql://…`, not at a value of type "
             f'{type(where).__name__}. Write `open_store("desk.db")`.'
         )
-    if not path or "\0" in path:
+    try:
+        is_name = bool(path) and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # half of a surrogate pair that stands for no byte
+        is_name = False
+    if not is_name:
         raise MisuseError(
             f"The path of a store is {shorten(path)}, which no file can have. Write "
             '`open_store("desk.db")`.'

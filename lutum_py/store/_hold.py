@@ -205,6 +205,7 @@ class Held(Generic[T_co]):
             PlanError: As in `store.load`.
             StoreError: As in `store.load`.
         """
+        self._hold._check_here()  # before anything is said in the session
         plan = self.plan
         done = None if plan is None or self._is_over() else plan.commit(self.session)
         self.save()
@@ -229,14 +230,16 @@ class Held(Generic[T_co]):
 
         Raises:
             MisuseError: As in `store.run`; a call was decided on in `desk.plan`; `in_doubt` gave no
-                result; or a call asked for others, and there are no `hooks=` to decide about these.
-                They stay on record.
+                result; a call asked for others, and there are no `hooks=` to decide about these,
+                which stay on record; or the hold was left.
             HookError: As in `store.run`.
             PlanError: As in `store.run`.
             StoreError: As in `store.run`.
             ExecutionErrors: As in `store.run`.
+            InvalidValueError: As in `store.run`.
             CommitError: What `in_doubt` gave is the result of another call.
         """
+        self._hold._check_here()
         lease = options.setdefault("lease", self._hold._lease)
         check_function("in_doubt", in_doubt)
         checked_run(**options)  # also if no round is open
@@ -383,6 +386,16 @@ class Hold(Generic[T_co]):
                 self._lost = self._stale(rows)
         return self._lost is None
 
+    def _check_here(self) -> None:
+        """Refuse to go on once the block was left.
+
+        Raises:
+            MisuseError: It was left.
+        """
+        if self._is_left.is_set():
+            left = f"The hold of conversation {self._id!r} was left."
+            raise MisuseError(f"{left} Call `store.hold` again.")
+
     @contextmanager
     def _may_save(self, rows: Rows) -> Generator[None]:
         """Make sure that it is still held, until this transaction ends.
@@ -391,9 +404,7 @@ class Hold(Generic[T_co]):
             MisuseError: It was left.
             StaleError: Somebody took it.
         """
-        if self._is_left.is_set():
-            left = f"The hold of conversation {self._id!r} was left."
-            raise MisuseError(f"{left} Call `store.hold` again.")
+        self._check_here()
         found = rows.one("SELECT token FROM lutum_hold WHERE conversation = ? {lock}", self._id)
         if found != (self._token,):
             raise self._stale(rows)

@@ -142,6 +142,7 @@ class Records:
             TranscriptError: The transcript has no JSON form.
             RoundClosedError: The round has ended.
             StoreError: There is no such conversation, or the database failed.
+            InvalidValueError: The id is no id.
         """
         check_word("id", id)
         may = held_by_nobody(id, self._owner)
@@ -296,6 +297,8 @@ class Records:
             StoreError: There is no such conversation, it was edited, or the database failed.
             PlanError: The plan was edited, or does not fit the toolset any more.
             TranscriptError: The transcript was saved by another release.
+            InvalidValueError: The id is no id.
+            MisuseError: It is not a toolset.
         """
         check_word("id", id)
         if toolset is not None:
@@ -343,6 +346,7 @@ class Records:
 
         Raises:
             StoreError: A row was edited, or the database failed.
+            InvalidValueError: The id is no id.
         """
         if id is not None:
             check_word("id", id)
@@ -378,9 +382,12 @@ class Records:
         Raises:
             ResumeError: No call waits for it any more, or another version of it was decided on, or
                 the decision's result or edit does not fit; nothing changed.
-            MisuseError: It edits arguments, and there are no hooks, or one of them is async.
+            MisuseError: It is not a decision; or it edits arguments, and there are no hooks, or one
+                of them is async.
             HookError: A hook raised; nothing changed.
+            PlanError: As in `load`.
             StoreError: There is no such conversation, it was edited, or the database failed.
+            InvalidValueError: The id is no id.
         """
         check_word("id", id)
         check_toolset(toolset)
@@ -518,9 +525,14 @@ class Records:
             id: The conversation; by default any.
             lease: How long it is yours, in seconds. It has to outlast the tool, or be renewed.
 
+        Returns:
+            The claim; None if no call is to be run now.
+
         Raises:
             PlanError: The plan of a row does not load, or does not allow that call to run.
             StoreError: A row was edited, or the database failed.
+            InvalidValueError: The id is no id, or the lease is not a number of seconds.
+            MisuseError: It is not a toolset.
         """
         if id is not None:
             check_word("id", id)

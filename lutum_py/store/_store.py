@@ -30,7 +30,8 @@ def open_store(
 
     Raises:
         StoreError: The tables have another version, or the database cannot be opened.
-        MisuseError: It is neither a path nor a well-formed address.
+        MisuseError: It is neither a path nor a well-formed address, or the key is not bytes.
+        InvalidValueError: The key or the owner is empty, or no database keeps that owner.
         MissingExtraError: The package `psycopg` is not installed.
     """
     return Store(where, key=key, owner=owner)
@@ -126,6 +127,8 @@ class Store(Records):
             PlanError: The plan does not load, or does not fit its rows; or a tool left bytes to
                 come back to, and the store has no key.
             ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+            InvalidValueError: The id is no id, a number of seconds is invalid, or the limit is
+                below 1.
             CancelledError: The task was cancelled: what was begun is finished with its outcome, the
                 rest is given back.
         """

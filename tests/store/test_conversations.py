@@ -131,7 +131,7 @@ def test_what_cannot_be_kept_is_refused(store: Store) -> None:
         store.decide("one", "yes", Desk)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError):
         open_store(":memory:", owner="")
-    for path in ("", "a\0b"):
+    for path in ("", "a\0b", "a\ud800b"):
         with pytest.raises(MisuseError, match="which no file can have"):
             open_store(path)
     for what in (

@@ -377,6 +377,21 @@ def test_a_hold_is_entered_once_and_saves_no_more_when_it_is_left(store: Store) 
         desk.save()
 
 
+def test_what_was_left_runs_nothing_and_ends_nothing(store: Store) -> None:
+    """Somebody else may have it now: no call is run, and nothing is said in the session."""
+    begun(store, LOOK)
+    with store.hold("one", Desk) as desk:
+        said = len(desk.session.transcript)
+    with pytest.raises(MisuseError, match="was left"):
+        desk.run_sync()
+    assert states(store) == {"c2": "pending"}
+    with store.hold("one", Desk) as again:
+        again.run_sync()
+    with pytest.raises(MisuseError, match="was left"):
+        desk.commit()
+    assert len(desk.session.transcript) == said
+
+
 def test_a_store_that_is_closed_within_gives_nothing_back(where: str) -> None:
     """The block goes on, and the lease runs out."""
     with open_store(where, key=KEY) as store, store.hold("one", Desk, lease=0.03):
