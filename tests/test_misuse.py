@@ -88,6 +88,11 @@ USES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "plan": (Net.load_plan, "A saved plan is loaded from its text, not from "),
     "run": (execute_sync, "What is run is a call, not "),
     "run all": (execute_all_sync, "Calls are run from a list, not from "),
+    "states": (
+        lambda given: State([given]),  # type: ignore[arg-type]
+        "State takes a mapping or None for `values`, not ",
+    ),
+    "load state": (State.load_json, "A saved state is loaded from its text, not from "),
     "state": (lambda given: State().set(given, 1), "A state is set by a StateKey, not by "),
     "state read": (lambda given: State().get(given), "A state is read by a StateKey, not by "),
     "state of a context": (

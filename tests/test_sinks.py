@@ -318,6 +318,8 @@ def test_a_consumer_whose_loop_is_gone_does_not_break_the_tool() -> None:
 
 
 def test_a_bound_is_positive() -> None:
-    """A queue without room is refused."""
-    with pytest.raises(InvalidValueError):
-        AsyncSink(limit=0)
+    """A queue without room is refused, and one with room for what is no number."""
+    wrong: Any
+    for wrong in (0, "10", 1.5):
+        with pytest.raises(InvalidValueError):
+            AsyncSink(limit=wrong)

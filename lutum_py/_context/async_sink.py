@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, Self
 
 from typing_extensions import TypeVar
 
+from .._text.json import is_whole, shorten
 from ..errors import InvalidValueError
 from .cancellation import finish_from_afar
 from .progress import ToolEvent
@@ -46,10 +47,12 @@ class AsyncSink(Generic[E]):
             limit: The most events that wait; None for no bound.
 
         Raises:
-            InvalidValueError: `limit` is less than one.
+            InvalidValueError: `limit` is not a whole number, or less than one.
         """
-        if limit is not None and limit < 1:
-            raise InvalidValueError(f"`limit` is {limit}. Give at least 1, or None for no bound.")
+        if limit is not None and not (is_whole(limit) and limit >= 1):
+            raise InvalidValueError(
+                f"`limit` is {shorten(limit)}. Give at least 1, or None for no bound."
+            )
         # A deque under a lock and not an `asyncio.Queue`: events come from any thread, also before
         # there is a loop. The waiter is a future of the consumer's loop, which `finish_from_afar`
         # ends there.

@@ -111,7 +111,7 @@ class CancellationToken:
         >>> CancellationToken().wait(timeout=0)
         False
         """
-        from threading import Lock
+        from threading import TIMEOUT_MAX, Lock
 
         # A lock that is held from the start is let go by `cancel`. An Event would do as well, but
         # for a signal handler that interrupts this very wait.
@@ -120,7 +120,9 @@ class CancellationToken:
         self._waiters[woken] = woken.release
         try:
             if not self._outcome:
-                woken.acquire(timeout=-1 if timeout is None else max(0, timeout))
+                # A lock takes no longer time than this, 292 years.
+                longest = -1 if timeout is None else min(max(0, timeout), TIMEOUT_MAX)
+                woken.acquire(timeout=longest)
         finally:
             self._waiters.pop(woken, None)
         return bool(self._outcome)

@@ -91,7 +91,12 @@ class State:
 
         Args:
             values: Values by name; None for an empty state.
+
+        Raises:
+            MisuseError: They are not a mapping.
         """
+        if not isinstance(values, Mapping | State | None):
+            raise MisuseError.of_field("State", "values", "a mapping or None", values)
         # Copied as they come in and as they go out: a tool that changes a list which it read
         # changes its own.
         self._keep(_owned({} if values is None else values))
@@ -153,10 +158,13 @@ class State:
 
         Raises:
             SavedDataError: The text is not a JSON object.
+            MisuseError: It is not text.
 
         >>> State.load_json('{"visits":1}').get(StateKey("visits", 0))
         1
         """
+        if not isinstance(text, str | bytes):
+            raise MisuseError(f"A saved state is loaded from its text, not from {shorten(text)}.")
         try:
             values = parse_json(text)
         except ValueError as error:

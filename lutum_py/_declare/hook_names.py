@@ -104,7 +104,8 @@ def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
         # compared with it. A registry beside the class would not know which class the method ends
         # up in.
         inner: Any = getattr(function, "__func__", function)
-        if not callable(inner) or not hasattr(inner, "__dict__"):
+        # A class has a `__dict__` that cannot be written to, and is no method.
+        if not callable(inner) or not isinstance(getattr(inner, "__dict__", None), dict):
             raise HookError(
                 f"`@policy.{verb}(...)` marks methods, not {shorten(function)}. Write it above a "
                 "`def`."

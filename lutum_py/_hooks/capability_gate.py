@@ -20,7 +20,7 @@ from .._schema.schema_reader import names_in
 from .._text.json import canonical_json, shorten
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult
-from ..errors import HookError, InvalidArgumentsError
+from ..errors import HookError, InvalidArgumentsError, MisuseError
 from .registered_hook import CallGate
 
 GateAction: TypeAlias = Literal["allow", "suspend", "block"]
@@ -112,6 +112,8 @@ def capability_gate(
 
     Raises:
         HookError: The policy names an unknown risk or action, or is not a policy.
+        MisuseError: `run` is not a `RunIdentity`, `dry_run_done` not a function, or the argument
+            not the name of one.
 
     Example:
         >>> from lutum_py import ToolMetadata, Toolset, tool, tool_fn
@@ -129,7 +131,19 @@ def capability_gate(
         >>> call.hook_sync(hooks).ticket.action
         'confirm'
     """
+    if not isinstance(run, RunIdentity | None):
+        raise MisuseError.of_field("capability_gate", "run", "a `RunIdentity` or None", run)
+    if not (dry_run_done is None or callable(dry_run_done)):
+        remedy = "Pass `dry_run_in(session.transcript)`."
+        place = ("capability_gate", "dry_run_done", "a function of a call or None")
+        raise MisuseError.of_field(*place, dry_run_done, remedy)
+    _check_argument("capability_gate", dry_run_argument)
     return _CapabilityGate(_decider(policy), run, dry_run_done, dry_run_argument)
+
+
+def _check_argument(owner: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise MisuseError.of_field(owner, "dry_run_argument", "the name of an argument", name)
 
 
 def _decider(policy: GatePolicy | None) -> Callable[[AnyToolCall, RiskLevel], Any]:
@@ -175,7 +189,14 @@ def dry_run_in(
     Args:
         items: A transcript; it is read whenever the function is asked.
         dry_run_argument: The argument by which a tool is asked for a dry run.
+
+    Raises:
+        MisuseError: It is not a transcript, or the argument is not the name of one.
     """
+    if not isinstance(items, Iterable):
+        remedy = "Pass `session.transcript`."
+        raise MisuseError.of_field("dry_run_in", "items", "a transcript", items, remedy)
+    _check_argument("dry_run_in", dry_run_argument)
 
     def done(call: AnyToolCall) -> bool:
         # As JSON with sorted keys: a dry run of {"b": 2, "a": 1} is one of {"a": 1, "b": 2}.

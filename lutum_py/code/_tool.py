@@ -82,7 +82,7 @@ def program_tool(
     Raises:
         ToolDefinitionError: It is not a toolset, or a tool cannot be called by its name in Python.
         InvalidValueError: `keep` is neither of the two.
-        MisuseError: `limits` are no `ProgramLimits`.
+        MisuseError: `limits` are no `ProgramLimits`, or the description is not text.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn, toolset
@@ -108,6 +108,8 @@ def program_tool(
         raise InvalidValueError(f"`program_tool(keep={shorten(keep)})`: give 'state' or 'replay'.")
     if not isinstance(limits, ProgramLimits | None):
         raise MisuseError.of_field("program_tool", "limits", "ProgramLimits or None", limits)
+    if not isinstance(description, str | None):
+        raise MisuseError.of_field("program_tool", "description", "a text or None", description)
     definitions = [each.definition for each in tools.default_selectors()]
     for each in definitions:
         _check_name(tools, each.name)

@@ -108,7 +108,7 @@ class ScriptedModel:
             usage: What the turn cost.
 
         Raises:
-            MisuseError: A call is no such triple.
+            MisuseError: A call is no such triple, or its arguments are not JSON data.
         """
         return AssistantTurn(
             text=text, tool_calls=[*map(_call, calls)], finish_reason=finish_reason, usage=usage
@@ -206,9 +206,14 @@ def _call(triple: Any) -> ToolMetadata:
             f"tool_calls(('c1', 'forecast', {{...}})), not {shorten(cast('object', triple))}."
         )
     id, name, given = cast("Sequence[Any]", triple)
-    return ToolMetadata(
-        id=id, name=name, arguments=given if isinstance(given, str) else compact_json(given)
-    )
+    try:
+        text = given if isinstance(given, str) else compact_json(given)
+    except (TypeError, ValueError) as error:
+        raise MisuseError(
+            f"The arguments of scripted call {shorten(id)} are not JSON data: {error}. Pass plain "
+            "data, or the text that the model sends."
+        ) from error
+    return ToolMetadata(id=id, name=name, arguments=text)
 
 
 def _turns_in(request: TurnRequest) -> int:

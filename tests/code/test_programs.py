@@ -198,6 +198,8 @@ def test_names_are_those_that_python_can_call() -> None:
         program_tool(Shop.add)  # type: ignore[arg-type]
     with pytest.raises(MisuseError, match="`limits`, not 5"):
         program_tool(Shop, limits=5)  # type: ignore[arg-type]
+    with pytest.raises(MisuseError, match=r"`description`, not \['Run']"):
+        program_tool(Shop, description=["Run"])  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="keep='all'"):
         program_tool(Shop, keep="all")  # type: ignore[arg-type]
     program_tool(named("get_it"))

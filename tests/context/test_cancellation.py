@@ -251,6 +251,14 @@ def test_a_loop_that_is_closed_does_not_stop_the_request() -> None:
     assert (token.is_cancelled, child.is_cancelled) == (True, True)
 
 
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300])
+def test_a_thread_may_wait_for_longer_than_a_lock_counts(timeout: float) -> None:
+    """No number of seconds is too many."""
+    token = CancellationToken()
+    threading.Timer(0.01, token.cancel).start()
+    assert token.wait(timeout) is True
+
+
 @given(st.sampled_from([0, -1, 0.001]))
 def test_a_thread_waits_no_longer_than_it_says(timeout: float) -> None:
     """A wait that ends by time says so, and leaves no trace."""

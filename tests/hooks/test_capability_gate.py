@@ -17,6 +17,7 @@ from lutum_py import (
     Complete,
     HandledCall,
     RejectedCall,
+    Session,
     SuspendedCall,
     ToolMetadata,
 )
@@ -28,9 +29,10 @@ from lutum_py.capabilities import (
     RiskLevel,
     ToolEffect,
     capability_gate,
+    dry_run_in,
 )
 from lutum_py.context import RunIdentity
-from lutum_py.errors import HookError, ToolDefinitionError
+from lutum_py.errors import HookError, MisuseError, ToolDefinitionError
 from tests.cases import over
 from tests.hooks.gating import (
     GateAction,
@@ -193,6 +195,18 @@ def test_what_is_no_policy_is_refused_at_once(policy: Any, text: str) -> None:
     with pytest.raises(HookError, match=text) as caught:
         capability_gate(policy)
     assert len(str(caught.value)) < 300
+
+
+def test_what_a_gate_cannot_go_by_is_refused_at_once() -> None:
+    """Each option is named when the gate is made, and not when it is asked about a call."""
+    wrong: Any = 3
+    for name in ("run", "dry_run_done", "dry_run_argument"):
+        with pytest.raises(MisuseError, match=f"`{name}`, not 3"):
+            capability_gate(**{name: wrong})
+    with pytest.raises(MisuseError, match="`dry_run_argument`, not 3"):
+        dry_run_in([], wrong)
+    with pytest.raises(MisuseError, match=r"a transcript for `items`.* Pass `session\.transcript`"):
+        dry_run_in(Session())  # type: ignore[arg-type]
 
 
 # The background.

@@ -160,6 +160,13 @@ def test_what_is_no_triple_is_refused(calls: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("given", [b"{}", float("nan"), {"city": object()}])
+def test_arguments_that_no_model_could_send_are_refused(given: Any) -> None:
+    """What is neither text nor JSON data is told where the script is written."""
+    with pytest.raises(MisuseError, match=r"scripted call 'c1' are not JSON data: .* Pass plain"):
+        ScriptedModel.tool_calls(("c1", "forecast", given))
+
+
 def test_the_error_at_the_end_is_called_as_it_is_imported() -> None:
     """What a traceback calls the error is where it can be imported from, and it pickles."""
     assert ScriptExhausted.__module__ == "lutum_py.testing"
