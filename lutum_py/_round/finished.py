@@ -65,7 +65,7 @@ class TextResult(OfTurn, Generic[A_co]):
 
     @property
     def refusal(self) -> str | None:
-        """The model's refusal, or None."""
+        """Why the model refused, or a filter ended the turn; `""` without a word, else None."""
         return self.turn.refusal
 
 
@@ -98,7 +98,7 @@ class NoAnswer:
 
     Attributes:
         result: What it said instead.
-        reason: `no_call`, `invalid`, `refused` or `cut_off`.
+        reason: `no_call`, `invalid`, `refused`, also by a filter of the provider, or `cut_off`.
         text: What you may tell the model before you ask again.
         fields: For an invalid answer, one entry for each failing field.
     """
@@ -136,6 +136,11 @@ def cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:
     last = turn.tool_calls[len(turn.tool_calls) - 1]
     is_whole = turn.cut_off != "arguments" and is_whole_json(last.arguments.strip())
     return None if is_whole else last
+
+
+def cut_by(turn: AssistantTurn) -> str:
+    """Say what cut a turn off."""
+    return "the limit on tokens" if turn.refusal is None else "a filter"
 
 
 # The final answer in a turn that was asked for one.
@@ -180,7 +185,7 @@ def answer_calls(
         return AnswerCalls(ids, answer.value_of(call.input), call.complete(ACCEPTED), {})
     text = "The turn holds several answers, and one is wanted. Give it once."
     if len(own) == 1:
-        text = "The answer was cut off by the limit on tokens before it came. Give it again."
+        text = f"The answer was cut off by {cut_by(turn)} before it came. Give it again."
     issues = {each.id: RecoverableToolCallIssue(each, "invalid_arguments", text) for each in own}
     return AnswerCalls(ids, None, None, issues)
 
@@ -195,7 +200,8 @@ def read_text(
     again = "Give the final answer"
     again += f" by calling `{answer.definition.name}`." if answer.by == "tool" else " as JSON."
     if turn.refusal is not None:
-        return missing("refused", f"You refused to answer. {again}")
+        why = "You refused to answer." if turn.refusal else "The answer was refused or filtered."
+        return missing("refused", f"{why} {again}")
     fields: tuple[FieldIssue, ...] = ()
     if answer.by == "format":
         value, fields = _read_texts(turn, answer, redact)

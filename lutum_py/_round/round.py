@@ -35,7 +35,7 @@ from ..errors import (
     ToolRoundArityError,
 )
 from .ending import ResultLike
-from .finished import Finished, OfTurn, TextResult, answer_calls, cut_off_in, read_text
+from .finished import Finished, OfTurn, TextResult, answer_calls, cut_by, cut_off_in, read_text
 from .plan import OpenCalls, ToolRoundPlan, as_plan, unasked
 from .sorted_calls import RoundState, SortedCalls
 
@@ -281,7 +281,7 @@ def read_turn(
         # missing fields in place of the limit, and try the same again.
         is_blank = metadata.arguments.strip() in _NOTHING
         if metadata is cut_off and (not is_blank or names_in(selector.definition.input_schema)):
-            issues.append(_cut_off(metadata))
+            issues.append(_cut_off(metadata, turn))
             continue
         try:
             calls.append(selector._decode(metadata, redact=redact, line=line, kept=kept))
@@ -317,10 +317,10 @@ def by_own_names(turn: AssistantTurn, known: Collection[str]) -> AssistantTurn:
 _NOTHING: Final = ("", "{}")
 
 
-def _cut_off(metadata: ToolMetadata) -> RecoverableToolCallIssue:
+def _cut_off(metadata: ToolMetadata, turn: AssistantTurn) -> RecoverableToolCallIssue:
     came = "came" if metadata.arguments.strip() in _NOTHING else "came to their end"
     text = (
-        f"The call of tool {quoted(metadata.name)} was cut off by the limit on tokens before its "
+        f"The call of tool {quoted(metadata.name)} was cut off by {cut_by(turn)} before its "
         f"arguments {came}, so it was not run. Call it again."
     )
     return RecoverableToolCallIssue(metadata, "invalid_arguments", text)

@@ -123,7 +123,7 @@ class ReasoningItem(_Worded):
 
 @dataclass(frozen=True, slots=True)
 class RefusalItem(_Worded):
-    """The model's own words for why it will not answer."""
+    """Why there is no answer, in the words of the model or of the provider's filter, if any."""
 
     text: str
 
@@ -198,7 +198,7 @@ class ServerToolItem:
 AssistantItem: TypeAlias = TextItem | ReasoningItem | RefusalItem | ToolCallItem | ServerToolItem
 
 CutOff: TypeAlias = Literal["answer", "arguments"]
-"""What a limit on tokens cut off of a turn."""
+"""What a limit on tokens, or a filter, cut off of a turn."""
 
 
 # With an `__init__` of its own, as `ToolMetadata`: some streams tell it with every event.
@@ -312,7 +312,8 @@ class AssistantTurn(Frozen, _TurnFields):
         dialect: The name of the dialect that `payload` is of.
         payload: What the provider sent, whole, for exact replay; it is not to be changed.
         cut_off: What a limit on tokens cut off: the end of the `answer`, or all `arguments` of the
-            last call. Dialects set it when they decode; if it is None, the finish reason counts.
+            last call, as a filter may too. Dialects set it when they decode; if it is None, the
+            finish reason counts.
 
     Raises:
         MisuseError: Both `items` and `text` or `tool_calls` are given, or one has another type.
@@ -395,13 +396,16 @@ class AssistantTurn(Frozen, _TurnFields):
 
     @property
     def refusal(self) -> str | None:
-        """The model's refusal, or None."""
+        """Why the model refused, or a filter ended the turn; `""` without a word, else None."""
         said = [item.text for item in self.items if isinstance(item, RefusalItem)]
         return "".join(said) if said else None
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the turn was cut off by a limit on tokens, in any provider's word for it."""
+        """Whether a limit on tokens cut the turn off, in any provider's word for it.
+
+        A turn whose last call a filter cut off counts too; its `refusal` is not None.
+        """
         return self.cut_off is not None or self.finish_reason in _TRUNCATED
 
     def __hash__(self) -> int:

@@ -243,7 +243,9 @@ class Dialect(Generic[C]):
 
         Returns:
             The turn; its payload is the response, without fields that are null. Arguments that came
-            as an object are compact JSON in the order that it has.
+            as an object are compact JSON in the order that it has. Where the finish reason says
+            that the model refused, or that a filter or guardrail ended the turn, there is a
+            `RefusalItem`.
 
         Raises:
             DialectError: It is not a response, an error, or broken; `where` says at which place.

@@ -40,6 +40,8 @@ class Facts:
         names_at: The ways to names of tools in a body, outside of its conversation; `[]` goes
             through a list.
         truncated: The finish reasons that say that a limit on tokens ended the turn.
+        refused: The finish reasons that say that the model refused, or that a filter or guardrail
+            spoke in its place; none by default.
         call_ids: The ids of calls that the provider takes.
         call_ids_in_words: The same for people.
         made_ids: What an id begins with that is made for a call whose own is refused.
@@ -61,6 +63,7 @@ class Facts:
     truncated: frozenset[str]
     message_word: str = "message"
     result_word: str = "result"
+    refused: frozenset[str] = frozenset()
     tool_names: re.Pattern[str] = re.compile(r"[a-zA-Z0-9_-]{1,64}")
     tool_names_in_words: str = "letters, digits, `_` and `-`, at most 64 characters"
     call_ids: re.Pattern[str] = re.compile(r".+", re.DOTALL)

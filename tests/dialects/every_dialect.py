@@ -39,6 +39,8 @@ KEYS: dict[str, str] = {name: wire.KEY for name, wire in WIRES.items()}
 """The field of a request that holds the conversation."""
 TRUNCATED: dict[str, list[str]] = {name: wire.TRUNCATED for name, wire in WIRES.items()}
 """The finish reasons that say that a limit on tokens ended the turn."""
+REFUSED: dict[str, list[str]] = {name: wire.REFUSED for name, wire in WIRES.items()}
+"""The finish reasons that say that the model refused, or a filter spoke in its place."""
 TAKEN_NAMES: dict[str, str] = {name: wire.TAKEN_NAMES for name, wire in WIRES.items()}
 """The names of tools that each provider takes."""
 DIALECTS = pytest.mark.parametrize("dialect", NAMES, indirect=True)

@@ -24,7 +24,14 @@ from ..._text.json import (
     shorten,
 )
 from ..._text.unicode import sendable, sendable_json
-from ..._transcript.assistant import AssistantItem, AssistantTurn, ToolMetadata, Usage
+from ..._transcript.assistant import (
+    AssistantItem,
+    AssistantTurn,
+    CutOff,
+    RefusalItem,
+    ToolMetadata,
+    Usage,
+)
 from ...errors import DialectError
 from .._facts import Facts
 
@@ -390,8 +397,30 @@ def turn_from(
     request_id: str | None,
     *,
     model_at: str = "model",
+    refusal: Any = None,
 ) -> AssistantTurn:
-    """Make the turn of a response, from what was read of it."""
+    """Make the turn of a response, from what was read of it.
+
+    Args:
+        facts: What is known of the dialect.
+        response: The response.
+        items: What it says, which may be added to.
+        finish_reason: Why it ended.
+        usage: What it cost.
+        request_id: The provider's id of it.
+        model_at: Where it names its model.
+        refusal: What may be the provider's words for why it was refused.
+    """
+    cut_off: CutOff | None = None
+    if finish_reason in facts.truncated:
+        cut_off = facts.cut_off(items)
+    elif finish_reason in facts.refused:
+        if facts.cut_off(items) == "arguments":
+            cut_off = "arguments"
+        # Few providers write a refusal among the items. Of the others the finish reason alone says
+        # it, so here it becomes an item for all of them, beside what was said before.
+        if not any(isinstance(item, RefusalItem) for item in items):
+            items.append(RefusalItem(text_or_none(refusal) or ""))
     return AssistantTurn(
         items=items,
         finish_reason=finish_reason,
@@ -400,7 +429,7 @@ def turn_from(
         request_id=request_id,
         dialect=facts.name,
         payload=response.value,
-        cut_off=facts.cut_off(items) if finish_reason in facts.truncated else None,
+        cut_off=cut_off,
     )
 
 

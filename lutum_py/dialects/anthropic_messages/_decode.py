@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from ..._text.json import is_mapping
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
     ReasoningItem,
-    RefusalItem,
     ServerToolItem,
     TextItem,
     ToolCallItem,
@@ -55,8 +55,16 @@ def turn_of(response: Place) -> AssistantTurn:
     response.raise_error()
     response_id = response.text_at("id") or None
     finish_reason = response.text_at("stop_reason")
-    items = list(_items(response, response_id))
-    return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
+    details = response.value.get("stop_details")
+    return turn_from(
+        FACTS,
+        response,
+        list(_items(response, response_id)),
+        finish_reason,
+        usage_of(response),
+        response_id,
+        refusal=details.get("explanation") if is_mapping(details) else None,
+    )
 
 
 def usage_of(response: Place) -> Usage | None:
@@ -104,8 +112,3 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
             raise block.error("a tool_result is the program's answer, which no model sends")
         else:
             yield ServerToolItem(kind, block.object())
-    # A refusal is not a block on this wire, only a reason to stop, so its item is made up here.
-    if response.text_at("stop_reason") == "refusal":
-        details = response.get("stop_details")
-        said = None if details is None else details.text_at("explanation")
-        yield RefusalItem(said or "")

@@ -43,6 +43,7 @@ FACTS: Final = Facts(
     tool_names_in_words="letters, digits, `_` and `-`, at most 128 characters",
     names_at=("tools[].name", "tool_choice.name"),
     truncated=frozenset({"max_tokens", "model_context_window_exceeded"}),
+    refused=frozenset({"refusal"}),
     call_ids=re.compile(r"[a-zA-Z0-9_-]+"),
     call_ids_in_words="letters, digits, `_` and `-`",
     made_ids="toolu_",

@@ -3,9 +3,8 @@
 What it does otherwise than the dialects do in common:
 
 - `decode` takes what boto3's `client.converse(...)` gives, as it is, or the JSON of the API. Bytes
-  are base64 in the payload, as JSON has them. If a guardrail or a filter spoke in place of
-  the model, the turn holds a refusal beside what was said. The response does not name its model: a
-  caller who knows it puts it beside the output, as `modelId`.
+  are base64 in the payload, as JSON has them. The response does not name its model: a caller who
+  knows it puts it beside the output, as `modelId`.
 - `messages` makes one message of a turn, and one of all that is between two turns.
 - `encode_request` makes a body of JSON, with base64 for bytes; `with_bytes` gives it as boto3 takes
   it. Instructions go into `system`. Of a turn of another model the reasoning is left out. A

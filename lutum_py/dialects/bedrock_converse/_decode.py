@@ -16,7 +16,6 @@ from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
     ReasoningItem,
-    RefusalItem,
     ServerToolItem,
     TextItem,
     ToolCallItem,
@@ -35,8 +34,6 @@ from ._facts import FACTS
 from ._files import FREE, without_bytes
 
 META: Final = "ResponseMetadata"
-REFUSED: Final = frozenset({"guardrail_intervened", "content_filtered"})
-"""The stop reasons that say that a guardrail or a filter spoke in place of the model."""
 
 _FREE: Final = FREE | {UNKNOWN_EVENTS}
 
@@ -63,8 +60,6 @@ def turn_of(response: Place) -> AssistantTurn:
     request_id = None if meta is None else meta.text_at("RequestId") or None
     finish_reason = response.text_at("stopReason")
     items = list(_items(response.need("output").need("message"), request_id))
-    if finish_reason in REFUSED:
-        items.append(RefusalItem(""))
     return turn_from(
         FACTS, response, items, finish_reason, usage_of(response), request_id, model_at="modelId"
     )

@@ -137,9 +137,11 @@ def turn_of(
     candidates = response.items_at("candidates")
     items: list[AssistantItem]
     finish_reason: str | None
+    refusal = None
     if candidates:
         items = list(_items(candidates[0], response_id, made))
         finish_reason = candidates[0].text_at("finishReason")
+        refusal = candidates[0].value.get("finishMessage")
     else:
         items, finish_reason = _blocked(response)
     return turn_from(
@@ -150,6 +152,7 @@ def turn_of(
         usage or usage_of(response),
         response_id,
         model_at="modelVersion",
+        refusal=refusal,
     )
 
 
@@ -187,9 +190,8 @@ def _items(
     if content is not None:
         yield from items_of_parts(content.items_at("parts"), response_id, made)
     for kind in _GROUNDING:
-        found = candidate.get(kind)
-        if found is not None:
-            yield ServerToolItem(kind, found.object())
+        if kind in candidate.value:
+            yield ServerToolItem(kind, candidate.need(kind).object())
 
 
 def items_of_parts(

@@ -37,6 +37,12 @@ FACTS: Final = Facts(
         "toolConfig.functionCallingConfig.allowedFunctionNames[]",
     ),
     truncated=frozenset({"MAX_TOKENS"}),
+    refused=frozenset(
+        {
+            *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
+            *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+        }
+    ),
     rewrite=gemini_schema,
     is_own_item=_is_own_item,
     is_own_body=_is_own_body,

@@ -27,6 +27,9 @@ from ._facts import FACTS
 
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
+# Some hosts send no message where nothing was said, as Google's if a filter spoke.
+_BARE: Final = frozenset({"finish_reason", "index", "logprobs"})
+
 CALLS: Final[Mapping[str, str]] = {"function": "arguments", "custom": "input"}
 """The kinds of calls, each the key of what is called, and where that has what the model wrote."""
 
@@ -50,7 +53,9 @@ def turn_of(response: Place) -> AssistantTurn:
     choice.raise_error()
     response_id = response.text_at("id") or None
     finish_reason = choice.text_at("finish_reason")
-    items = list(_items(choice.need("message"), response_id))
+    message = choice.get("message")
+    is_bare = message is None and finish_reason and choice.object().keys() <= _BARE
+    items = [] if is_bare else list(_items(message or choice.need("message"), response_id))
     return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
 
 

@@ -57,7 +57,7 @@ class Rendering(OpenAIRendering):
         if payload is None:
             message = _neutral(turn)
         else:
-            message = {**copy_json(payload["choices"][0]["message"]), "role": "assistant"}
+            message = {**copy_json(payload["choices"][0].get("message", {})), "role": "assistant"}
             if told_apart(turn, self.model) and _forget_reasoning(message):
                 self.keep_back(turn, position, "the reasoning")
             _tidy(message)
@@ -126,7 +126,7 @@ def _tidy(message: dict[str, Any]) -> None:
 
 def _neutral(turn: AssistantTurn) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": turn.text}
-    if turn.refusal is not None:
+    if turn.refusal:
         message["refusal"] = turn.refusal
     if turn.tool_calls:
         message["content"] = turn.text or None

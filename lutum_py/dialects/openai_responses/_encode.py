@@ -195,6 +195,8 @@ def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
     silent = True
     for item in turn.items:
         if isinstance(item, TextItem | RefusalItem):
+            if not item.text:
+                continue
             yield {"role": "assistant", "content": item.text}
         elif isinstance(item, ToolCallItem):
             call = item.metadata

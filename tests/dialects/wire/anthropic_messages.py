@@ -17,6 +17,8 @@ KEY: Final = "messages"
 """The field of a request that holds the conversation."""
 TRUNCATED: Final = ["max_tokens", "model_context_window_exceeded"]
 """The finish reasons that say that a limit on tokens ended the turn."""
+REFUSED: Final = ["refusal"]
+"""The finish reasons that say that the model refused, or a filter spoke in its place."""
 TAKEN_NAMES: Final = r"[a-zA-Z0-9_-]{1,128}"
 """The names of tools that the provider takes."""
 TAKEN_IDS: Final = r"[a-zA-Z0-9_-]+"
@@ -80,6 +82,11 @@ def answered(said: str, *, is_error: bool = False) -> list[Any]:
     result = {"type": "tool_result", "tool_use_id": "c1", "content": said, **failed}
     asked = {"role": "assistant", "content": [call]}
     return [{"role": "user", "content": "Go"}, asked, {"role": "user", "content": [result]}]
+
+
+def ended(response: dict[str, Any], reason: str) -> dict[str, Any]:
+    """Let a response end for a reason."""
+    return {**response, "stop_reason": reason}
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -19,6 +19,8 @@ KEY: Final = "messages"
 """The field of a request that holds the conversation."""
 TRUNCATED: Final = ["max_tokens", "model_context_window_exceeded"]
 """The finish reasons that say that a limit on tokens ended the turn."""
+REFUSED: Final = ["guardrail_intervened", "content_filtered"]
+"""The finish reasons that say that the model refused, or a filter spoke in its place."""
 TAKEN_NAMES: Final = r"[a-zA-Z0-9_-]{1,64}"
 """The names of tools that the provider takes."""
 TAKEN_IDS: Final = r"[a-zA-Z0-9_.:-]{1,64}"
@@ -89,6 +91,11 @@ def answered(said: str, *, is_error: bool = False) -> list[Any]:
     asked = {"role": "assistant", "content": [call]}
     answer = {"role": "user", "content": [{"toolResult": result}]}
     return [{"role": "user", "content": [{"text": "Go"}]}, asked, answer]
+
+
+def ended(response: dict[str, Any], reason: str) -> dict[str, Any]:
+    """Let a response end for a reason."""
+    return {**response, "stopReason": reason}
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -17,6 +17,11 @@ KEY: Final = "contents"
 """The field of a request that holds the conversation."""
 TRUNCATED: Final = ["MAX_TOKENS"]
 """The finish reasons that say that a limit on tokens ended the turn."""
+REFUSED: Final = [
+    *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
+    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+]
+"""The finish reasons that say that the model refused, or a filter spoke in its place."""
 TAKEN_NAMES: Final = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"
 """The names of tools that the provider takes."""
 TAKEN_IDS: Final[str | None] = None
@@ -71,6 +76,12 @@ def answered(said: str, *, is_error: bool = False) -> list[Any]:
     answer = {"functionResponse": {"name": "pay", "response": response}}
     asked = {"role": "user", "parts": [{"text": "Go"}]}
     return [asked, call, {"role": "user", "parts": [answer]}]
+
+
+def ended(response: dict[str, Any], reason: str) -> dict[str, Any]:
+    """Let a response end for a reason."""
+    (candidate,) = response["candidates"]
+    return {**response, "candidates": [{**candidate, "finishReason": reason}]}
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -17,6 +17,8 @@ KEY: Final = "messages"
 """The field of a request that holds the conversation."""
 TRUNCATED: Final = ["length"]
 """The finish reasons that say that a limit on tokens ended the turn."""
+REFUSED: Final = ["content_filter", "content_filter: PROHIBITED_CONTENT"]
+"""The finish reasons that say that the model refused, or a filter spoke in its place."""
 TAKEN_NAMES: Final = r"[a-zA-Z0-9_-]{1,64}"
 """The names of tools that the provider takes."""
 TAKEN_IDS: Final = r"(?s).{1,40}"
@@ -83,6 +85,12 @@ def answered(said: str, *, is_error: bool = False) -> list[Any]:
     asked = {"role": "assistant", "content": None, "tool_calls": [call]}
     result = {"role": "tool", "tool_call_id": "c1", "content": said}
     return [{"role": "user", "content": "Go"}, asked, result]
+
+
+def ended(response: dict[str, Any], reason: str) -> dict[str, Any]:
+    """Let a response end for a reason."""
+    (choice,) = response["choices"]
+    return {**response, "choices": [{**choice, "finish_reason": reason}]}
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

@@ -17,6 +17,8 @@ KEY: Final = "input"
 """The field of a request that holds the conversation."""
 TRUNCATED: Final = ["max_output_tokens"]
 """The finish reasons that say that a limit on tokens ended the turn."""
+REFUSED: Final = ["content_filter"]
+"""The finish reasons that say that the model refused, or a filter spoke in its place."""
 TAKEN_NAMES: Final = r"[a-zA-Z0-9_-]{1,64}"
 """The names of tools that the provider takes."""
 TAKEN_IDS: Final = r"(?s).{1,64}"
@@ -91,6 +93,11 @@ def answered(said: str, *, is_error: bool = False) -> list[Any]:
     call = {"type": "function_call", "call_id": "c1", "name": "pay", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c1", "output": said}
     return [{"role": "user", "content": "Go"}, call, output]
+
+
+def ended(response: dict[str, Any], reason: str) -> dict[str, Any]:
+    """Let a response end for a reason."""
+    return {**response, "status": "incomplete", "incomplete_details": {"reason": reason}}
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

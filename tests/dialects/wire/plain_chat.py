@@ -8,6 +8,8 @@ KEY: Final = "messages"
 """The field of a request that holds the conversation."""
 TRUNCATED: Final = ["limit"]
 """The finish reasons that say that a limit on tokens ended the turn."""
+REFUSED: Final = ["filtered"]
+"""The finish reasons that say that the model refused, or a filter spoke in its place."""
 TAKEN_NAMES: Final = r"[a-zA-Z0-9_-]{1,64}"
 """The names of tools that the provider takes."""
 TOOLS: Final = "tools"
@@ -18,6 +20,11 @@ CACHE_FIELDS: Final[tuple[str, ...]] = ()
 """The fields of a cache that it has words for."""
 EMPTY_IS_MISSING: Final = False
 """Whether `{}` may stand for arguments that a limit cut off before they began."""
+
+
+def ended(response: dict[str, Any], reason: str) -> dict[str, Any]:
+    """Let a response end for a reason."""
+    return {**response, "end": reason}
 
 
 def as_response(said: list[Any]) -> dict[str, Any]:

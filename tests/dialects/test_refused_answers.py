@@ -1,0 +1,156 @@
+"""An answer that the model refused, or that a filter took: one rule for all dialects."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+from typing import Any
+
+from pydantic import BaseModel
+
+from lutum_py import (
+    Answer,
+    AssistantTurn,
+    Finished,
+    Message,
+    NoAnswer,
+    ToolMetadata,
+    Toolset,
+    Transcript,
+    TurnRequest,
+    tool,
+    tool_fn,
+)
+from lutum_py.dialects import gemini_generate_content, openai_chat
+from lutum_py.testing import ScriptedClient
+from lutum_py.turns import RefusalItem, TextItem, TranscriptItem
+from tests.cases import over
+
+from .every_dialect import DIALECTS, REFUSED, key_of, response_of, wire_of
+
+SAID = "I was about to s"
+
+
+class Invoice(BaseModel):
+    total: float
+
+
+@tool_fn
+def clean(path: str = ".") -> str:
+    """Delete what is in a folder."""
+    return f"cleaned {path}"
+
+
+class Files(Toolset):
+    clean = tool(clean)
+
+
+def filtered(dialect: ModuleType, reason: str = "", *calls: ToolMetadata) -> dict[str, Any]:
+    """A response that a filter ended."""
+    reason = reason or REFUSED[dialect.NAME][0]
+    said = response_of(dialect.NAME, AssistantTurn(text=SAID, tool_calls=calls))
+    made: dict[str, Any] = wire_of(dialect.NAME).ended(said, reason)
+    return made
+
+
+def streamed(dialect: ModuleType, response: dict[str, Any]) -> AssistantTurn:
+    """The turn of the stream that says what a response says."""
+    decoder = dialect.StreamDecoder()
+    for event in ScriptedClient([response], dialect, check=False).create(stream=True):
+        decoder.feed(event)
+    turn: AssistantTurn = decoder.finish()
+    return turn
+
+
+@DIALECTS
+def test_a_filtered_answer_is_refused_by_whoever_filtered_it(dialect: ModuleType) -> None:
+    """Whole or streamed, by tool or by format: the reason is `refused`, and the turn says so."""
+    for reason in REFUSED[dialect.NAME]:
+        response = filtered(dialect, reason)
+        turn = dialect.decode(response)
+        assert (turn.finish_reason, turn.items) == (reason, (TextItem(SAID), RefusalItem("")))
+        assert streamed(dialect, response).items == turn.items
+        for answer in (Answer(Invoice), Answer(Invoice, by="format")):
+            outcome = Toolset.read_turn(turn, answer=answer)
+            assert isinstance(outcome, NoAnswer)
+            assert (outcome.reason, outcome.result.refusal) == ("refused", "")
+            assert outcome.text.startswith("The answer was refused or filtered. ")
+        assert isinstance(Toolset.read_turn(turn), Finished)
+
+
+@DIALECTS
+@over("arguments", ["", "{}"])
+def test_a_call_that_a_filter_cut_off_is_not_run(dialect: ModuleType, arguments: str) -> None:
+    """Where the wire tells that arguments are missing, a filter cut them off as a limit does."""
+    calls = [
+        ToolMetadata(id=id, name="clean", arguments=text)
+        for id, text in (("c1", "{}"), ("c2", arguments))
+    ]
+    turn = dialect.decode(filtered(dialect, "", *calls))
+    text = turn.tool_calls[1].arguments
+    is_missing = not text or wire_of(dialect.NAME).EMPTY_IS_MISSING
+    assert (turn.cut_off, turn.is_truncated) == ("arguments" if is_missing else None, is_missing)
+    outcome: Any = Files.read_turn(turn)
+    assert len(outcome.round.tool_calls) == 1 + (not is_missing)
+    for issue in outcome.round.recoverable_tool_call_issues:
+        assert "cut off by a filter before its arguments came, so it was not run" in issue.text
+    outcome.round.discard()
+    whole = ToolMetadata(id="c1", name="clean", arguments='{"path": "x"}')
+    assert dialect.decode(filtered(dialect, "", whole)).cut_off is None
+
+
+@DIALECTS
+def test_a_turn_of_an_earlier_release_says_nothing_of_its_filter(dialect: ModuleType) -> None:
+    """A saved turn is loaded as it was, with a refusal without words or without."""
+    transcript = Transcript()
+    transcript.push(Message("user", "Go"))
+    transcript.append_turn(dialect.decode(filtered(dialect)))
+    saved = json.loads(transcript.dump_json())
+    assert Transcript.load_json(json.dumps(saved))[1] == transcript[1]
+    saved["items"][1]["items"].pop()
+    loaded: Any = Transcript.load_json(json.dumps(saved))[1]
+    assert (loaded.text, loaded.refusal) == (SAID, None)
+
+
+@DIALECTS
+def test_a_refusal_without_words_says_nothing_elsewhere(dialect: ModuleType) -> None:
+    """Another provider is sent what was said before, and no empty message for the refusal."""
+    turn = AssistantTurn(items=(TextItem(SAID), RefusalItem("")), finish_reason="SAFETY")
+    said: list[TranscriptItem] = [Message("user", "Go"), turn, Message("user", "And?")]
+    body = dialect.encode_request(TurnRequest(items=said))
+    assert dialect.check(body) == []
+    assert len(body[key_of(dialect)]) == 3
+    assert "refusal" not in json.dumps(body)
+
+
+@over(
+    "response",
+    [
+        {"finishReason": "SAFETY", "finishMessage": "It is not safe."},
+        {"finishReason": "SAFETY", "finishMessage": "It is not safe.", "content": {"parts": []}},
+    ],
+)
+def test_gemini_says_why_an_answer_was_filtered(response: dict[str, Any]) -> None:
+    """The words that Google has for its filter are those of the refusal, and only of one. A turn
+    that an earlier release saved without them is loaded as it was.
+    """
+    turn = gemini_generate_content.decode({"candidates": [response]})
+    assert turn.items == (RefusalItem("It is not safe."),)
+    before = AssistantTurn(
+        items=(), finish_reason="SAFETY", dialect=turn.dialect, payload=turn.payload
+    )
+    transcript = Transcript()
+    transcript.append_turn(before)
+    assert Transcript.load_json(transcript.dump_json())[0] == before
+    other = {"candidates": [{**response, "finishReason": "MALFORMED_FUNCTION_CALL"}]}
+    assert gemini_generate_content.decode(other).items == ()
+
+
+def test_a_filter_may_leave_no_message() -> None:
+    """A choice that only says why it ended, as Google's hosts send it, is a turn of no words."""
+    choice: dict[str, Any] = {"index": 0, "finish_reason": "content_filter: PROHIBITED_CONTENT"}
+    turn = openai_chat.decode({"choices": [{**choice, "message": None, "logprobs": None}]})
+    assert turn == openai_chat.decode({"choices": [choice]})
+    assert turn.items == (RefusalItem(""),)
+    (said,) = openai_chat.messages([turn])
+    assert said == {"role": "assistant", "content": ""}
