@@ -71,6 +71,13 @@ class ToolSuspended(Exception):
         super().__init__(ticket)
         self.ticket = ticket
 
+    def __str__(self) -> str:
+        return (
+            "The tool was left by `ctx.suspend(ticket)`, and waits for a decision. `execution` "
+            "lets the call wait by itself; where you run the call, catch this and write "
+            "`plan.record(call.suspend(error.ticket))`."
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunIdentity:

@@ -72,6 +72,12 @@ class ToolAsks(Exception):
         self.calls = calls
         self.state = state
 
+    def __str__(self) -> str:
+        return (
+            "The tool was left by `ctx.ask(calls)`, and comes back when these have results. Run "
+            "it with `execution`, as in `execution.run(plan, hooks=hooks)`."
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Inner:

@@ -302,6 +302,7 @@ def test_a_tool_leaves_by_suspending() -> None:
     with pytest.raises(ToolSuspended) as caught:
         ToolContext.noop(CALL).suspend(ticket)
     assert caught.value.ticket is ticket
+    assert "`plan.record(call.suspend(error.ticket))`" in str(caught.value)
     assert not isinstance(caught.value, ToolError)
 
 

@@ -26,6 +26,7 @@ from lutum_py import (
     ToolContext,
     ToolMetadata,
 )
+from lutum_py.context import ToolSuspended
 from lutum_py.execution import execute, execute_sync
 from tests.round_tools import Shop, gated, opened
 
@@ -54,7 +55,7 @@ def test_a_tool_that_suspends_itself_has_not_failed(recorded: Recorded) -> None:
     with recorded.tracer.span(call) as record:
         record(execute_sync(call, skipped={"work": ask}))
     by_hand = call_of()
-    with pytest.raises(Exception, match="SuspendTicket"), recorded.tracer.span(by_hand) as record:
+    with pytest.raises(ToolSuspended), recorded.tracer.span(by_hand) as record:
         record(by_hand.call_sync(work=ask))
     for span in recorded.spans:
         seen = dict(span.attributes or {})

@@ -736,6 +736,7 @@ def test_leaving_a_tool_by_hand_is_an_exception() -> None:
     with pytest.raises(ToolAsks) as caught:
         plan.pending[0].call_sync()
     assert (caught.value.state, caught.value.calls) == ("1", [("note", {"text": "a"})])
+    assert "`execution.run(plan, hooks=hooks)`" in str(caught.value)
     assert Inner(None, ()).rounds == ()
     plan.discard()
 
