@@ -95,7 +95,8 @@ class View:
         Args:
             target: The session or transcript.
             older_than: How many model turns from the end keep their results, and all after them.
-            keep: Tools whose results stay, by selector or wire name.
+            keep: Tools whose results stay, by selector or wire name. A selector stands for its own
+                wire name: one of an inner toolset not for that with a prefix of an outer one.
             text: What the model reads instead. A result that is no longer than it stays.
 
         Raises:
@@ -116,7 +117,8 @@ class View:
             target: The session or transcript.
             max_bytes: How much of a result is read at most, in bytes of UTF-8; at least 200.
             older_than: How many model turns from the end keep their results, and all after them.
-            keep: Tools whose results stay, by selector or wire name.
+            keep: Tools whose results stay, by selector or wire name. A selector stands for its own
+                wire name: one of an inner toolset not for that with a prefix of an outer one.
 
         Raises:
             InvalidValueError: `max_bytes` is below 200, or `older_than` below 0.
@@ -210,7 +212,8 @@ class View:
             limit_tokens: What the next request may have.
             at_least: What a cut has to free below the limit, in tokens.
             keep_last: How many model turns from the end stay whole, and all after them.
-            keep: Tools whose results are not cleared, by selector or wire name.
+            keep: Tools whose results are not cleared, by selector or wire name, as in
+                `clear_results`. They go with their rounds, if these are dropped.
             count: As in `tokens`.
             overhead: As in `tokens`.
 
