@@ -27,7 +27,7 @@ from .._hooks.pipeline import decide
 from .._schema.field_issues import field_issues
 from .._schema.schema_check import schema_faults
 from .._schema.secrets import MASK, Masking
-from .._text.escaping import words_of
+from .._text.escaping import visible, words_of
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object, shorten
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult, make_result
@@ -320,7 +320,8 @@ def _unmasked(call: AnyToolCall, edit: Any, shown: Any, real: Any, path: str = "
     """Return the arguments of an edit with what is left masked in it as it really is.
 
     Raises:
-        ResumeError: A mask is in a list that was edited, so nobody knows which secret is meant.
+        ResumeError: A mask is in a list that was edited, or under a key that was not there, so
+            nobody knows which secret is meant.
     """
     own = canonical_json(shown)
     if own == canonical_json(real):  # nothing of it was masked
@@ -328,18 +329,27 @@ def _unmasked(call: AnyToolCall, edit: Any, shown: Any, real: Any, path: str = "
     if own == canonical_json(edit):
         return real
     if is_object(edit) and is_object(shown) and is_object(real):
-        made = {
-            name: _unmasked(call, each, shown[name], real[name], f"{path}.{name}" if path else name)
-            if name in shown and name in real
-            else each
-            for name, each in edit.items()
-        }
         # What was not shown at all could not be left out.
-        return {name: part for name, part in real.items() if name not in shown} | made
-    if is_array(edit) and _MASKED in compact_json(edit) and _MASKED in own:
+        made = {name: part for name, part in real.items() if name not in shown}
+        for name, each in edit.items():
+            place = f"{path}.{name}" if path else name
+            is_known = name in shown and name in real
+            made[name] = (
+                _unmasked(call, each, shown[name], real[name], place)
+                if is_known
+                else _without_masks(call, each, own, place)
+            )
+        return made
+    return _without_masks(call, edit, own, path)
+
+
+def _without_masks(call: AnyToolCall, edit: Any, own: str, path: str) -> Any:
+    """Return a part of an edit that stands for none that was shown, as `own`, with masks in it."""
+    if _MASKED in compact_json(edit) and _MASKED in own:
+        what = "the list " * is_array(edit)
         raise ResumeError(
-            f"The edit of call {call.id!r} of tool `{call.name}` changes the list `{path}` and "
-            "leaves a mask in it, so that nobody knows which secret is meant. Give the secrets of "
-            "this list again, or leave the list as it is shown."
+            f"The edit of call {call.id!r} of tool `{call.name}` changes {what}`{visible(path)}` "
+            "and leaves a mask in it, so that nobody knows which secret is meant. Give the secrets "
+            "in it again, or leave it as it is shown."
         )
     return edit

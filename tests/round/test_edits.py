@@ -24,6 +24,7 @@ from lutum_py import (
 )
 from lutum_py.errors import ResumeError
 from lutum_py.typing import EditRecord
+from tests.cases import over
 from tests.round.edits import capped, refused, waits
 from tests.round_tools import Shop, check_transcript, close, done, opened
 
@@ -276,6 +277,19 @@ def test_a_mask_within_a_schemas_object_stays_what_it_is() -> None:
     refused(plan, both, hooks, ResumeError, "the list `spare` and leaves a mask")
     plan.amend_sync(waiting.edit({"door": door}), hooks)
     assert plan.pending[0].input == {"door": {"pin": "1", "name": "b"}, "spare": [{"pin": "2"}]}
+    close(plan)
+
+
+@over("doors", [{"b": {"pin": MASK}}, MASK])
+def test_a_mask_under_another_key_is_refused(doors: Any) -> None:
+    """Else the stars themselves would be the secret that the tool is run with."""
+    keys = {"doors": {"additionalProperties": PIN}}
+    plan, hooks = of_schema(keys, {"doors": {"a": {"pin": "1"}}})
+    (waiting,) = plan.suspended
+    refused(plan, waiting.edit({"doors": doors}), hooks, ResumeError, "` and leaves a mask in it")
+    more = {**waiting.arguments["doors"], "b": {"pin": "2"}}
+    plan.amend_sync(waiting.edit({"doors": more}), hooks)
+    assert plan.pending[0].input == {"doors": {"a": {"pin": "1"}, "b": {"pin": "2"}}}
     close(plan)
 
 
