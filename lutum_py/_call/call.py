@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, 
 
 from .._schema.output import Output
 from .._text.escaping import words_of
-from .._text.json import shorten
+from .._text.json import compact_json, shorten
 from .._text.on_demand import ONCE
 from .._text.unicode import sendable
 from .._transcript.assistant import ToolMetadata
@@ -483,7 +483,9 @@ def _shown(
     """Let the model see the files that are in an output, in place of their data."""
     from .._transcript.message import attachments_in, shown_with
 
-    found = tuple(dict.fromkeys(attachments_in(output)))
+    # What is not written is shown to nobody: a field may be left out, or not be declared.
+    inside = dict.fromkeys(attachments_in(output))
+    found = tuple(each for each in inside if compact_json(each.url) in text)
     if found and message is None:
         message = shown_with(text, found)
     return tuple(dict.fromkeys((*attached, *found))), message

@@ -257,7 +257,8 @@ def attachments_in(value: Any) -> Iterator[Attachment]:
     elif is_dataclass(value):
         inner = [getattr(value, each.name) for each in fields(value)]
     elif isinstance(value, BaseModel):
-        inner = [*value.__dict__.values(), *(value.__pydantic_extra__ or {}).values()]
+        computed = (getattr(value, name) for name in type(value).model_computed_fields)
+        inner = [*value.__dict__.values(), *(value.__pydantic_extra__ or {}).values(), *computed]
     else:
         return
     for each in inner:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from lutum_py import (
     Attachment,
@@ -60,6 +60,38 @@ def album() -> Album:
     return Album(pictures=(CAT,), cover=CAT)  # type: ignore[call-arg]
 
 
+class Framed(BaseModel):
+    title: str
+
+    @computed_field
+    def picture(self) -> Attachment:
+        return CAT
+
+
+class Titled(BaseModel):
+    title: str
+
+
+class Signed(Titled):
+    signature: Attachment = NOISE
+
+
+class Negative(BaseModel):
+    picture: Attachment = CAT
+    raw: Attachment = Field(default=NOISE, exclude=True)
+    frame: Titled
+
+
+@tool_fn
+def framed() -> Framed:
+    return Framed(title="Cat")
+
+
+@tool_fn
+def kept_back() -> Negative:
+    return Negative(frame=Signed(title="Cat"))
+
+
 @tool_fn
 def anything() -> Any:
     return {"pictures": [CAT], "note": "two"}
@@ -95,6 +127,8 @@ class Camera(Toolset):
     many = tool(many)
     shot = tool(shot)
     album = tool(album)
+    framed = tool(framed)
+    kept_back = tool(kept_back)
     anything = tool(anything)
     any_order = tool(any_order)
     described = tool(described)
@@ -120,6 +154,12 @@ def taken(name: str) -> ToolResult:
             '{"pictures":["[image (image/png): cat.png]"],"cover":"[image (image/png): cat.png]"}',
             (CAT,),
         ),
+        ("framed", '{"title":"Cat","picture":"[image (image/png): cat.png]"}', (CAT,)),
+        (
+            "kept_back",
+            '{"picture":"[image (image/png): cat.png]","frame":{"title":"Cat"}}',
+            (CAT,),
+        ),
         ("anything", '{"pictures":["[image (image/png): cat.png]"],"note":"two"}', (CAT,)),
         ("any_order", "[image (image/png): cat.png]", (CAT,)),
         ("described", "My cat.", (CAT,)),
@@ -131,7 +171,9 @@ def taken(name: str) -> ToolResult:
 def test_the_model_gets_the_file_and_not_its_data(
     name: str, read: str, files: tuple[Attachment, ...]
 ) -> None:
-    """Wherever a file stands in an output, it goes with the result, and words stand in the text."""
+    """Wherever a file stands in an output, it goes with the result, and words stand in the text.
+    What is not written of an output is not shown.
+    """
     result = taken(name)
     assert (result.model_text, result.attachments) == (read, files)
     assert DATA not in result.model_text
