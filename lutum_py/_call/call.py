@@ -152,7 +152,7 @@ class AnyToolCall(CallState):
         # A test of the text first, since nearly no output holds a file: to look through each output
         # for an `Attachment` would take longer than to encode it.
         if '"mime_type":' in text:
-            attached, message = _shown(output, text, attached, message)
+            attached, message = with_files(output, text, attached, message)
         return self._ended(make_result(metadata, text, status, message, attached, code, labels))
 
     def _ended(self, result: ToolResult) -> ToolResult:
@@ -192,7 +192,7 @@ class AnyToolCall(CallState):
             raise self._of_another_tool()
         text = self.spec.output.encode(metadata.name, output)
         if '"mime_type":' in text:
-            attached, message = _shown(output, text, (), None)
+            attached, message = with_files(output, text, (), None)
             return self._ended(make_result(metadata, text, "success", message, attached))
         return self._ended(make_result(metadata, text, "success"))
 
@@ -477,7 +477,7 @@ def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Atta
     return attachments_of(f"Call {call.id!r} of tool `{call.name}`", attachments)
 
 
-def _shown(
+def with_files(
     output: Any, text: str, attached: tuple[Attachment, ...], message: str | None
 ) -> tuple[tuple[Attachment, ...], str | None]:
     """Let the model see the files that are in an output, in place of their data."""

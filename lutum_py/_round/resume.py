@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
 from .._call.decisions import Asking
 from .._call.line import OfEdit, Step, said_of, wait_of
 from .._call.outcomes import SuspendedCall
@@ -191,7 +191,9 @@ def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolRes
     declared = call.spec.output
     try:
         output = declared.validate_json(compact_json(decision.result))
-        return output, make_result(call.metadata, declared.encode(call.name, output), "success")
+        text = declared.encode(call.name, output)
+        attached, message = with_files(output, text, (), None)
+        return output, make_result(call.metadata, text, "success", message, attached)
     except (ValidationError, ToolOutputError) as error:
         found = Masking(call.selector.definition.output_schema or {}).found
         fields = (

@@ -10,6 +10,7 @@ import pytest
 
 from lutum_py import (
     AnyToolCall,
+    Attachment,
     Block,
     CallStatus,
     Decision,
@@ -138,6 +139,26 @@ def test_a_decision_may_stand_for_the_result() -> None:
     assert (outcome.output, outcome.result.result) == (Receipt(paid=20), '{"paid":20}')
     assert (plan.pending, plan.handled) == ((), (outcome,))
     assert [result.result for result in plan.resolve().results] == ['{"paid":20}']
+
+
+def test_a_file_in_a_decision_goes_to_the_model_as_a_file() -> None:
+    """A result that a person gives is told like one of the tool, also after the plan was loaded."""
+    cat = Attachment.from_bytes(b"cat", "image/png")
+
+    @tool_fn
+    def photo() -> Attachment:
+        raise AssertionError("never run: a person answers")
+
+    class Camera(Toolset):
+        photo_ = tool(photo)
+
+    hooks = Camera.HookSet()
+    hooks.gate()(lambda metadata, input: Suspend(SuspendTicket(resume_mode=USE)))
+    plan = opened(("c1", "photo", {}), toolset=Camera).apply_hooks_sync(hooks)
+    sent = {"media_type": "image", "mime_type": "image/png", "url": cat.url, "size": 3}
+    plan.resume(plan.suspended[0].approve(result=sent))
+    (result,) = Camera.load_plan(plan.dump_json()).resolve().results
+    assert (result.model_text, result.attachments) == ("[image (image/png)]", (cat,))
 
 
 def test_a_decision_may_be_passed_to_the_tool() -> None:
