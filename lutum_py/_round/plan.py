@@ -526,7 +526,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Args:
             target: A session or transcript.
             reason: Why the round is given up; the model reads it.
-            results: The outcomes of calls that were run, such as those of `execute_all`.
+            results: The outcomes of calls that were run, such as those of `execute_all`. One that
+                the plan has already counts once: `outcomes_of(error)` tells those of `run` as well.
 
         Raises:
             CommitError: The results do not fit the calls. Nothing changed.
@@ -560,10 +561,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         started |= {id for id, of in tries.items() if any(was_begun(each._line) for each in of)}
         # A pending call that is suspended was suspended by its tool, so the tool was started.
         started |= {call.id for call in self.pending if call.status in _STARTED}
-        finished: list[ResultLike] = []
+        finished, recorded = list[ResultLike](), self.finished
         for outcome in answers:
             if not isinstance(outcome, SuspendedCall | AskingCall):
-                finished.append(outcome)
+                if outcome not in recorded:
+                    finished.append(outcome)
             elif outcome.was_started and outcome.call.metadata in own:
                 started.add(outcome.call.id)  # has no result, but it was started
         within: dict[str, ToolResult] = {}

@@ -24,8 +24,9 @@ from lutum_py.errors import (
     MisuseError,
     RoundClosedError,
 )
+from lutum_py.execution import execute_all_sync, outcomes_of, run_sync
 from tests.cases import over
-from tests.round_tools import Shop, adds, check_transcript, close, forged, gated, opened
+from tests.round_tools import Shop, add, adds, check_transcript, close, forged, gated, opened
 
 
 def statuses(session: Session) -> dict[str, str]:
@@ -142,6 +143,36 @@ def test_abort_takes_a_result_for_a_suspended_call() -> None:
     plan = opened(*adds(1)).apply_hooks_sync(gated(SuspendTicket()))
     plan.abort(session, "stop", [forged(plan.suspended[0].call.metadata, "7")])
     assert statuses(session) == {"c0": "success"}
+
+
+@over("way", ["execute_all_sync", "run_sync"])
+def test_abort_takes_the_outcomes_of_whatever_was_cut_off(way: str) -> None:
+    """Also those that the plan has, since `run` records them: an outcome counts once."""
+    session = Session()
+
+    @tool_fn
+    def cut_off() -> None:
+        raise KeyboardInterrupt
+
+    class Cut(Toolset):
+        add = tool(add)
+        cut_off_ = tool(cut_off)
+
+    plan = opened(*adds(1), ("k", "cut_off", "{}"), toolset=Cut).plan()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run_sync(plan) if way == "run_sync" else execute_all_sync(plan.pending)
+    plan.abort(session, "Stopped.", outcomes_of(caught.value))
+    assert statuses(session) == {"c0": "success", "k": "indeterminate"}
+
+
+def test_a_recorded_call_takes_no_other_result_in_an_abort() -> None:
+    """Which of two results is right, nobody knows."""
+    plan = opened(*adds(1)).plan()
+    (call,) = plan.pending
+    plan.record(call.call_sync())
+    with pytest.raises(CommitError, match="more than one result"):
+        plan.abort(Session(), "stop", [forged(call.metadata, "7")])
+    close(plan)
 
 
 def test_abort_with_unfit_results_changes_nothing() -> None:
