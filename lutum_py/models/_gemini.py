@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
+from .._text.json import is_mapping
 from .._transcript.request import TurnRequest
 from ..dialects import gemini_generate_content
 from ._sdk_model import Methods, PreparedBody, SdkModel
@@ -75,11 +76,13 @@ class Gemini(SdkModel):
 
     def _prepare(self, request: TurnRequest) -> PreparedBody:
         prepared = super()._prepare(request)
-        config = prepared.body.get("toolConfig", {}).get("functionCallingConfig", {})
-        if self.strict and config.get("mode") == "AUTO" and "toolConfig" not in request.extra:
-            # AUTO lets the model write what it likes. VALIDATED leaves it the choice between text
-            # and calls, and holds the calls to their schemas.
-            config["mode"] = "VALIDATED"
+        beside = request.extra.get("toolConfig", {})
+        if self.strict and is_mapping(beside) and "functionCallingConfig" not in beside:
+            config = prepared.body.get("toolConfig", {}).get("functionCallingConfig", {})
+            if config.get("mode") == "AUTO":
+                # AUTO lets the model write what it likes. VALIDATED leaves it the choice between
+                # text and calls, and holds the calls to their schemas.
+                config["mode"] = "VALIDATED"
         return prepared
 
     def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:

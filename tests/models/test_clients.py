@@ -15,6 +15,7 @@ from lutum_py import NeedsTools, Session, Toolset, tool_fn
 from lutum_py.dialects import openai_chat as openai_dialect
 from lutum_py.errors import MisuseError
 from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses
+from lutum_py.testing import ScriptedClient, ScriptedModel
 from tests.cases import over
 from tests.dialects.wire import gemini_generate_content, openai_chat
 
@@ -240,6 +241,28 @@ def test_strict_arguments_are_read_by_either_name(sent: str) -> None:
     call = outcome.round.expect_one()
     assert (call.name, call.metadata.arguments) == ("math.half", "{}")
     outcome.round.discard()
+
+
+@pytest.mark.parametrize(
+    ("extra", "sent"),
+    [
+        (
+            {"retrievalConfig": {"languageCode": "no"}},
+            {
+                "functionCallingConfig": {"mode": "VALIDATED"},
+                "retrievalConfig": {"languageCode": "no"},
+            },
+        ),
+        ({"functionCallingConfig": {"mode": "AUTO"}}, {"functionCallingConfig": {"mode": "AUTO"}}),
+        (None, None),
+    ],
+)
+def test_gemini_is_strict_beside_extras(extra: Any, sent: Any) -> None:
+    """An extra that says nothing of the mode of calling leaves that strict."""
+    client = ScriptedClient([ScriptedModel.text("Hi")], "gemini_generate_content")
+    turn = begun().text_turn(Gemini(client, MODEL, strict=True)).tools(Sums)
+    turn.extra({"toolConfig": extra}).collect_sync()
+    assert client.requests[0]["toolConfig"] == sent
 
 
 def test_every_model_is_tested() -> None:
