@@ -377,17 +377,15 @@ class Dialect(Generic[C]):
             raise MisuseError.of_field(*place, request, remedy)
         draft = Draft(self, request, strict, model, native_search)
         body = self.body(draft)
-        # An extra wins, since it is the only word for what this library does not know. But two
-        # fields hold lists of things that both sides may add to: {"tools": [ours]} and {"tools":
-        # [web_search]} go out as one list, where a plain update would take all tools of the program
-        # away.
+        # An extra wins, since it is the only word for what this library does not know. But some
+        # fields hold several things, of which both sides may say some.
         for key, value in request.extra.items():
-            if key == "tools" and is_sequence(value):
-                body[key] = [*body.get(key, ()), *value]
-            elif key in self.joined and is_mapping(value):
-                body[key] = {**body.get(key, {}), **value}
+            if key in self.joined and is_mapping(value):
+                body[key] = dict(body.get(key, {}))
+                for name, each in value.items():
+                    _add(body[key], name, each)
             else:
-                body[key] = value
+                _add(body, key, value)
         return EncodedRequest(body, draft.losses)
 
     def check(self, request: Any) -> list[Violation]:
@@ -426,6 +424,16 @@ class Dialect(Generic[C]):
             'Outcome unknown: the conversation holds no result for this call. It may ...'
         """
         return self.form.repair(request)
+
+
+def _add(fields: dict[str, Any], key: str, value: Any) -> None:
+    """Put an extra in, and tools after those that are there.
+
+    {"tools": [ours]} and {"tools": [web_search]} go out as one list, where a plain update would
+    take all tools of the program away.
+    """
+    has_tools = key == "tools" and is_sequence(value)
+    fields[key] = [*fields.get(key, ()), *value] if has_tools else value
 
 
 @dataclass(slots=True, eq=False)

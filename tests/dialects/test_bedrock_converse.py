@@ -333,6 +333,15 @@ def test_what_the_api_has_no_word_for_is_a_loss() -> None:
     assert body == extra
 
 
+def test_a_tool_among_the_extras_stands_after_those_of_the_request() -> None:
+    """A tool that the provider runs does not take the place of the tools of the program."""
+    own = {"systemTool": {"name": "nova_grounding"}}
+    extra = {"toolConfig": {"tools": [own]}}
+    request = TurnRequest(items=[ASKED], tools=(ECHO,), extra=extra)
+    sent = bedrock_converse.encode_request(request)["toolConfig"]
+    assert sent == {"tools": [*bedrock_converse.tools([ECHO]), own], "toolChoice": {"auto": {}}}
+
+
 def test_user_and_assistant_take_turns() -> None:
     """What one side says several times in a row is one message, in requests and in repairs."""
     turns = [AssistantTurn(text="a"), AssistantTurn(text=" "), AssistantTurn(text="b")]
