@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from .._text.json import compact_json, is_array, is_object
-from .._transcript.assistant import AssistantTurn
+from .._transcript.assistant import AssistantTurn, Usage
 from . import DIALECTS
 
 
@@ -61,6 +61,18 @@ def wire_form_of(name: str) -> WireForm:
     """Return the wire form of a dialect in the list."""
     found: WireForm = import_module(f"{DIALECTS[name]}._wire_form").WIRE_FORM
     return found
+
+
+def cost_of(
+    turn: AssistantTurn, key: str, written: Callable[[Usage], dict[str, Any]]
+) -> dict[str, Any]:
+    """Write under a key what a turn cost; nothing if it does not say."""
+    return {} if turn.usage is None else {key: written(turn.usage)}
+
+
+def rest_of(tokens: int | None, *apart: int | None) -> int | None:
+    """Return a number of tokens without those that a wire counts apart."""
+    return None if tokens is None else tokens - sum(each or 0 for each in apart)
 
 
 def as_object(arguments: str) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Message, ToolMetadata
+from lutum_py import AssistantTurn, Message, ToolMetadata, Usage
 from lutum_py.dialects import (
     anthropic_messages,
     bedrock_converse,
@@ -44,6 +45,26 @@ def test_a_turn_arrives_as_it_was_written(dialect: Any) -> None:
     assert [turn.is_truncated for turn in read] == [False, False, True]
     assert client.requests == [body] * 3
     assert dialect.check(body[KEYS.get(dialect.NAME, "messages")]) == []
+
+
+@pytest.mark.parametrize("dialect", [*DIALECTS, bedrock_converse], ids=lambda each: each.NAME)
+def test_what_a_turn_of_a_script_costs_arrives(dialect: Any) -> None:
+    """The tokens that a turn reports are in its response and its stream, as the wire counts."""
+    usage = Usage(
+        input_tokens=9_000,
+        output_tokens=40,
+        cached_tokens=7_000,
+        reasoning_tokens=30,
+        cache_write_tokens=500,
+    )
+    client = ScriptedClient([ScriptedModel.text("Hi", usage=usage)] * 2, dialect)
+    whole = dialect.decode(client.create(**body_for(dialect)))
+    uncounted: dict[Any, dict[str, Any]] = {
+        gemini_generate_content: {"cache_write_tokens": None},
+        bedrock_converse: {"reasoning_tokens": None},
+    }
+    assert whole.usage == replace(usage, **uncounted.get(dialect, {}))
+    assert _streamed(dialect, client).usage == whole.usage
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.NAME)

@@ -6,8 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..._text.json import compact_json
-from ..._transcript.assistant import AssistantTurn
-from .._wire_form import Said, WireForm, as_object, halves, objects, of_role, said_call
+from ..._transcript.assistant import AssistantTurn, Usage
+from .._wire_form import (
+    Said,
+    WireForm,
+    as_object,
+    cost_of,
+    halves,
+    objects,
+    of_role,
+    rest_of,
+    said_call,
+)
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -32,6 +42,18 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
         "content": content,
         "stop_reason": "max_tokens" if turn.is_truncated else reason,
         "usage": {"input_tokens": 0, "output_tokens": 0},
+        **cost_of(turn, "usage", _usage),
+    }
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    read, written = usage.cached_tokens, usage.cache_write_tokens
+    return {
+        "input_tokens": rest_of(usage.input_tokens, read, written),
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written,
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"thinking_tokens": usage.reasoning_tokens},
     }
 
 

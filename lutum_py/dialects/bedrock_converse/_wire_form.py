@@ -6,8 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..._text.json import compact_json
-from ..._transcript.assistant import AssistantTurn
-from .._wire_form import Said, WireForm, as_object, halves, object_of, objects, of_role, said_call
+from ..._transcript.assistant import AssistantTurn, Usage
+from .._wire_form import (
+    Said,
+    WireForm,
+    as_object,
+    cost_of,
+    halves,
+    object_of,
+    objects,
+    of_role,
+    rest_of,
+    said_call,
+)
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -21,6 +32,17 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
         "ResponseMetadata": {"RequestId": f"r{number}"},
         "output": {"message": {"role": "assistant", "content": content}},
         "stopReason": "max_tokens" if turn.is_truncated else reason,
+        **cost_of(turn, "usage", _usage),
+    }
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    read, written = usage.cached_tokens, usage.cache_write_tokens
+    return {
+        "inputTokens": rest_of(usage.input_tokens, read, written),
+        "cacheReadInputTokens": read,
+        "cacheWriteInputTokens": written,
+        "outputTokens": usage.output_tokens,
     }
 
 

@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..._text.json import is_object
-from ..._transcript.assistant import AssistantTurn
+from ..._transcript.assistant import AssistantTurn, Usage
 from .._wire_form import (
     Said,
     WireForm,
     as_object,
+    cost_of,
     halves,
     object_of,
     objects,
     of_role,
+    rest_of,
     said_call,
 )
 
@@ -31,6 +33,16 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
         "responseId": f"r{number}",
         "modelVersion": "scripted",
         "candidates": [{"index": 0, "content": content, "finishReason": reason}],
+        **cost_of(turn, "usageMetadata", _usage),
+    }
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "promptTokenCount": usage.input_tokens,
+        "cachedContentTokenCount": usage.cached_tokens,
+        "thoughtsTokenCount": usage.reasoning_tokens,
+        "candidatesTokenCount": rest_of(usage.output_tokens, usage.reasoning_tokens),
     }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ..._transcript.assistant import AssistantTurn
-from .._wire_form import Said, WireForm, halves, object_of, objects, of_role, said_call
+from ..._transcript.assistant import AssistantTurn, Usage
+from .._wire_form import Said, WireForm, cost_of, halves, object_of, objects, of_role, said_call
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -27,6 +27,19 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
         "object": "chat.completion",
         "model": "scripted",
         "choices": [choice],
+        **cost_of(turn, "usage", _usage),
+    }
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+        },
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }
 
 

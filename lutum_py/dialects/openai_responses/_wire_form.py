@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
-from ..._transcript.assistant import AssistantTurn
-from .._wire_form import Said, WireForm, halves, objects, said_call
+from ..._transcript.assistant import AssistantTurn, Usage
+from .._wire_form import Said, WireForm, cost_of, halves, objects, said_call
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -41,6 +41,19 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
         "model": "scripted",
         "output": output,
         **status,
+        **cost_of(turn, "usage", _usage),
+    }
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "input_tokens_details": {
+            "cached_tokens": usage.cached_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+        },
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }
 
 
