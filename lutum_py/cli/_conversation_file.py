@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from .._text.json import is_array, is_object, parse_json, shorten
 from .._transcript.message import Message
@@ -27,6 +27,8 @@ from ..errors import DialectError, HistoryError, InvalidValueError, SavedDataErr
 from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure, system_reason
 from ._transcript_rules import examine_transcript, repair_transcript
+
+_OF_THIS_LIBRARY: Final = "lutum_py."
 
 
 def dialect_module(dialect: str) -> Any:
@@ -171,6 +173,11 @@ def conversation_of(
             saved = open_saved(data, SESSION)
             seal_in_words(saved, "session")
             return session_of(name, saved, dialect)
+    if isinstance(form, str) and form.startswith(_OF_THIS_LIBRARY):
+        raise Failure(
+            f"{name} holds no conversation: its format is {shorten(form)}. `lutum show` shows a "
+            "saved plan."
+        )
     possible = _possible(value)
     if not possible:
         raise Failure(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lutum_py import Session
+from lutum_py.window import View
 from tests.round_tools import Shop, adds, turn
 
 from .conftest import Lutum
@@ -115,3 +116,22 @@ def test_a_file_of_a_toolset_is_named_as_it_was_given(lutum: Lutum, tmp_path: Pa
     file = tmp_path / "lacking.py"
     file.write_text("")
     assert f"`{file}` has no `Tools`." in lutum("inspect", f"{file}:Tools").err.replace("\n", "")
+
+
+@pytest.mark.parametrize("command", ["check", "repair", "convert"])
+def test_what_was_saved_and_is_no_conversation_is_told_by_its_name(
+    lutum: Lutum, tmp_path: Path, command: str
+) -> None:
+    """A plan, a view or a lock file is not taken for a request body of some provider."""
+    plan = Shop.read_turn(turn(*adds(1))).round.plan()  # type: ignore[union-attr]
+    lock = '{"format": "lutum_py.lock", "version": 1, "toolsets": {}}'
+    to = ["--to", "anthropic_messages"] if command == "convert" else []
+    for kind, text in (
+        ("plan", plan.dump_json()),
+        ("view", View().dump_json()),
+        ("lock", lock),
+    ):
+        (tmp_path / "saved.json").write_text(text, encoding="utf-8")
+        ran = lutum(command, "saved.json", *to)
+        assert ran.code == 2
+        assert f"`saved.json` holds no conversation: its format is 'lutum_py.{kind}'" in ran.err
