@@ -32,6 +32,9 @@ Descriptions: TypeAlias = "Iterable[tuple[Named, str]] | Mapping[Any, str]"
 class ToolAvailability:
     """Say which tools a turn offers; make one with the four class methods.
 
+    Raises:
+        ToolConstraintError: The mode is unknown, or it names no tools and got some.
+
     Example:
         >>> ToolAvailability.all().mode
         'all'
@@ -44,6 +47,11 @@ class ToolAvailability:
         if self.mode not in ("default", "all", "only", "default_plus"):
             raise ToolConstraintError(
                 f"Availability {self.mode!r} is none of 'default', 'all', 'only', 'default_plus'."
+            )
+        if self.selectors != () and self.mode in ("default", "all"):
+            raise ToolConstraintError(
+                f"Availability {self.mode!r} names no tools, and got {shorten(self.selectors)}. "
+                "Use `ToolAvailability.only(selectors)` or `.default_plus(selectors)`."
             )
 
     @classmethod
@@ -82,6 +90,9 @@ def _listed(selectors: Iterable[Offered]) -> tuple[Offered, ...]:
 @dataclass(frozen=True, slots=True)
 class ToolRequirement:
     """Say what a turn asks of the model; make one with the three class methods.
+
+    Raises:
+        ToolConstraintError: The mode is unknown, or `specific` without a tool, or another with one.
 
     Example:
         >>> ToolRequirement.at_least_one().choice

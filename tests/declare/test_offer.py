@@ -167,6 +167,8 @@ def test_values_that_say_nothing_are_refused() -> None:
     wrong: Any = "onyl"
     with pytest.raises(ToolConstraintError):
         ToolAvailability(wrong)
+    with pytest.raises(ToolConstraintError, match="'all' names no tools, and got "):
+        ToolAvailability("all", (AppTools.web_search,))
     with pytest.raises(ToolConstraintError):
         ToolRequirement(wrong)
     with pytest.raises(ToolConstraintError):
