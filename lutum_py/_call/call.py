@@ -131,8 +131,8 @@ class AnyToolCall(CallState):
             attachments = attachments or reply.attachments
         if message is not None:
             _check_text(self, "message", message)
-        labels = None if reply is None else reply.labels
-        return self._answer(output, "success", message, attachments, None, labels)
+        code, labels = (None, None) if reply is None else (reply.code, reply.labels)
+        return self._answer(output, "success", message, attachments, code, labels)
 
     def _answer(
         self,

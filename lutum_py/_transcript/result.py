@@ -63,7 +63,7 @@ class ToolResult(Frozen, _ResultFields):
         status: `success`, `error`, `rejected`, `cancelled` or `indeterminate`.
         message: What the model reads instead of `result`, if it is not None.
         attachments: Files that go with the result, if the provider takes them.
-        code: A stable code for an error.
+        code: A stable code for programs, such as that of an error.
         labels: What is known of who wrote it and who may read it, if the tool said so; never
             sent. See `lutum_py.flow`.
         ran_with: The final arguments, with secrets masked, if the program replaced what the

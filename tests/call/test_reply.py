@@ -20,6 +20,7 @@ from lutum_py import (
     ToolContext,
     ToolDef,
     ToolInput,
+    ToolResult,
     Toolset,
     tool,
     tool_fn,
@@ -93,6 +94,19 @@ def test_running_a_tool_makes_a_result_of_its_reply() -> None:
         assert result.attachments == (PICTURE,)
     assert call_of(loose, {"text": "a"}).call_sync().output == "a"
     assert call_of(loose, {"text": "a"}).invoke_sync() == Reply("a")
+
+
+def test_a_success_keeps_the_code_of_its_reply() -> None:
+    """Programs find it in the result, as they do where a reply ends a call otherwise."""
+    reply = Reply("a", "half of it", code="partial")
+    for result in (
+        call_of(loose, {"text": "a"}).complete(reply),
+        call_of(loose, {"text": "a"}).finish(reply),
+        call_of(loose, {"text": "a"}).handled(reply).result,
+    ):
+        assert (result.status, result.code) == ("success", "partial")
+        assert result.model_text == "[partial] half of it"
+        assert ToolResult.load_json(result.dump_json()) == result
 
 
 @pytest.mark.parametrize(
