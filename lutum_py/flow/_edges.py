@@ -25,7 +25,8 @@ class Edge:
         part: Whether words within a text there are meant as well.
 
     Raises:
-        MisuseError: A tool is neither a selector nor a name, or `part` is neither True nor False.
+        MisuseError: The kind is none of the three, a tool is neither a selector nor a name, or
+            `part` is neither True nor False.
     """
 
     kind: Literal["user", "output", "argument"]
@@ -35,7 +36,12 @@ class Edge:
     part: bool = False
 
     def __post_init__(self) -> None:
-        if not all(isinstance(each, AnySelector | str) for each in self.tools):
+        if self.kind not in ("user", "output", "argument"):
+            wish = "'user', 'output' or 'argument'"
+            raise MisuseError.of_field("An edge", "kind", wish, self.kind)
+        if not isinstance(self.tools, tuple) or not all(
+            isinstance(each, AnySelector | str) for each in self.tools
+        ):
             raise MisuseError.of_field("An edge", "tools", "selectors or wire names", self.tools)
         if not isinstance(self.part, bool):
             raise MisuseError.of_field("An edge", "part", "True or False", self.part)

@@ -60,11 +60,20 @@ class Policy:
         self._rules: dict[str, Rules] = {each.name: UNSAID for each in toolset}
 
     def trust(self, *tools: Named) -> None:
-        """Say that nobody from outside writes what these tools give."""
+        """Say that nobody from outside writes what these tools give.
+
+        Raises:
+            HookError: The policy's toolset has no such tool.
+        """
         self._change(tools, trusted=True)
 
     def private(self, *tools: Named, readers: Iterable[str] = ()) -> None:
-        """Say who may read what these tools give: nobody else, if no readers are named."""
+        """Say who may read what these tools give: nobody else, if no readers are named.
+
+        Raises:
+            HookError: The policy's toolset has no such tool.
+            MisuseError: The readers are not texts.
+        """
         self._change(tools, readers=readers_of("policy.private", readers))
 
     def fill(self, tool: Named, parameters: str | Iterable[str], *edges: Edge) -> None:
@@ -75,6 +84,10 @@ class Policy:
             parameters: The places, as in `["to", "files[].id"]`.
             edges: Where they may come from, beside those of an earlier `fill`; with none at all,
                 every value but the parameter's default is asked about.
+
+        Raises:
+            HookError: There is no such tool, by its schema nothing can be at a place or at that of
+                an edge, or an edge is none.
         """
         found = tuple(map(self._found, edges))
         for name, path in self._places(tool, parameters):
@@ -92,6 +105,10 @@ class Policy:
             edges: Where links, host names and mail addresses may come from.
             run: Ask about so many words in a row, at most 100, that only an untrusted result has,
                 and neither the user nor a trusted one; 0 for never.
+
+        Raises:
+            HookError: As in `fill`.
+            MisuseError: `run` is not a whole number from 0 to 100.
         """
         if not is_whole(run) or not 0 <= run <= 100:
             raise MisuseError.of_field("policy.text", "run", "a whole number from 0 to 100", run)
@@ -106,6 +123,9 @@ class Policy:
             tool: A tool by which something leaves the conversation.
             to: The places that name who gets it; without them each call is asked about, once
                 something private was read.
+
+        Raises:
+            HookError: There is no such tool, or by its schema nothing can be at a place.
         """
         places = self._places(tool, to)
         for each in self._find(tool):
@@ -113,7 +133,11 @@ class Policy:
             self._change([each], sinks=(*(self._rules[each.name].sinks or ()), *paths))
 
     def clean(self, tool: Named) -> None:
-        """Ask about each call of a tool, once anything untrusted was read."""
+        """Ask about each call of a tool, once anything untrusted was read.
+
+        Raises:
+            HookError: The policy's toolset has no such tool.
+        """
         self._change([tool], is_clean=True)
 
     def unguarded(self) -> tuple[str, ...]:

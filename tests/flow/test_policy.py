@@ -35,7 +35,7 @@ from lutum_py import (
 )
 from lutum_py.errors import HookError, MisuseError
 from lutum_py.execution import run_sync
-from lutum_py.flow import USER, Policy, Source, argument, output
+from lutum_py.flow import USER, Edge, Policy, Source, argument, output
 from lutum_py.testing import ScriptedModel
 from lutum_py.turns import ServerToolItem, TextItem, ToolCallItem
 from lutum_py.window import View
@@ -596,6 +596,12 @@ def test_an_edge_is_refused_where_it_is_made() -> None:
     odd = "no"
     with pytest.raises(MisuseError, match="`part`"):
         output(Desk.contacts, path="[].email", part=odd)
+    odd = "arguments"  # it would pass for one, and skip what a gate asks of it
+    with pytest.raises(MisuseError, match="`kind`, not 'arguments'"):
+        Edge(odd, (Desk.contacts,), "[].email")
+    odd = 3
+    with pytest.raises(MisuseError, match="`tools`, not 3"):
+        Edge("output", odd)
 
 
 def test_keys_and_what_is_below_them() -> None:
