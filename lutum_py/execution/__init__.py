@@ -108,6 +108,9 @@ async def execute(
         MisuseError: A hidden parameter is missing, or the tool has no function.
         InvalidValueError: A number of seconds is invalid.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
+        ExecutionErrors: `around` raised when the call had ended; it carries the outcome. What it
+            raises before that comes out as it is, as does what the tool raises under
+            `raise_errors`.
         CancelledError: The task was cancelled; `outcomes_of` finds the outcome of the call.
 
     Example:
@@ -150,7 +153,7 @@ async def execute_all(
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         LifecycleError: A call was begun or has ended already, waits for a decision, or is there
             twice.
-        ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
+        ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did; it carries all
             outcomes.
         CancelledError: The task was cancelled; `outcomes_of` finds the outcomes of the calls.
     """
@@ -177,6 +180,7 @@ def execute_sync(
             function.
         InvalidValueError: A number of seconds is invalid.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
+        ExecutionErrors: As in `execute`.
     """
     run = Run(call, context, Settings.of(options))
     run.refuse_async()
@@ -208,7 +212,7 @@ def execute_all_sync(
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         LifecycleError: A call was begun or has ended already, waits for a decision, or is there
             twice.
-        ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
+        ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did; it carries all
             outcomes.
     """
     return Batch(calls, Settings.of(options, limit, context=context)).run_all_sync()
@@ -256,7 +260,7 @@ async def run(
         HookError: A hook raised about a call that another asked for.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         RoundClosedError: The round has ended.
-        ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+        ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
         CancelledError: The task was cancelled; the plan has the outcomes of the calls.
 
     Example:
@@ -313,11 +317,11 @@ def run_sync(
         The same plan.
 
     Raises:
-        MisuseError: It is not a plan, a function or `on_begin` is async, a hidden parameter is
-            missing, or a tool has no function.
+        MisuseError: As in `run`; or a function, a hook or `on_begin` is async.
+        HookError: As in `run`.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         RoundClosedError: The round has ended.
-        ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+        ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
     """
     settings = Settings.of(
         *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event

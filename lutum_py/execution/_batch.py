@@ -95,7 +95,7 @@ class Batch:
         """Run the calls at once, and give the outcome of each, in their order.
 
         Raises:
-            ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+            ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
             LutumError: A call cannot be run, or its plan does not take its outcome.
             CancelledError: The task was cancelled.
         """

@@ -192,6 +192,12 @@ class Run:
         try:
             with around(self.call) as ended:
                 try:
+                    if not callable(ended):  # told before anything runs
+                        raise MisuseError(
+                            "What `around=` opens gives a function that is called with the "
+                            f"outcome, not {shorten(ended)}. Write `yield lambda outcome: None` "
+                            "if it needs none."
+                        )
                     yield came_to
                 except BaseException as error:
                     raised = error

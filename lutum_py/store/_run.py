@@ -87,7 +87,7 @@ class Worker:
 
         Raises:
             StoreError: The database failed, or a row was edited.
-            ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+            ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
             CancelledError: The task was cancelled; what was begun is finished.
         """
         # A task of its own, so that being cancelled stops the tools in an orderly way, and not the

@@ -126,7 +126,7 @@ class Store(Records):
                 `outcomes_of(error)` gives the outcomes of calls.
             PlanError: The plan does not load, or does not fit its rows; or a tool left bytes to
                 come back to, and the store has no key.
-            ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+            ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
             InvalidValueError: The id is no id, a number of seconds is invalid, or the limit is
                 below 1.
             CancelledError: The task was cancelled: what was begun is finished with its outcome, the

@@ -19,7 +19,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.errors import LifecycleError
+from lutum_py.errors import LifecycleError, MisuseError
 from lutum_py.execution import (
     ExecutionErrors,
     Outcome,
@@ -128,6 +128,22 @@ def test_one_call_in_a_broken_context() -> None:
     with pytest.raises(Broken):
         execute_sync(call, around=broken_at("opening", "c0"))
     assert call.status is CallStatus.NEW
+
+
+@over("way", WAYS)
+def test_a_context_that_takes_no_outcome_starts_nothing(way: int) -> None:
+    """One that yields nothing is told how it is written before its tool runs."""
+
+    @contextmanager
+    def timed(call: AnyToolCall) -> Iterator[None]:
+        with suppress(TypeError):
+            yield
+
+    listed = calls(1)
+    run = list(run_all(listed, around=timed))[way]
+    with pytest.raises(MisuseError, match=r"outcome, not None\. Write `yield lambda"):
+        run()
+    assert listed[0].status is CallStatus.NEW
 
 
 def test_no_context_swallows_how_a_run_ended() -> None:
