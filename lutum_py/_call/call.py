@@ -120,6 +120,7 @@ class AnyToolCall(CallState):
             MisuseError: The message is not text, or it is a `Reply` of another status.
             LifecycleError: The call has ended already, or waits for a decision.
         """
+        code = labels = None
         reply = reply_in(output)
         if reply is not None:
             if reply.status != "success":
@@ -129,9 +130,9 @@ class AnyToolCall(CallState):
                 )
             output, message = reply.output, message or reply.model_message
             attachments = attachments or reply.attachments
+            code, labels = reply.code, reply.labels
         if message is not None:
             _check_text(self, "message", message)
-        code, labels = (None, None) if reply is None else (reply.code, reply.labels)
         return self._answer(output, "success", message, attachments, code, labels)
 
     def _answer(

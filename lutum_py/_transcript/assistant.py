@@ -136,17 +136,12 @@ class ToolCallItem:
         metadata: The call.
         caller: The id of the item that made it, which a provider runs: a program of the model's;
             None if the model made the call itself.
-
-    Raises:
-        MisuseError: The caller is not text.
     """
 
     metadata: ToolMetadata
     caller: str | None = None
 
     def __init__(self, metadata: ToolMetadata, caller: str | None = None) -> None:
-        if not (caller is None or isinstance(caller, str)):
-            raise MisuseError.of_field("ToolCallItem", "caller", "a text or None", caller)
         _set_metadata(self, metadata)  # as `ToolMetadata` does
         _set_caller(self, caller)
 

@@ -225,11 +225,6 @@ MISUSES: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         "CommittedRound takes a list of `ToolResult`s for `results`, not ['3'].",
     ),
     (
-        ToolCallItem,
-        {"metadata": CALL, "caller": 3},
-        "ToolCallItem takes a text or None for `caller`, not 3.",
-    ),
-    (
         ToolDef,
         {**DESCRIBED, "timeout": "2s"},
         "ToolDef takes a positive number of seconds or None for `timeout`, not '2s'.",
