@@ -543,10 +543,12 @@ def test_reasoning_is_signed_in_a_stream() -> None:
     (told,) = decoder.feed(delta(0, reasoningContent={"text": "Hm"}))
     assert told == ReasoningDelta("Hm")
     assert decoder.feed(delta(0, reasoningContent={"signature": "s"})) == []
+    decoder.feed(delta(1, text="Yes"))
     decoder.feed(STOP)
     shown = {"reasoningText": {"text": "Hm", "signature": "s"}}
     assert bedrock_converse.messages([ASKED, decoder.finish()])[1]["content"] == [
-        {"reasoningContent": shown}
+        {"reasoningContent": shown},
+        {"text": "Yes"},
     ]
 
 

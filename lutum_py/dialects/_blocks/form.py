@@ -11,7 +11,7 @@ What is in it, its fields, is named alike but for the id.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -39,6 +39,7 @@ class BlockForm:
         result: Makes the block of a result that says that something went wrong: of the field with
             the id of its call, if that has one, and of what it says.
         read: Says what an object is; None for what is not a block of this wire.
+        is_reasoning: Tells a block that only the model that made it can read.
         block_looks: What a block of this wire looks like, for people.
         call_id: The field of a call that has its id.
         answers: The field of a result that has the id of its call.
@@ -57,6 +58,7 @@ class BlockForm:
     call: Callable[[dict[str, Any]], dict[str, Any]]
     result: Callable[[dict[str, Any], str], dict[str, Any]]
     read: Callable[[Any], Read | None]
+    is_reasoning: Callable[[Mapping[str, Any]], bool]
     block_looks: str
     call_id: str
     answers: str

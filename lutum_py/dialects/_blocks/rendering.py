@@ -19,7 +19,7 @@ from ..._transcript.result import ToolResult
 from .._findings import Loss
 from .._wire.offered import always_offered
 from .._wire.rendering import FrontRendering
-from .._wire.replay import told_apart
+from .._wire.replay import LED_NOWHERE, told_apart
 from .form import BlockForm
 
 
@@ -95,13 +95,19 @@ class BlockRendering(FrontRendering):
     ) -> list[Mapping[str, Any]]:
         text_in = self.form.text_in
         said = [block for block in content if (text := text_in(block)) is None or text.strip()]
-        is_of_other = told_apart(turn, self.model)
-        if not is_of_other and not self._is_reasoning_void(turn):
-            return said
-        others = [block for block in said if not self._is_reasoning(block)]
-        if is_of_other and len(others) < len(said):
-            self.keep_back(turn, position, "the thinking")
-        return others
+        is_reasoning, is_of_other = self.form.is_reasoning, told_apart(turn, self.model)
+        if is_of_other or self._is_reasoning_void(turn):
+            others = [block for block in said if not is_reasoning(block)]
+            if is_of_other and len(others) < len(said):
+                self.keep_back(turn, position, "the thinking")
+            return others
+        end = len(said)
+        while end and is_reasoning(said[end - 1]):
+            end -= 1
+        if end < len(said):
+            # A limit on tokens ended it there: the APIs refuse a turn that ends with its reasoning.
+            self.losses.append(Loss(position, LED_NOWHERE))
+        return said[:end]
 
     def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
         form = self.form
@@ -127,10 +133,6 @@ class BlockRendering(FrontRendering):
     @abstractmethod
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
         """Return what was said in a response: blocks, or text in their place."""
-
-    @abstractmethod
-    def _is_reasoning(self, block: Mapping[str, Any]) -> bool:
-        """Tell a block that only the model that made it can read."""
 
     @abstractmethod
     def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,15 @@ from typing import Any, Final
 from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
 from .._repair.mending import Form, Mending
-from .._repair.pairing import Pairing, Piece, Spoken, distinct_ids, note_places, read_spoken
+from .._repair.pairing import (
+    Pairing,
+    Piece,
+    Spoken,
+    distinct_ids,
+    note_places,
+    number_turns,
+    read_spoken,
+)
 from .form import NOTHING, BlockForm, Read
 
 _ROLES: Final[Mapping[str | None, str]] = {role: role for role in ("user", "assistant", "system")}
@@ -32,18 +40,48 @@ class Block(Piece):
 
 def read_messages(messages: list[Any], form: BlockForm, mending: Mending) -> list[Spoken[Block]]:
     """Read the messages of a request, without what says nothing, and number their turns."""
-    pieces_of = partial(_blocks, form, mending)
-    return read_spoken(messages, Block.said_at, _ROLES, pieces_of, mending)
+    odd: list[int] = []
+    pieces_of = partial(_blocks, form, mending, odd)
+    spoken = read_spoken(messages, Block.said_at, _ROLES, pieces_of, mending)
+    return _led_somewhere(spoken, form, mending) if odd else spoken
+
+
+def _led_somewhere(
+    spoken: list[Spoken[Block]], form: BlockForm, mending: Mending
+) -> list[Spoken[Block]]:
+    """Leave out reasoning at the end of a turn, after which the model said nothing."""
+    is_touched, told = False, -1
+    for said in reversed(spoken):
+        if said.role != "assistant" or said.group == told:
+            continue
+        while said.pieces and form.is_reasoning(said.pieces[-1].value):
+            mending.note(
+                said.pieces.pop().position,
+                "reasoning_at_end",
+                "a turn ends with its reasoning",
+                "Leave out reasoning after which the model said nothing",
+                "removed the reasoning",
+            )
+            is_touched = True
+        if said.pieces:
+            told = said.group
+    if not is_touched:
+        return spoken
+    kept = [said for said in spoken if said.pieces]
+    number_turns(kept)
+    return kept
 
 
 def _blocks(
     form: BlockForm,
     mending: Mending,
+    odd: list[int],
     index: int,
     message: Mapping[str, Any],
     role: str,
     number: int,
 ) -> list[Block]:
+    """Read the blocks of a message, and note its number in `odd` if it may end with reasoning."""
     content = message.get("content")
     if isinstance(content, str) and (form.takes_text or not content.strip()):
         return [Block(index, None, number, form.text(content))] if content.strip() else []
@@ -60,6 +98,7 @@ def _blocks(
         )
         content = listed if is_kept else ()
     blocks: list[Block] = []
+    read: Read | None = None
     for place, value in enumerate(content or ()):
         read = form.read(value) if is_mapping(value) else None
         if read is None:
@@ -70,9 +109,11 @@ def _blocks(
                 f"Send {form.block_looks}",
                 "removed it",
             )
+            odd.append(index)
             continue
         unfit = _unfit(read, role)
         if unfit is not None:
+            odd.append(index)
             mending.note(f"messages[{index}].content[{place}]", *unfit)
             continue
         owned = mending.own(value)
@@ -85,6 +126,8 @@ def _blocks(
         if form.mend is not None:
             form.mend(owned, block.position, mending)
         blocks.append(block)
+    if read == NOTHING:
+        odd.append(index)
     return blocks
 
 

@@ -17,6 +17,10 @@ from .._findings import Loss
 # foreign turns only, and what they cannot say is a loss that is told.
 
 
+LED_NOWHERE: Final = "its reasoning led to nothing, and the provider refuses reasoning alone"
+"""Why the reasoning at the end of a turn is left out."""
+
+
 def own_payload(turn: AssistantTurn, dialect: str) -> Mapping[str, Any] | None:
     """Return the payload of a turn that the dialect itself decoded; None for any other turn."""
     payload = turn.payload

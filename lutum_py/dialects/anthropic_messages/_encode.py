@@ -37,7 +37,6 @@ _NULLABLE: Final = {
     "web_search_result_location": "title",
     "search_result_location": "title",
 }
-_THINKING: Final = ("thinking", "redacted_thinking")
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
@@ -60,9 +59,6 @@ class Rendering(BlockRendering):
 
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
         return payload["content"]
-
-    def _is_reasoning(self, block: Mapping[str, Any]) -> bool:
-        return block["type"] in _THINKING
 
     def _is_reasoning_void(self, turn: AssistantTurn) -> bool:
         # Other vendors of this format sign nothing.

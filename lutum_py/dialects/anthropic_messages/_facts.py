@@ -76,6 +76,7 @@ BLOCKS: Final = BlockForm(
     call=lambda fields: {"type": "tool_use", **fields},
     result=lambda same, text: {"type": "tool_result", **same, "content": text, "is_error": True},
     read=_read,
+    is_reasoning=lambda block: block["type"] in ("thinking", "redacted_thinking"),
     block_looks="an object with a `type`",
     call_id="id",
     answers="tool_use_id",

@@ -35,9 +35,6 @@ class Rendering(BlockRendering):
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
         return payload["output"]["message"]["content"]
 
-    def _is_reasoning(self, block: Mapping[str, Any]) -> bool:
-        return "reasoningContent" in block
-
     def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
         replayed: dict[str, Any] = copy_json(block)
         if "toolUse" in replayed and "type" not in replayed["toolUse"]:

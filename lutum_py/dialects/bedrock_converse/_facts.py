@@ -102,6 +102,7 @@ BLOCKS: Final = BlockForm(
     call=lambda fields: {"toolUse": fields},
     result=_failed,
     read=_read,
+    is_reasoning=lambda block: "reasoningContent" in block,
     block_looks='an object with one key, as in {"text": ...}',
     call_id="toolUseId",
     answers="toolUseId",

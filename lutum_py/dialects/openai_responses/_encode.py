@@ -30,7 +30,7 @@ from .._openai import OpenAIRendering, named_data
 from .._schema.compiler import compile_schema
 from .._wire.offered import NativeSearch, as_sent, callers_of
 from .._wire.rendered_items import arguments_object, data_of, named_text, send_as_text
-from .._wire.replay import ModelNames, told_apart
+from .._wire.replay import LED_NOWHERE, ModelNames, told_apart
 from ._decode import ANSWERS, CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call, repeated_in
 from ._facts import FACTS, NAME
 
@@ -128,8 +128,7 @@ class Rendering(OpenAIRendering):
     ) -> Iterator[dict[str, Any]]:
         while output and output[-1].get("type") == "reasoning":
             # The answer was cut off before the message or call that the reasoning led to.
-            why = "its reasoning led to nothing, and the provider refuses reasoning alone"
-            self.losses.append(Loss(position, why))
+            self.losses.append(Loss(position, LED_NOWHERE))
             output.pop()
         for item in output:
             kind = item.get("type") or "message"

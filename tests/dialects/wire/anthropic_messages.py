@@ -263,6 +263,10 @@ def rules(body: dict[str, Any]) -> list[str]:
         for block in blocks:
             if block["type"] == "text" and not block["text"].strip():
                 wrong.append(f"{at}: a blank text")
+        follows = [each["role"] for each in messages[at + 1 :] if each["role"] != "system"]
+        is_end = role == "assistant" != next(iter(follows), "")
+        if is_end and blocks and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
+            wrong.append(f"{at}: ends with thinking")
         leading = _leading(blocks, "tool_result") if role == "user" else []
         answers = [block.get("tool_use_id") for block in blocks if block["type"] == "tool_result"]
         if len(leading) != len(answers):

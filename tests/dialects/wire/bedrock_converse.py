@@ -286,6 +286,8 @@ def rules(body: dict[str, Any]) -> list[str]:
         wrong += [f"{at}: blank" for block in content if not block.get("text", "x").strip()]
         if "document" in kinds and "text" not in kinds:
             wrong.append(f"{at}: a document without a text")
+        if kinds[-1:] == ["reasoningContent"]:
+            wrong.append(f"{at}: ends with reasoning")
         uses = [block["toolUse"] for block in content if "toolUse" in block]
         answers = [block["toolResult"] for block in content if "toolResult" in block]
         if kinds[: len(answers)] != ["toolResult"] * len(answers):
