@@ -24,8 +24,9 @@ from lutum_py.dialects import anthropic_messages, bedrock_converse, openai_chat
 from lutum_py.errors import DialectError
 from lutum_py.models import ToolChoice
 from lutum_py.streaming import ReasoningDelta
-from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem
+from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, TranscriptItem
 from lutum_py.window import Cache
+from tests.cases import over
 from tests.models.said import Said
 
 from .plain import NOT_SHOWN, OUTCOME_UNKNOWN, done
@@ -300,6 +301,52 @@ def test_results_say_how_they_ended() -> None:
     assert answer["status"] == "error"
     assert list(map(list, answer["content"])) == [["text"], ["image"]]
     assert "x.bin" in answer["content"][0]["text"]
+
+
+@over(
+    "model, status",
+    [
+        (None, "error"),
+        ("us.anthropic.claude-sonnet-5-v1:0", "error"),
+        ("amazon.nova-2-lite-v1:0", "error"),
+        ("us.writer.palmyra-x5-v1:0", None),
+        ("arn:aws:bedrock:us-west-2:1:application-inference-profile/a1", None),
+    ],
+)
+def test_a_status_goes_to_the_models_that_take_one(model: str | None, status: str | None) -> None:
+    """Only Claude and Nova know that a result is an error, and nobody has to be told of success."""
+    calls = [ToolMetadata(id=id, name="echo", arguments="{}") for id in ("c1", "c2")]
+    failed = ToolResult(id="c1", name="echo", arguments="{}", result='"no"', status="error")
+    items: list[TranscriptItem] = [ASKED, AssistantTurn(tool_calls=calls), failed, done(calls[1])]
+    body = bedrock_converse.encode_request(TurnRequest(items=items, tools=(ECHO,)), model=model)
+    one, other = [block["toolResult"] for block in body["messages"][2]["content"]]
+    assert (one.get("status"), "status" in other) == (status, False)
+    assert one["content"] == [{"text": "no"}]
+
+
+def test_an_empty_result_is_an_empty_text() -> None:
+    """Some models refuse a result without content."""
+    call = ToolMetadata(id="c1", name="echo", arguments="{}")
+    empty = ToolResult(id="c1", name="echo", arguments="{}", result='""')
+    said = bedrock_converse.messages([ASKED, AssistantTurn(tool_calls=[call]), empty])
+    assert said[2]["content"][0]["toolResult"]["content"] == [{"text": ""}]
+    assert bedrock_converse.check(said) == []
+
+
+@over("model, asked", [("us.deepseek.r1-v1:0", None), (None, "us.deepseek.r1-v1:0")])
+def test_deepseek_takes_no_reasoning_back(model: str | None, asked: str | None) -> None:
+    """It refuses its own, which is not signed; who else signs nothing takes it back."""
+    reasoned = {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
+    content = [reasoned, {"text": "Yes."}]
+
+    def sent(model: str | None, asked: str | None) -> Any:
+        response = {"output": {"message": {"content": content}}, "stopReason": "end_turn"}
+        turn = bedrock_converse.decode({**response, "modelId": model})
+        request = TurnRequest(items=[ASKED, turn])
+        return bedrock_converse.encode_request(request, model=asked)["messages"][1]["content"]
+
+    assert sent(model, asked) == [{"text": "Yes."}]
+    assert sent("openai.gpt-oss-120b-1:0", "openai.gpt-oss-120b-1:0") == content
 
 
 def test_cache_points_are_blocks_of_their_own() -> None:

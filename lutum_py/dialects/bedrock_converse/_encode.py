@@ -2,21 +2,27 @@
 
 User and assistant take turns: what one side says several times in a row becomes one message. A
 document is taken beside a text only, so one without any has its name said. Files go as data.
-(Amazon Bedrock API reference: "Message".)
+Models of other makers than Amazon and Anthropic refuse the status of a result ("This model doesn't
+support the status field"), and DeepSeek's its own reasoning ("User messages cannot contain
+reasoning content"). (Amazon Bedrock API reference: "Message", "ToolResultBlock"; what clients met:
+strands-agents/sdk-python#554 and #2122, langchain-ai/langchain-aws#401.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import copy_json
+from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Attachment, Message
 from ..._transcript.result import ToolResult
 from .._blocks.rendering import BlockRendering
 from .._wire.rendered_items import send_as_object
 from ._facts import BLOCKS, FACTS
 from ._files import block_of
+
+_OF_STATUS: Final = ("claude", "nova")
 
 
 class Rendering(BlockRendering):
@@ -44,9 +50,19 @@ class Rendering(BlockRendering):
     def _result_block(
         self, result: ToolResult, answers: dict[str, Any], position: str
     ) -> dict[str, Any]:
-        content = self.parts_of_result(result, position)
-        status = "error" if result.is_error else "success"
-        return {"toolResult": {**answers, "content": content, "status": status}}
+        # Some models refuse an empty list, and all take empty text here.
+        content = self.parts_of_result(result, position) or [{"text": ""}]
+        status = {"status": "error"} if result.is_error and self._is_status_known else {}
+        return {"toolResult": {**answers, "content": content, **status}}
+
+    @property
+    def _is_status_known(self) -> bool:
+        """Tell whether the model takes the status of a result, which others refuse."""
+        return not self.model or any(maker in name for name in self.model for maker in _OF_STATUS)
+
+    def _is_reasoning_void(self, turn: AssistantTurn) -> bool:
+        # It signs nothing, and what is not signed is taken back from it by no request.
+        return "deepseek" in (turn.model or "".join(self.model))
 
     def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
         return block_of(attachment)
