@@ -76,6 +76,19 @@ def test_hosts_have_their_own_names_for_usage(usage: dict[str, Any]) -> None:
     assert turn.usage == Usage(cached_tokens=7)
 
 
+@over(
+    "total, said",
+    [(135, 103), (41, 9), (None, 9), (136, 9)],
+)
+def test_reasoning_that_a_host_counts_apart_is_in_the_answer(total: int | None, said: int) -> None:
+    """All tokens of the answer are counted, also where the sum alone tells that some are not."""
+    details = {"reasoning_tokens": 94}
+    counts = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": total}
+    usage = {**counts, "completion_tokens_details": details}
+    turn = dialect.decode(response({"content": "x"}, usage=usage))
+    assert turn.usage == Usage(input_tokens=32, output_tokens=said, reasoning_tokens=94)
+
+
 def test_usage_may_be_absent() -> None:
     """A turn of which nobody counted the tokens has no usage."""
     assert dialect.decode(response({"content": "x"}, x_groq={"id": "g"})).usage is None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import AssistantTurn, ToolMetadata, Usage
+from lutum_py import AssistantTurn, ToolMetadata, TurnRequest, Usage
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import DialectError
 from lutum_py.streaming import (
@@ -95,6 +95,10 @@ def test_events_may_be_the_raw_text_of_their_data() -> None:
         assert run("", event, b"[DONE]")[1].text == "Hi"
 
 
+CALL_F = {"type": "function", "function": {"name": "f", "arguments": '{"a":{}}'}}
+CALL_G = {"type": "function", "function": {"name": "g", "arguments": "{}"}}
+
+
 @over(
     "pieces",
     [
@@ -131,6 +135,96 @@ def test_calls_are_told_apart_however_a_host_numbers_them(pieces: list[dict[str,
         ("c1", "echo", "{}"),
         ("c2", "echo", "{}"),
     ]
+
+
+@over(
+    "pieces",
+    [
+        # All in one piece, under one number or none.
+        [[CALL_F, CALL_G]],
+        [[CALL_F], [CALL_G]],
+        [[{"index": 0, **CALL_F}, {"index": 0, **CALL_G}]],
+        [[{"index": 0, **CALL_F}], [{"index": 0, **CALL_G}]],
+        # The name with every piece.
+        [
+            [{"index": 0, "function": {"name": "f", "arguments": '{"a":'}}],
+            [{"index": 0, "function": {"name": "f", "arguments": "{}}"}}],
+            [{"index": 0, "function": {"name": "f", "arguments": ""}}],
+            [{"index": 0, **CALL_G}],
+        ],
+        # The same tool once more.
+        [[CALL_F], [{"function": {"name": "f", "arguments": '{"b":{}}'}}], [CALL_G]],
+    ],
+)
+def test_calls_without_ids_are_told_apart_by_what_they_call(
+    pieces: list[list[dict[str, Any]]],
+) -> None:
+    """A piece that names another tool, or has arguments where they are whole, is another call."""
+    _, turn = run(*(chunk({"tool_calls": each}) for each in pieces), chunk({}, "stop"))
+    said = [(call.name, call.arguments) for call in turn.tool_calls]
+    assert (said[0], said[-1]) == (("f", '{"a":{}}'), ("g", "{}"))
+    assert said[1:-1] in ([], [("f", '{"b":{}}')])
+    assert len({call.id for call in turn.tool_calls}) == len(said)
+
+
+def test_one_call_without_an_id_stays_one() -> None:
+    """Pieces of a name, of free text, and the whole once more, do not begin a call."""
+    named = [{"function": {"name": "ec"}}, {"function": {"name": "ho", "arguments": "{}"}}]
+    free = [{"type": "custom", "custom": {"name": "sh", "input": "{}"}}] * 2
+    again = [CALL_F, CALL_F]
+    said = []
+    for pieces in (named, free, again):
+        _, turn = run(*(chunk({"tool_calls": [each]}) for each in pieces), chunk({}, "stop"))
+        said.append([(call.name, call.arguments) for call in turn.tool_calls])
+    assert said == [[("echo", "{}")], [("sh", "{}{}")], [("f", '{"a":{}}{"a":{}}')]]
+
+
+def test_thinking_that_a_proxy_streams_in_blocks_is_one_block() -> None:
+    """LiteLLM sends each piece as a block, and the signature in the last: Anthropic takes the whole
+    back, and not its pieces. It goes to no other model.
+    """
+
+    def block(thinking: str, signature: str | None = None) -> dict[str, Any]:
+        fields = {"type": "thinking", "thinking": thinking, "signature": signature}
+        return chunk({"reasoning_content": thinking, "thinking_blocks": [fields]})
+
+    hidden = {"type": "redacted_thinking", "data": "x"}
+    for last in ("", "me", "Let me"):
+        pieces = [block("Let "), *([] if last == "me" else [block("me")]), block(last, "c2ln")]
+        more = chunk({"thinking_blocks": [hidden]}), block("So")
+        _, turn = run(*pieces, *more, chunk({"content": "Hi"}, "stop"))
+        (said,) = dialect.messages([turn])
+        assert said["thinking_blocks"] == [
+            {"type": "thinking", "thinking": "Let me", "signature": "c2ln"},
+            hidden,
+            {"type": "thinking", "thinking": "So"},
+        ]
+        body = dialect.encode_request(TurnRequest(items=[turn]), model="other")
+        assert "thinking_blocks" not in body["messages"][0]
+    _, odd = run(chunk({"content": "Hi", "thinking_blocks": 7}, "stop"))
+    assert odd.text == "Hi"
+
+
+def test_a_host_that_streams_nothing_sends_the_whole_at_once() -> None:
+    """A message in the place of deltas is read; one that says all again at the end is not."""
+    whole: dict[str, Any] = response({"content": "Hi", "tool_calls": [function("c1")]})
+    events, turn = run(whole)
+    assert turn.text == "Hi"
+    assert [call.id for call in turn.tool_calls] == ["c1"]
+    assert TextDelta("Hi") in events
+    end = chunk({}, "stop")
+    end["choices"][0].update(delta=None, message={"role": "assistant", "content": "Hi"})
+    assert run(chunk({"content": "Hi"}), end)[1].text == "Hi"
+
+
+def test_an_error_object_in_a_stream_is_an_error() -> None:
+    """Some hosts send the error itself, and then end the stream as if it were whole."""
+    decoder = dialect.StreamDecoder()
+    decoder.feed(chunk({"content": "Hel"}))
+    with pytest.raises(DialectError, match="reports an error: 'out of memory'") as caught:
+        decoder.feed({"object": "error", "message": "out of memory", "code": 500})
+    assert isinstance(caught.value.turn, AssistantTurn)
+    assert caught.value.turn.text == "Hel"
 
 
 def test_streamed_calls_without_ids_have_the_ids_of_the_whole_response() -> None:

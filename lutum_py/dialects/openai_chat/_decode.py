@@ -22,7 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from .._openai import tidying
-from .._wire.reading import Place, count_at, read_call, turn_from
+from .._wire.reading import Place, count_at, read_call, total, turn_from
 from ._facts import FACTS
 
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
@@ -73,11 +73,16 @@ def usage_of(response: Place) -> Usage | None:
     cached = count_at(fields, "prompt_tokens_details", "cached_tokens")
     for key in ("num_cached_tokens", "prompt_cache_hit_tokens"):
         cached = count_at(fields, key) if cached is None else cached
+    asked, said = count_at(fields, "prompt_tokens"), count_at(fields, "completion_tokens")
+    reasoning = count_at(fields, "completion_tokens_details", "reasoning_tokens")
+    # xAI counts reasoning apart, as its sum tells.
+    if reasoning and count_at(fields, "total_tokens") == total(asked, said, reasoning):
+        said = total(said, reasoning)
     return Usage(
-        input_tokens=count_at(fields, "prompt_tokens"),
-        output_tokens=count_at(fields, "completion_tokens"),
+        input_tokens=asked,
+        output_tokens=said,
         cached_tokens=cached,
-        reasoning_tokens=count_at(fields, "completion_tokens_details", "reasoning_tokens"),
+        reasoning_tokens=reasoning,
         cache_write_tokens=count_at(fields, "prompt_tokens_details", "cache_write_tokens"),
     )
 

@@ -76,7 +76,9 @@ def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield message["function_call"]
 
 
-_REASONING: Final = ("reasoning", "reasoning_content", "reasoning_details", "thinking")
+_REASONING: Final = (
+    *("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks"),
+)
 
 
 def _forget_reasoning(message: dict[str, Any]) -> bool:

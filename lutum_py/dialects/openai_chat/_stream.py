@@ -77,6 +77,8 @@ class StreamDecoder(StreamReader):
     def _take(self, event: Place) -> list[StreamEvent]:
         chunk = event.object()
         event.raise_error()
+        if chunk.get("object") == "error":
+            raise event.reported()
         if _IN_CHUNKS.isdisjoint(chunk) and chunk.get("object") != "chat.completion.chunk":
             self._keep(event)
             return []

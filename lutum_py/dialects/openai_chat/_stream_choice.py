@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..._text.json import is_mapping, is_sequence, shorten
+from ..._text.json import is_mapping, is_sequence, is_whole_json, shorten
 from ..._text.partial_json import PartialJson
 from ..._transcript.assistant import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from ..._transcript.stream_events import (
@@ -53,6 +53,25 @@ class _CallState:
         named = {"name": self.name} if self.is_named else {}
         inner = {**self.function, **named, self.text_key: self.arguments.text}
         return inner if self.kind == "function_call" else {**self.fields, self.kind: inner}
+
+    def is_followed_by(self, inner: Any) -> bool:
+        """Tell a piece without an id that is another call, and not more of this one.
+
+        Args:
+            inner: What the piece has of a call.
+        """
+        name = inner.get("name") if is_mapping(inner) else None
+        if not name or not self.started or self.kind != "function":
+            return False
+        # Some hosts send the name in pieces, some the whole of it with each piece. With arguments
+        # begun, another name is that of another call; and so is the same one, where arguments stand
+        # in it that are not these once more.
+        if name != self.name:
+            return bool(self.arguments.text)
+        text = inner.get(self.text_key)
+        if not isinstance(text, str) or not text.lstrip().startswith("{"):
+            return False
+        return text != self.arguments.text and is_whole_json(self.arguments.text)
 
     @property
     def text_key(self) -> str:
@@ -101,6 +120,8 @@ class ChoiceState:
                 self._logprobs(value)
         events: list[StreamEvent] = []
         delta = place.get("delta")
+        if delta is None and not (self._content or self._calls or self._texts):
+            delta = place.get("message")  # of hosts that stream nothing, and send the whole at once
         if delta is not None:
             self._delta(delta, response_id if isinstance(response_id, str) else None, events)
         # A host may send "" with every chunk: the last word counts.
@@ -178,6 +199,8 @@ class ChoiceState:
             message["audio"] = self._audio
         if self._details:
             message["reasoning_details"] = self._details
+        if "thinking_blocks" in message:
+            message["thinking_blocks"] = list(_signed(message["thinking_blocks"]))
         for call in self._calls:
             if call.kind == "function_call":
                 message["function_call"] = call.whole()
@@ -324,8 +347,9 @@ class ChoiceState:
 
     # Which call a piece belongs to: the one of its id at its index; else the last one of its index,
     # or the last one at all where there is no index. An id that is new under a known index begins a
-    # call: some hosts number every call 0. So does one that another index has. Our own number is
-    # the place in `_calls`, whatever the host's is.
+    # call: some hosts number every call 0. So does one that another index has, and a piece without
+    # an id that is a call of its own. Our own number is the place in `_calls`, whatever the host's
+    # is.
     def _call_of(self, fields: Mapping[str, Any]) -> _CallState:
         index, call_id = fields.get("index"), fields.get("id")
         place = ""
@@ -339,6 +363,8 @@ class ChoiceState:
                 return same
             if found is not None and found.fields.get("id"):
                 found = None
+        elif found is not None and found.is_followed_by(fields.get(found.kind)):
+            found = None
         if found is None:
             found = self._newest = _CallState("function", len(self._calls), index)
             self._calls.append(found)
@@ -384,3 +410,21 @@ class ChoiceState:
         for key, tokens in value.items():
             if is_sequence(tokens):
                 kept.setdefault(key, []).extend(tokens)
+
+
+def _signed(blocks: Any) -> Iterator[Any]:
+    """Join the pieces of thinking that LiteLLM streams as blocks, of which the last is signed."""
+    text = ""
+    for block in blocks if is_sequence(blocks) else ():
+        if not is_mapping(block) or block.get("type") != "thinking":
+            yield block
+            continue
+        piece = str(block.get("thinking") or "")
+        is_signed = bool(block.get("signature"))
+        # The signed block may have no text, the last piece, or all of it once more.
+        text = piece if is_signed and piece.startswith(text) else text + piece
+        if is_signed:
+            yield {**block, "thinking": text}
+            text = ""
+    if text:
+        yield {"type": "thinking", "thinking": text}
