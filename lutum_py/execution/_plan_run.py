@@ -6,6 +6,7 @@ the plan goes on, here or elsewhere.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from inspect import isawaitable, iscoroutine
 from threading import Lock
@@ -58,7 +59,7 @@ class PlanRun:
         plan._state._check_open()
         self.plan = plan
         self.settings = settings
-        self.refused: dict[int, Exception] = {}
+        self.refused: dict[int, BaseException] = {}
         self.waits: list[list[int]] | None = None
         self.in_doubt: list[AnyToolCall] = []
         self._lock = Lock()
@@ -126,8 +127,12 @@ class PlanRun:
                 answer = self.settings.on_begin(call)
                 if isawaitable(answer):
                     await answer
-            except Exception as error:  # noqa: BLE001 - raised again when the others have ended
-                self.refused[place] = error
+            except (Exception, asyncio.CancelledError) as error:
+                task = asyncio.current_task()
+                # It may await what somebody else cancelled: then the run itself goes on.
+                if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                    raise
+                self.refused[place] = error  # raised again when the others have ended
                 return False
         self.plan._state._check_open()  # a plan that was saved meanwhile runs where it is loaded
         return True

@@ -153,6 +153,22 @@ def test_where_on_begin_raises_that_call_is_not_begun(running: Any) -> None:
     close(plan)
 
 
+def test_what_an_async_on_begin_awaits_in_vain_is_raised_as_well() -> None:
+    """Somebody cancelled what it waits for, and nobody the run: that is no silent end."""
+
+    async def on_begin(call: AnyToolCall) -> None:
+        if call.id == "c0":
+            awaited = asyncio.get_running_loop().create_future()
+            awaited.cancel()
+            await awaited
+
+    plan = plan_of(("note", "a"), ("note", "b"))
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run(plan, on_begin=on_begin))
+    assert statuses(plan) == ["pending", "success"]
+    close(plan)
+
+
 def test_an_async_on_begin_is_awaited_before_the_tool_begins() -> None:
     """What it does is done when the tool starts."""
     events: list[str] = []
