@@ -182,9 +182,11 @@ def with_edit_lines(
     """
     lines: dict[str, str] = {}
     for edit in edits:
-        if edit.changed:
+        # Of a field that is shown to nobody (`exclude=True`) the model is told nothing either.
+        names = [name for name in edit.changed if name in edit.shown or name in edit.final]
+        if names:
             by = told_by.get(edit.call_id, edit.call_id)
-            lines[by] = f"{lines.get(by, '')}{_line(edit, is_within=by != edit.call_id)}\n"
+            lines[by] = f"{lines.get(by, '')}{_line(edit, names, is_within=by != edit.call_id)}\n"
     return tuple(
         each
         if each.id not in lines or each.status in NOT_RUN
@@ -193,13 +195,13 @@ def with_edit_lines(
     )
 
 
-def _line(edit: EditRecord, *, is_within: bool) -> str:
+def _line(edit: EditRecord, names: Iterable[str], *, is_within: bool) -> str:
     call = f"call {visible(edit.call_id)}" if is_within else "this call"
     said = [
         f"{visible(name)} = {cut(compact_json(edit.final[name]), _LONGEST)}"
         if name in edit.final
         else f"{visible(name)} was left out"
-        for name in edit.changed
+        for name in names
     ]
     return f"[The arguments of {call} were edited: {', '.join(said)}]"
 

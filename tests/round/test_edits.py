@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
 from lutum_py import (
     Attachment,
@@ -142,6 +142,38 @@ def of_schema(properties: dict[str, Any], arguments: Any) -> tuple[ToolRoundPlan
     hooks = made.HookSet()
     hooks.gate(made["act"])(lambda metadata, input: Suspend(SuspendTicket()))
     return opened(("c", "act", arguments), toolset=made).apply_hooks_sync(hooks), hooks
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"on_behalf_of": "bob"}, ""),
+        (
+            {"on_behalf_of": "bob", "cents": 4},
+            "[The arguments of this call were edited: cents = 4]\n",
+        ),
+    ],
+)
+def test_a_field_that_is_shown_to_nobody_is_not_told_to_the_model(
+    changes: dict[str, Any], line: str
+) -> None:
+    """An edit may set it, and the tool gets it; the line does not say that it was left out."""
+
+    class Payment(BaseModel):
+        cents: int
+        on_behalf_of: str = Field(default="nobody", exclude=True)
+
+    @tool_fn
+    def send(payment: Payment) -> str:
+        return f"for {payment.on_behalf_of}"
+
+    class Sending(Toolset):
+        send_ = tool(send, needs_approval=True)
+
+    plan = opened(("c", "send", {"cents": 5}), toolset=Sending).plan()
+    plan.amend_sync(plan.suspended[0].edit(changes, by="ann"), Sending.HookSet())
+    (result,) = plan.resolve(done(plan.pending)).results
+    assert result.model_text == f"{line}for bob"
 
 
 def test_an_argument_that_is_left_out_is_named_too() -> None:
