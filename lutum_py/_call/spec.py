@@ -170,8 +170,9 @@ class ToolSpec(Immutable, Generic[In, Out]):
             return shorten(shown, 300)
 
     def shown_repr(self, value: Any) -> str:
-        """Represent an input as Python does, or if it has secrets, by what may be shown."""
-        return self.shown_json(value) if self.has_secrets else repr(value)
+        """Represent an input as Python does, or if something is to be hidden, by what is shown."""
+        hides = self.has_secrets or self.arguments.keeps_back
+        return self.shown_json(value) if hides else repr(value)
 
     def shown_text(self, text: str, *, fits: bool = True) -> str:
         """Return arguments as the model wrote them, with secrets masked.

@@ -84,6 +84,7 @@ class Arguments:
         self._serializer = taken.serializer
         self._whole = taken.whole
         self.is_exact: bool = taken.is_exact
+        self.keeps_back: bool = taken.whole is not None
         self.keeps_names: bool = not taken.renames
         self.reads_same: bool = taken.reads_same
         self.is_plain: bool = is_plain

@@ -332,7 +332,9 @@ def enter(login: Login, note: str = "", trace: Annotated[int, Field(exclude=True
 def test_what_is_left_out_of_what_is_written_reaches_the_tool(
     is_saved: bool, changes: dict[str, Any]
 ) -> None:
-    """An author leaves a password out of dumps, and is not shown it; the tool gets it as sent."""
+    """An author leaves a password out of dumps, and nobody is shown it, not even by the `repr` of a
+    call; the tool gets it as sent.
+    """
 
     class Gate(Toolset):
         enter = tool(enter, needs_approval=True)
@@ -342,6 +344,7 @@ def test_what_is_left_out_of_what_is_written_reaches_the_tool(
     plan = Gate.load_plan(plan.dump_json()) if is_saved else plan
     (waiting,) = plan.suspended
     assert waiting.arguments == {"login": {"user": "ann"}, "note": "a"}
+    assert "password" not in repr(waiting)
     plan.amend_sync(waiting.edit(changes), Gate.HookSet())
     (result,) = run_sync(plan).resolve().results
     assert result.output == ("eve x 3 b 7" if changes else "ann x 3 a 7")
