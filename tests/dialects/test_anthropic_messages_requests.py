@@ -200,6 +200,16 @@ DATA = base64.b64encode(b"hi").decode()
                 "source": {"type": "base64", "media_type": "image/png", "data": DATA},
             },
         ),
+        *(
+            (
+                attached("image", name, f"data:{name};base64,{DATA}"),
+                {
+                    "type": "image",
+                    "source": {"type": "base64", "media_type": "image/jpeg", "data": DATA},
+                },
+            )
+            for name in ("image/jpg", "IMAGE/JPEG")
+        ),
         (attached("image", "image/tiff", f"data:image/tiff;base64,{DATA}"), None),
         (
             attached("file", "application/pdf", "https://e.org/a.pdf"),

@@ -277,6 +277,7 @@ def test_files_go_as_data() -> None:
         ("audio/wave", "wav"),
         ("audio/vnd.wave", "wav"),
         ("audio/mp3", "mp3"),
+        ("Audio/MPEG", "mp3"),
     ],
 )
 def test_a_sound_goes_by_every_name_of_its_type(mime_type: str, form: str) -> None:

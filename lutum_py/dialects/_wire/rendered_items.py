@@ -91,6 +91,7 @@ _OTHER_NAMES: Final = {
     "audio/wave": "audio/wav",
     "audio/vnd.wave": "audio/wav",
     "audio/mp3": "audio/mpeg",
+    "image/jpg": "image/jpeg",
 }
 
 
@@ -103,7 +104,8 @@ def usual_type(attachment: Attachment) -> str:
     """
     # What the ending of a name says differs: `.wav` is `audio/x-wav` for Python 3.11 and
     # `audio/vnd.wave` for Python 3.14.
-    return _OTHER_NAMES.get(attachment.mime_type, attachment.mime_type)
+    name = attachment.mime_type.lower()
+    return _OTHER_NAMES.get(name, name)
 
 
 def named_text(result: ToolResult, unshown: Iterable[Attachment]) -> str:

@@ -25,7 +25,7 @@ from ..._transcript.result import ToolResult
 from .._blocks.rendering import BlockRendering
 from .._wire.offered import NativeSearch
 from .._wire.reading import objects_in, text_or_none
-from .._wire.rendered_items import data_of, send_as_object
+from .._wire.rendered_items import data_of, send_as_object, usual_type
 from .._wire.replay import own_payload
 from ._facts import BLOCKS, FACTS, PROGRAM
 
@@ -110,7 +110,7 @@ def _source(attachment: Attachment) -> dict[str, Any] | None:
     # By address go images and PDF files; as data these and plain text, which the API wants as a
     # text and not in base64. None is a file without a block, which the model is told about by its
     # name.
-    data, mime_type = data_of(attachment), attachment.mime_type
+    data, mime_type = data_of(attachment), usual_type(attachment)
     is_image = attachment.media_type == "image"
     is_pdf = attachment.media_type == "file" and mime_type == "application/pdf"
     if data is None:
