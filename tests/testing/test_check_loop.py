@@ -402,6 +402,7 @@ def test_a_loop_that_ends_in_an_answer_is_given_one() -> None:
     check_loop(asks_for_a_number, Small, final=GIVEN, examples=60)
     failure = failure_of(asks_for_a_number)
     assert [fault.kind for fault in failure.faults] == ["endless"]
+    assert "an answer of a type, pass the turn that gives it as `final=`" in str(failure)
     forgets = failure_of(loops.drops_rejected, final=ScriptedModel.text("Bye."))
     assert forgets.script[-1].text == "Bye."
     with pytest.raises(MisuseError):

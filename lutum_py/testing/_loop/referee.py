@@ -65,7 +65,8 @@ class Referee:
         if self._asked > len(self.script) + _PATIENCE:
             text = (
                 f"The loop does not end: it asked {_PATIENCE} times more after the model had given "
-                "its final answer. Leave the loop when a turn is `Finished`."
+                "its final answer. Leave the loop when a turn is `Finished`. Where that takes an "
+                "answer of a type, pass the turn that gives it as `final=`."
             )
             self.stop(LoopFault("endless", text))
         return self.script[min(self._asked, len(self.script)) - 1]
