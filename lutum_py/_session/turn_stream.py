@@ -123,7 +123,7 @@ class _StreamOutcome(Generic[Outcome]):
         if self._outcome is None:
             raise LifecycleError(
                 "The stream is not at its end, so there is no outcome yet. Iterate it to the end, "
-                "or use `collect()`."
+                "or use `collect()`. If it was left, or broke off, build another turn."
             )
         return self._outcome
 

@@ -194,7 +194,7 @@ def test_there_is_no_outcome_before_the_end(read: Any) -> None:
     model = Broken(TextDelta("a"), TextDelta("b"), TurnFinished(ScriptedModel.text("ab")))
     events, stream = read(session.text_turn(model), 1)
     assert events == [TextDelta("a")]
-    with pytest.raises(LifecycleError):
+    with pytest.raises(LifecycleError, match=r"If it was left, .* build another turn"):
         _ = stream.outcome
     assert len(session.transcript) == 1
     assert model.closed == 1
