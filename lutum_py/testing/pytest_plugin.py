@@ -100,6 +100,13 @@ def check_loop(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     options: dict[str, Any] = {}
     for marker in request.node.iter_markers(_MARKER):
+        if marker.args:
+            from ..errors import MisuseError
+
+            raise MisuseError(
+                f"The marker `{_MARKER}` takes options by name, as in `{_MARKER}(examples=500)`, "
+                f"not {', '.join(map(repr, marker.args))}."
+            )
         options = {**marker.kwargs, **options}
     forced: dict[str, Any] = {}
     examples: int | None = request.config.getoption("--lutum-examples")

@@ -148,6 +148,25 @@ def test_the_marker_and_the_option_set_what_is_tried(pytester: pytest.Pytester) 
     forced.stdout.fnmatch_lines(["*assert 3 == 7*", "*assert 3 == 5*"])
 
 
+def test_a_marker_without_names_is_refused(pytester: pytest.Pytester) -> None:
+    """`lutum_loop(500)` is told how it is written, and does not try the usual hundred scripts."""
+    pytester.makepyfile(
+        TOOLS
+        + """
+    import pytest
+
+    @pytest.mark.lutum_loop(500)
+    def test_marker(check_loop):
+        check_loop(loop, Tools)
+    """
+    )
+    ran = pytester.runpytest_inprocess(*ALONE)
+    ran.assert_outcomes(errors=1)
+    ran.stdout.fnmatch_lines(
+        ["*takes options by name, as in `lutum_loop(examples=500)`, not 500.*"]
+    )
+
+
 def test_pytest_tells_what_is_added(pytester: pytest.Pytester) -> None:
     """The option, the marker and the fixtures are described where pytest describes them."""
     shown = {
