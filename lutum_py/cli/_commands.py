@@ -346,13 +346,16 @@ def convert(
     output unless a file is named. What could not be carried over goes to standard error.
     """
     conversation = read_conversation(file, dialect, "--from")
+    asked = {"file": file, "from": conversation.dialect, "to": to}
     try:
         transcript, lost = read_transcript(conversation)
     except HistoryError as error:
-        complain(
-            text(f"{conversation.name} ({conversation.what}) would be refused. Repair it first:"),
-            *_violation_lines(error.violations),
-        )
+        if as_json:
+            violations = [asdict(violation) for violation in error.violations]
+            write_json(sys.stderr, {**asked, "violations": violations})
+        else:
+            told = f"{conversation.name} ({conversation.what}) would be refused. Repair it first:"
+            complain(text(told), *_violation_lines(error.violations))
         raise typer.Exit(1) from error
     if conversation.has_plan:
         why = "the open round, with its turn and calls, is left out: it is not committed yet"
@@ -366,8 +369,7 @@ def convert(
         *({"of": "writing", **asdict(each)} for each in body.losses),
     ]
     if as_json:
-        report = {"file": file, "from": conversation.dialect, "to": to, "losses": losses}
-        write_json(sys.stderr, report)
+        write_json(sys.stderr, {**asked, "losses": losses})
         return
     count = counted(len(losses), "loss") if losses else "nothing was lost"
     complain(text(f"{conversation.name} ({conversation.what}) as {to}: {count}"))

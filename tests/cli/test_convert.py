@@ -86,6 +86,15 @@ def test_what_its_provider_would_refuse_is_not_converted(lutum: Lutum, tmp_path:
     assert (ran.code, ran.out) == (1, "")
     assert "would be refused. Repair it first:" in ran.err
     assert "messages[2].tool_calls[0]  call_without_result" in ran.err
+    told = lutum("convert", "body.json", "--to", "anthropic_messages", "--json")
+    assert (told.code, told.out) == (1, "")
+    checked = json.loads(lutum("check", "body.json", "--json").out)
+    assert json.loads(told.err) == {
+        "file": "body.json",
+        "from": "openai_chat",
+        "to": "anthropic_messages",
+        "violations": checked["violations"],
+    }
 
 
 def test_what_cannot_be_read_is_no_conversation(lutum: Lutum, tmp_path: Path) -> None:
