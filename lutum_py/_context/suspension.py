@@ -51,7 +51,8 @@ class SuspendTicket:
         action: A word for what is asked, as in `approve_payment`.
         message: What the person is told.
         parameters: Plain data for the program that shows the question.
-        response_schema: A JSON schema that the decision's result has to fit, if it is not None.
+        response_schema: A JSON schema that the decision's result has to fit, if it is not None. To
+            check it takes the package `jsonschema`.
         resume_mode: What a decision to resume means.
 
     Raises:

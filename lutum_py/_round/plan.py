@@ -378,6 +378,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 call; or its result does not fit; or it is an edit, which `amend` takes. Nothing
                 changed.
             MisuseError: It is not a `Decision`.
+            ToolDefinitionError: The ticket's `response_schema` is invalid.
+            MissingExtraError: The ticket has one, and the package `jsonschema` is not installed.
             RoundClosedError: The round has ended.
         """
         from .resume import resume

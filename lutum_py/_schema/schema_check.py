@@ -62,13 +62,17 @@ def _kind_for(what: str, schema: Any) -> tuple[Any, Any]:
     """Return the class of validators for a schema, and what it raises for an invalid one."""
     try:
         from jsonschema.exceptions import SchemaError
-        from jsonschema.validators import validator_for
+        from jsonschema.validators import Draft202012Validator, validator_for
     except ImportError as error:
         raise MissingExtraError(
             f"Checking {what} needs the package jsonschema: "
             "python -m pip install 'lutum-py[jsonschema]'"
         ) from error
-    return validator_for(schema), SchemaError
+    # The latest is named: the package warns of a `$schema` that it does not know.
+    try:
+        return validator_for(schema, default=Draft202012Validator), SchemaError
+    except (AttributeError, TypeError, ValueError):  # that is no address at all
+        return Draft202012Validator, SchemaError
 
 
 @cache

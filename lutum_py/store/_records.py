@@ -385,6 +385,8 @@ class Records:
             MisuseError: It is not a decision; or it edits arguments, and there are no hooks, or one
                 of them is async.
             HookError: A hook raised; nothing changed.
+            ToolDefinitionError: As in `plan.resume`.
+            MissingExtraError: As in `plan.resume`.
             PlanError: As in `load`.
             StoreError: There is no such conversation, it was edited, or the database failed.
             InvalidValueError: The id is no id.

@@ -255,6 +255,7 @@ def test_a_toolset_that_is_gone_comes_back() -> None:
     assert [selector.name for selector in pickle.loads(data)] == ["find"]
 
 
+NO_DRAFTS: list[Any] = [5, [], {}, None]
 WRONG: dict[str, tuple[Any, str]] = {
     "no name": (("No Name", [FIND]), "A toolset needs a Python name, got 'No Name'."),
     "no definition": (
@@ -275,6 +276,16 @@ WRONG: dict[str, tuple[Any, str]] = {
         ),
         "Invalid JSON schema for the arguments of tool 't': at `$.properties.a.type`, 3 is",
     ),
+    **{
+        f"$schema: {named}": (
+            (
+                "T",
+                [ToolDef.from_json_schema(name="t", input_schema={**SCHEMA, "$schema": named})],
+            ),
+            f"Invalid JSON schema for the arguments of tool 't': at `$['$schema']`, {named} is not",
+        )
+        for named in NO_DRAFTS
+    },
     "remote": (
         ("T", [ToolDef.from_json_schema(name="t", input_schema={"$ref": "https://e.org/x"})]),
         (
@@ -308,6 +319,14 @@ def test_a_wrong_toolset_is_refused(case: str) -> None:
         Toolset.from_definitions(*arguments)
     assert str(caught.value).startswith(expected)
     assert len(str(caught.value)) < 300
+
+
+def test_a_draft_that_is_no_address_is_not_looked_for() -> None:
+    """A schema that names one is checked as of the latest, as one that names none."""
+    named = ToolDef.from_json_schema(name="t", input_schema={**SCHEMA, "$schema": "http://[::1"})
+    made = Toolset.from_definitions("T", [named])
+    with pytest.raises(InvalidArgumentsError):
+        made.parse_tool_call(ToolMetadata(id="c", name="t", arguments="{}"))
 
 
 def test_embedded_schemas_resolve_by_their_own_identifier() -> None:

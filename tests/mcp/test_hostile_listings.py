@@ -90,3 +90,10 @@ async def test_any_listing_comes_to_something(tools: list[Any]) -> None:
             except ToolDefinitionError:
                 continue  # a provider that cannot express it says so before any request
             json.dumps(sent, ensure_ascii=False, allow_nan=False).encode()
+
+
+async def test_a_draft_that_is_no_address_spoils_no_listing() -> None:
+    """A `$schema` that nothing can look up is none: its tool is there, and so are the others."""
+    odd = described("odd", input_schema={"$schema": "http://[::1", "type": "object"})
+    remote = await taken(Served([described("fine"), odd]))
+    assert [definition.name for definition in remote.toolset.definitions()] == ["fine", "odd"]
