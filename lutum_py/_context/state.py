@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from .._text.immutable import Immutable
 from .._text.json import compact_json, own_copy, parse_json, shorten
-from ..errors import MisuseError, SavedDataError
+from ..errors import InvalidValueError, MisuseError, SavedDataError
 
 T = TypeVar("T")
 
@@ -139,14 +139,15 @@ class State:
         """Encode the values as one JSON object, keyed by name.
 
         Raises:
-            ValueError: A value holds NaN or an infinity.
-            TypeError: A value is not plain JSON data; the text names its key.
+            InvalidValueError: A value holds NaN or an infinity; the text names its key.
+            MisuseError: A value is not plain JSON data; the text names its key.
         """
         for name, value in self._values.items():
             try:
                 compact_json(value)
             except (TypeError, ValueError) as error:
-                raise type(error)(
+                kind = MisuseError if isinstance(error, TypeError) else InvalidValueError
+                raise kind(
                     f"The state's value {name!r} cannot be saved: {error}. "
                     "Keep plain JSON data under it."
                 ) from error

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lutum_py import ToolContext
 from lutum_py.context import State, StateKey
-from lutum_py.errors import SavedDataError
+from lutum_py.errors import InvalidValueError, MisuseError, SavedDataError
 from tests.cases import over
 
 NAMES = st.text(min_size=1, max_size=8)
@@ -250,12 +250,18 @@ def test_the_text_is_one_object_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"), [(object(), TypeError), (float("nan"), ValueError)], ids=["object", "nan"]
+    ("value", "kinds"),
+    [(object(), (MisuseError, TypeError)), (float("nan"), (InvalidValueError, ValueError))],
+    ids=["object", "nan"],
 )
-def test_what_is_not_json_is_refused_by_name(value: object, kind: type[Exception]) -> None:
-    """A value that cannot be saved is refused, naming its key."""
-    with pytest.raises(kind, match=r"The state's value 'odd' cannot be saved: .*Keep plain JSON"):
-        State({"fine": 1, "odd": value}).dump_json()
+def test_what_is_not_json_is_refused_by_name(
+    value: object, kinds: tuple[type[Exception], ...]
+) -> None:
+    """A value that cannot be saved is refused as the library does, naming its key."""
+    for kind in kinds:
+        said = r"The state's value 'odd' cannot be saved: .*Keep plain JSON"
+        with pytest.raises(kind, match=said):
+            State({"fine": 1, "odd": value}).dump_json()
 
 
 @pytest.mark.parametrize(
