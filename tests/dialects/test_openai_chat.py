@@ -67,6 +67,7 @@ def test_a_turn_holds_all_that_was_said() -> None:
     [
         {"usage": {"num_cached_tokens": 7}},
         {"usage": {"prompt_cache_hit_tokens": 7, "prompt_tokens": True}},
+        {"usage": {"cached_tokens": 7, "prompt_tokens_details": None}},
         {"x_groq": {"usage": {"num_cached_tokens": 7}}},
     ],
 )
@@ -74,6 +75,7 @@ def test_hosts_have_their_own_names_for_usage(usage: dict[str, Any]) -> None:
     """What a host counts under a name of its own is read; what is no number is left out."""
     turn = dialect.decode(response({"content": "x"}, **usage))
     assert turn.usage == Usage(cached_tokens=7)
+    assert dialect.decode(response({"content": "x"}, usage=7)).usage == Usage()
 
 
 @over(

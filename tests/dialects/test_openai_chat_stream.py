@@ -205,6 +205,34 @@ def test_thinking_that_a_proxy_streams_in_blocks_is_one_block() -> None:
     assert odd.text == "Hi"
 
 
+@over(
+    "part, kind, text",
+    [
+        ({"type": "text", "text": "Hi"}, TextDelta, "Hi"),
+        ("Hi", TextDelta, "Hi"),
+        ({"type": "refusal", "refusal": "No."}, RefusalDelta, "No."),
+        ({"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}, ReasoningDelta, "Hm"),
+        (
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]},
+            *(ReasoningDelta, "Hm"),
+        ),
+        ({"type": "reference", "text": "1"}, None, ""),
+    ],
+)
+def test_a_part_is_told_as_what_it_is_in_the_turn(part: Any, kind: Any, text: str) -> None:
+    """The events say what the whole says, and so does what a stream that broke had said."""
+    decoder = dialect.StreamDecoder()
+    events = decoder.feed(chunk({"content": [part]}))
+    assert events == ([] if kind is None else [kind(text)])
+    _, turn = run(chunk({"content": [part]}), chunk({}, "stop"))
+    assert turn.items == dialect.decode(response({"content": [part]})).items
+    assert len(turn.items) == len(events)
+    with pytest.raises(DialectError) as caught:
+        decoder.close()
+    assert isinstance(caught.value.turn, AssistantTurn)
+    assert caught.value.turn.items == turn.items
+
+
 def test_a_host_that_streams_nothing_sends_the_whole_at_once() -> None:
     """A message in the place of deltas is read; one that says all again at the end is not."""
     whole: dict[str, Any] = response({"content": "Hi", "tool_calls": [function("c1")]})

@@ -8,8 +8,8 @@ what the finish reason says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 from ..._text.json import is_mapping, is_sequence
 from ..._transcript.assistant import (
@@ -25,10 +25,15 @@ from .._openai import tidying
 from .._wire.reading import Place, count_at, read_call, total, turn_from
 from ._facts import FACTS
 
+THOUGHTS: Final = ("thinking", "reasoning")
+"""The kinds of parts that are reasoning: Mistral's, and those of Databricks."""
+
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 # Some hosts send no message where nothing was said, as Google's if a filter spoke.
 _BARE: Final = frozenset({"finish_reason", "index", "logprobs"})
+
+_CACHED: Final = frozenset({"num_cached_tokens", "prompt_cache_hit_tokens", "cached_tokens"})
 
 CALLS: Final[Mapping[str, str]] = {"function": "arguments", "custom": "input"}
 """The kinds of calls, each the key of what is called, and where that has what the model wrote."""
@@ -68,11 +73,12 @@ def usage_of(response: Place) -> Usage | None:
         if usage is None:
             return None
     fields = usage.value
-    # OpenAI, Mistral and DeepSeek each have a place of their own for what the cache gave; zero is
-    # an answer, so it is None that asks on.
+    # OpenAI, Mistral, DeepSeek and Moonshot each have a place of their own for what the cache gave;
+    # zero is an answer, so it is None that asks on.
     cached = count_at(fields, "prompt_tokens_details", "cached_tokens")
-    for key in ("num_cached_tokens", "prompt_cache_hit_tokens"):
-        cached = count_at(fields, key) if cached is None else cached
+    if cached is None and is_mapping(fields):
+        for key in _CACHED.intersection(fields):
+            cached = count_at(fields, key)
     asked, said = count_at(fields, "prompt_tokens"), count_at(fields, "completion_tokens")
     reasoning = count_at(fields, "completion_tokens_details", "reasoning_tokens")
     # xAI counts reasoning apart, as its sum tells.
@@ -108,7 +114,7 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
         if content:
             yield TextItem(content)
     elif content is not None:
-        yield from _content(message.need("content"))
+        yield from items_of_content(message.need("content").items())
     audio = message.get("audio")
     # The text of an audio answer is beside it. Hosts that send it as content too mean it once.
     if audio is not None and not content:
@@ -131,8 +137,13 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
         yield ToolCallItem(read_call(called, "arguments", None, response_id, index, empty=""))
 
 
-def _content(content: Place) -> Iterator[AssistantItem]:
-    for part in content.items():
+Shown: TypeAlias = TextItem | RefusalItem | ReasoningItem
+"""What a part of a content may be."""
+
+
+def items_of_content(parts: Iterable[Place]) -> Iterator[Shown]:
+    """Read the parts of a content; one of another kind says nothing."""
+    for part in parts:
         if isinstance(part.value, str):
             yield TextItem(part.value)
             continue
@@ -141,8 +152,8 @@ def _content(content: Place) -> Iterator[AssistantItem]:
             yield TextItem(part.need_text("text"))
         elif kind == "refusal":
             yield RefusalItem(part.need_text("refusal"))
-        elif kind == "thinking":
-            yield ReasoningItem(plain_text(part.value.get("thinking")))
+        elif kind in THOUGHTS:
+            yield ReasoningItem(plain_text(part.value))
 
 
 def _reasoning(fields: Mapping[str, Any]) -> Iterator[AssistantItem]:

@@ -22,7 +22,7 @@ from ..._transcript.result import ToolResult
 from .._openai import OpenAIRendering, named_data
 from .._wire.rendered_items import arguments_text, data_of, named_text, send_as_text, usual_type
 from .._wire.replay import told_apart
-from ._decode import CALLS, function_of, kind_of
+from ._decode import CALLS, THOUGHTS, function_of, kind_of
 from ._facts import FACTS
 
 _AUDIO: Final = {"audio/wav": "wav", "audio/mpeg": "mp3"}
@@ -87,7 +87,7 @@ def _forget_reasoning(message: dict[str, Any]) -> bool:
     content = message.get("content")
     if is_sequence(content):
         shown = [
-            each for each in content if not (is_mapping(each) and each.get("type") == "thinking")
+            each for each in content if not (is_mapping(each) and each.get("type") in THOUGHTS)
         ]
         if len(shown) < len(content):
             message["content"] = shown or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ..._text.json import is_mapping, is_sequence, is_whole_json, shorten
 from ..._text.partial_json import PartialJson
@@ -19,7 +19,7 @@ from ..._transcript.stream_events import (
     arguments_delta,
 )
 from .._wire.reading import Place, objects_in, own_id
-from ._decode import CALLS, plain_text
+from ._decode import CALLS, Shown, items_of_content, plain_text
 
 _REASONING = ("reasoning_content", "reasoning")
 _REASONS = frozenset({*_REASONING, "reasoning_details"})
@@ -29,6 +29,12 @@ _BESIDE_CONTENT = frozenset({"refusal", "tool_calls", "function_call", "audio", 
 # Groq says about each piece whether it is reasoning; the assembled message has fields for that.
 _PASSED_OVER = _BESIDE_CONTENT | {"content", "channel"}
 
+
+_DELTAS: Final[dict[type[Shown], type[ReasoningDelta | TextDelta | RefusalDelta]]] = {
+    ReasoningItem: ReasoningDelta,
+    TextItem: TextDelta,
+    RefusalItem: RefusalDelta,
+}
 
 _NOWHERE = "none"
 """The place of calls that began without an index."""
@@ -215,12 +221,16 @@ class ChoiceState:
 
     def said(self) -> tuple[AssistantItem, ...]:
         """Return what was said so far, without any call."""
-        reasoning = ("".join(self._texts.get(key, ())) for key in _REASONING)
-        shown = next((text for text in reasoning if text), plain_text(self._details))
-        content = "".join(map(plain_text, self._content)) or self._audio.get("transcript", "")
-        refusal = "".join(self._texts.get("refusal", ()))
-        items = (ReasoningItem(shown), TextItem(content), RefusalItem(refusal))
-        return tuple(item for item in items if item.text)
+        texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
+        reasoning = (texts[key] for key in _REASONING if texts.get(key))
+        said: list[Shown] = [ReasoningItem(next(reasoning, plain_text(self._details)))]
+        said += items_of_content(Place("openai_chat", self._content).items())
+        said += [] if self._content else [TextItem(self._audio.get("transcript", ""))]
+        said.append(RefusalItem(texts.get("refusal", "")))
+        joined = [
+            kind("".join(each.text for each in said if isinstance(each, kind))) for kind in _DELTAS
+        ]
+        return tuple(item for item in joined if item.text)
 
     def _delta(self, delta: Place, response_id: str | None, events: list[StreamEvent]) -> None:
         fields = delta.object()
@@ -249,7 +259,11 @@ class ChoiceState:
         if content is not None:
             place = delta.need("content")
             for part in place.items() if is_sequence(content) else (place,):
-                events.extend(self._part(part))
+                if part.value is None or part.value == "":
+                    continue
+                shown = list(items_of_content((part,)))
+                self._content.append(part.value)
+                events.extend(_DELTAS[type(each)](each.text) for each in shown if each.text)
         refusal = delta.text_at("refusal")
         if refusal:
             self._texts.setdefault("refusal", []).append(refusal)
@@ -291,19 +305,6 @@ class ChoiceState:
                 last[key] = (last.get(key) or "") + value
             elif value is not None:
                 last[key] = value
-
-    def _part(self, place: Place) -> Iterator[StreamEvent]:
-        part = place.value
-        if part is None or part == "":
-            return
-        is_text = isinstance(part, str)
-        kind = "text" if is_text else place.text_at("type")
-        said = part if is_text else place.need_text("text") if kind == "text" else part
-        self._content.append(part)
-        if kind == "thinking":
-            yield ReasoningDelta(plain_text(part.get("thinking")))
-        elif plain_text(said):
-            yield TextDelta(plain_text(said))
 
     def _whole_content(self) -> str | list[Any]:
         # Text pieces only, ["Hel", "lo"], are a text; with one part of another kind among them all
