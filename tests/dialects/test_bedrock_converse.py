@@ -600,6 +600,20 @@ def test_reasoning_is_signed_in_a_stream() -> None:
     ]
 
 
+def test_reasoning_may_be_a_signature_alone() -> None:
+    """Where the thinking is left out, its signature goes back beside an empty text."""
+    events = (delta(0, reasoningContent={"signature": "s"}), delta(1, text="Yes"))
+    signed = {"reasoningContent": {"reasoningText": {"signature": "s"}}}
+    output = {"message": {"content": [signed, {"text": "Yes"}]}}
+    whole = bedrock_converse.decode({"output": output, "stopReason": "end_turn"})
+    for turn in (streamed(*events), whole):
+        assert turn.items == (ReasoningItem(""), TextItem("Yes"))
+        assert bedrock_converse.messages([ASKED, turn])[1]["content"] == [
+            {"reasoningContent": {"reasoningText": {"text": "", "signature": "s"}}},
+            {"text": "Yes"},
+        ]
+
+
 def test_a_stream_that_breaks_says_what_came() -> None:
     """An error in a stream is told, with what had been read; events out of place are errors."""
     decoder = bedrock_converse.StreamDecoder()

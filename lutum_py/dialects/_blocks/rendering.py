@@ -101,13 +101,12 @@ class BlockRendering(FrontRendering):
             if is_of_other and len(others) < len(said):
                 self.keep_back(turn, position, "the thinking")
             return others
-        end = len(said)
-        while end and is_reasoning(said[end - 1]):
-            end -= 1
-        if end < len(said):
+        if said and is_reasoning(said[-1]):
             # A limit on tokens ended it there: the APIs refuse a turn that ends with its reasoning.
             self.losses.append(Loss(position, LED_NOWHERE))
-        return said[:end]
+            while said and is_reasoning(said[-1]):
+                said.pop()
+        return said
 
     def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
         form = self.form

@@ -100,7 +100,8 @@ def _items(message: Place, request_id: str | None) -> Iterator[AssistantItem]:
             )
         elif kind == "reasoningContent":
             shown = inner.get("reasoningText")
-            yield ReasoningItem("" if shown is None else shown.need_text("text"))
+            # Where the thinking itself is left out, only its signature comes.
+            yield ReasoningItem("" if shown is None else shown.text_at("text") or "")
         # A call with a `type`, as in {"toolUse": {"type": "server_tool_use", ...}}, was run by the
         # provider.
         elif kind not in ("toolUse", "toolResult") or inner.text_at("type") is not None:

@@ -45,6 +45,10 @@ class Rendering(BlockRendering):
         replayed: dict[str, Any] = copy_json(block)
         if "toolUse" in replayed and "type" not in replayed["toolUse"]:
             send_as_object(replayed["toolUse"], "input")
+        elif "reasoningContent" in replayed:
+            shown = replayed["reasoningContent"].get("reasoningText")
+            if shown is not None:
+                shown.setdefault("text", "")  # which it has to have
         return replayed
 
     def _result_block(
