@@ -159,30 +159,6 @@ def send_as_object(call: dict[str, Any], key: str) -> None:
         call[key] = {} if value is None else {UNREADABLE: value}
 
 
-def arguments_text(arguments: str) -> str:
-    """Return argument text as it is, if it is an object, else as an object.
-
-    OpenAI takes any text; vLLM, llama.cpp and others parse it, and refuse each later request of a
-    conversation in which a call has other arguments (vllm-project/vllm#43995, ggml-org/llama.cpp
-    #25510).
-
-    Example:
-        >>> arguments_text('{"a": 1}'), arguments_text("[1]"), arguments_text("")
-        ('{"a": 1}', '{"INVALID_JSON":"[1]"}', '{}')
-    """
-    value: Any
-    try:
-        value = parse_json(arguments) if arguments.strip() else None
-    except ValueError:
-        value = ...
-    if is_mapping(value):
-        return arguments
-    # Written as JSON twice, as some models do it, and as it is read here.
-    if isinstance(value, str):
-        return arguments_text(value)
-    return "{}" if value is None else compact_json({UNREADABLE: arguments})
-
-
 def send_as_text(call: dict[str, Any], key: str) -> None:
     """Let the arguments of a call be text, also if a host sent an object or nothing."""
     value = call.get(key)
@@ -190,5 +166,3 @@ def send_as_text(call: dict[str, Any], key: str) -> None:
         call[key] = "{}" if key == "arguments" else ""
     elif not isinstance(value, str):
         call[key] = compact_json(value)
-    elif key == "arguments" and value:  # hosts that send no text take none back
-        call[key] = arguments_text(value)
