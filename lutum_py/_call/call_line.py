@@ -518,30 +518,42 @@ class CallLine:
             )
         if not self.selector.asks:
             return
-        # Backwards, so that the latest counts: `asked changed begun` is refused, since whoever was
-        # asked has seen other arguments, and `changed asked begun` is not.
-        was_changed = False
-        for step in reversed(self._line):
-            if step.kind == "asked" and step.by in (ASKED_BY, RULED_BY):
-                return
-            if step.kind == "changed":
-                was_changed = True
-                break
-        # A person answered about these very arguments. If the tool needs an approval, a gate has to
-        # have asked: the question of a rule is another one.
-        if any(answer.is_of_gate or not self.selector.approval for answer in self._answers):
+        last = self._last_asked()
+        if last is not None and last.kind == "asked":
+            return
+        # A person answered about these very arguments, of which rules were asked before. If the
+        # tool needs an approval, a gate has to have asked: the question of a rule is another one.
+        needed = "is_of_gate" if self.selector.approval else "is_of_hooks"
+        if any(getattr(answer, needed) for answer in self._answers):
             return
         option, why, then = "rule=", "the rule was not asked", "which ask it."
         if self.selector.approval:
             option, why = "needs_approval=", "nobody was asked about it"
             then = "which ask; if it waits, give the plan the decision of a person."
-        if was_changed:
+        if last is not None:
             why = "its arguments were changed since"
         raise LifecycleError(
             f"Call {self.id!r} of tool `{self.name}` is not begun: the tool is declared with "
             f"`{option}`, and {why}. Take the call from `round.plan()`, `await "
             f"round.apply_hooks(hooks)` or `await call.hook(hooks)`, {then}"
         )
+
+    def _last_asked(self) -> Step | None:
+        """Return the last step by which its rules and approval let it pass, or that undid that."""
+        # Backwards, so that the latest counts: `asked changed begun` is refused, since whoever was
+        # asked has seen other arguments, and `changed asked begun` is not.
+        step: Step
+        for step in reversed(self._line):
+            if step.kind == "changed" or (step.kind == "asked" and step.by in (ASKED_BY, RULED_BY)):
+                return step
+        return None
+
+    @property
+    def _is_ruled(self) -> bool:
+        """Whether rules were asked about the arguments that a person decided about."""
+        last = self._last_asked()
+        was_asked = last is not None and last.kind == "asked"
+        return any(was_asked or answer.is_of_hooks for answer in self._answers)
 
     def _hold(self) -> None:
         """Refuse to begin the call until a store has recorded its beginning."""

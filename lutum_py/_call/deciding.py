@@ -34,8 +34,10 @@ _WANTED: Final = "RunNormally(input), Complete(output) or Reject(reason)"
 
 def ask_function(
     call: AnyToolCall, hooks: Any, asking: Asking, phase: StepPhase = "function"
-) -> Steps[HookOutcome]:
+) -> Steps[HookOutcome | Waits]:
     """Ask a plain function, or an object with a `hook_tool_call`, about a draft of the call.
+
+    One that is to wait is given back as `Waits`: rules are asked before it does.
 
     Args:
         call: The call; it is not changed.
@@ -92,7 +94,16 @@ def ask_function(
             made._append(step.kind, by=step.by, phase=step.phase, said=step.said)
     if any(step.kind == "changed" for step in done):
         made._replace_input(draft._input)
+    if verdict.said == "suspend" and made._stage.may_begin:
+        return Waits(made, verdict)
     return settle(made, verdict, asking)
+
+
+class Waits(NamedTuple):
+    """A call that is to wait when all rules were asked: they may still change it, or end it."""
+
+    call: AnyToolCall
+    verdict: Verdict
 
 
 class Verdict(NamedTuple):
@@ -194,6 +205,8 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
 def ask_whole(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOutcome]:
     """Ask a plain function about a call, and then what its tool is declared with."""
     outcome = yield from ask_function(call, hooks, asking)
+    if isinstance(outcome, Waits):
+        return (yield from ask_rules(outcome.call, asking, outcome.verdict))
     if isinstance(outcome, CallState) and outcome.selector.asks:
         return (yield from ask_declared(outcome, asking))
     return outcome
@@ -208,15 +221,26 @@ def ask_declared(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
     return outcome if verdict is None else settle(outcome, verdict, asking)
 
 
-def ask_rules(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
-    """Ask the rules of a call's tool, unless a person has decided about its arguments."""
-    outcome: HookOutcome = call
-    rules = () if call._answers and not call._kept.is_open else call.selector.rules
+def ask_rules(
+    call: AnyToolCall, asking: Asking, verdict: Verdict | None = None
+) -> Steps[HookOutcome]:
+    """Ask the rules of a call's tool, unless a person has decided about its arguments.
+
+    Args:
+        call: The call; it is not changed.
+        asking: Takes what was said.
+        verdict: Why the call is to wait if they all let it pass, if it is.
+    """
+    rules = () if call._is_ruled and not call._kept.is_open else call.selector.rules
     for rule in rules:
-        outcome = yield from rule.ask(outcome, asking)
-        if not isinstance(outcome, CallState):
-            break
-    return outcome
+        said: HookOutcome | Waits = yield from rule.ask(call, asking)
+        if isinstance(said, Waits):
+            call, verdict = said.call, verdict or said.verdict
+        elif isinstance(said, CallState):
+            call = said
+        else:
+            return said
+    return call if verdict is None else settle(call, verdict, asking)
 
 
 def _go_on(
@@ -241,13 +265,6 @@ def _go_on(
         value = answer._input
     else:  # made by hand
         is_other = value is not call._input and call._differs(value)
-        if is_other and call._answers and not call._kept.is_open:
-            raise hook_error(
-                hook,
-                call,
-                "gave a call of another input, and the input is frozen: a decision is bound to it",
-                "Reject the call instead",
-            )
     if not is_other:
         asking.note(call, hook, phase, "run_normally")
         return call
@@ -355,7 +372,19 @@ def rewrite(
     phase: StepPhase,
     did: str = "returned",
 ) -> AnyToolCall:
-    """Give a branch of the call the input that a hook returned, or left behind in place."""
+    """Give a branch of the call the input that a hook returned, or left behind in place.
+
+    Raises:
+        HookError: It does not fit, or a person has decided about the one that the call has.
+    """
+    if call._answers and not call._kept.is_open:
+        call._put_back()
+        raise hook_error(
+            hook,
+            call,
+            f"{did} another input, and the input is frozen: a decision is bound to it",
+            "Reject the call instead",
+        )
     try:
         checked = call.spec.check_input(call.name, value)
     except Exception as error:

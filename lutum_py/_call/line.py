@@ -335,6 +335,8 @@ class Answer(NamedTuple):
         digest: The digest that the decision is bound to.
         is_of_tool: Whether the tool asked, after it was started; else a gate or the program.
         is_of_gate: Whether a gate asked, or `needs_approval`, which is one.
+        is_of_hooks: Whether a gate, a rule or a function in place of hooks asked: not the program
+            by itself, nor the tool.
     """
 
     decision: Decision
@@ -342,6 +344,7 @@ class Answer(NamedTuple):
     digest: str
     is_of_tool: bool
     is_of_gate: bool
+    is_of_hooks: bool
 
     @property
     def is_passed_on(self) -> bool:
@@ -376,8 +379,9 @@ def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
                 continue
             if step.said == "edit":
                 answers = [each for each in answers if each.digest == step.digest]
-            digest, is_of_gate = step.digest or asked.digest or "", asked.phase == "gate"
-            answers.insert(0, Answer(step.detail, asked.detail, digest, is_of_tool, is_of_gate))
+            digest, phase = step.digest or asked.digest or "", asked.phase
+            by = is_of_tool, phase == "gate", phase is not None
+            answers.insert(0, Answer(step.detail, asked.detail, digest, *by))
     return tuple(answers)
 
 

@@ -25,7 +25,7 @@ from .._schema.signature import (
 from .._text.json import is_mapping, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
-from .deciding import ask, ask_function, taken, with_arguments
+from .deciding import Waits, ask, ask_function, taken, with_arguments
 from .decisions import Asking, Complete, Reject, RunNormally
 from .spec import FnSpec, ToolSpec
 from .steps import Steps
@@ -53,7 +53,7 @@ class CallRule:
         self.function = function
         self.name = function_name(function)
 
-    def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+    def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome | Waits]:
         """Ask it about one call."""
         return ask_function(call, self.function, asking, "hook")
 

@@ -28,7 +28,7 @@ from lutum_py import (
     tool_input,
     toolset,
 )
-from lutum_py.errors import HookError, ToolDefinitionError
+from lutum_py.errors import HookError, LifecycleError, ToolDefinitionError
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
@@ -396,6 +396,100 @@ def test_that_of_a_group_is_a_function_of_the_call(given: str, way: str) -> None
     if state == "suspended":
         plan.resume(plan.suspended[0].approve())
         assert plan.pending[0].call_sync().is_success
+
+
+def asks(call: Any) -> Any:
+    """Let each call wait for a person, as a function in place of hooks, or as a rule."""
+    ASKED.append("asks")
+    return call.suspend(SuspendTicket(message="Sure?"))
+
+
+class Asks:
+    """Be an object in place of hooks."""
+
+    toolset: Any = None
+
+    def hook_tool_call(self, call: Any) -> Any:
+        return asks(call)
+
+
+def of_group(rule: Any) -> Any:
+    """A group that asks, within one that has a rule."""
+
+    class Inner(Toolset, rule=asks):
+        pay = tool(globals()["pay"])
+
+    class Outer(Toolset):
+        inner = toolset(Inner, rule=rule)
+
+    return Outer
+
+
+def group_at_most(call: Any) -> Any:
+    """Do as `cents_at_most`, as the rule of a group."""
+    changes = cents_at_most(call.input.cents)
+    return call if changes is None else call.with_input(changes)
+
+
+RULES: tuple[Any, ...] = (lambda cents: Reject("never"), cents_at_most)
+GROUP_RULES: tuple[Any, ...] = (lambda call: call.reject("never"), group_at_most)
+ASKERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
+    "function": (lambda rule: opened(of_tool(rule), cents=700).apply_hooks_sync(asks), RULES),
+    "object": (lambda rule: opened(of_tool(rule), cents=700).apply_hooks_sync(Asks()), RULES),
+    "group": (lambda rule: opened(of_group(rule), cents=700).plan(), GROUP_RULES),
+    "set": (lambda rule: ASK["hook set"](opened(of_group(rule), cents=700)), GROUP_RULES),
+}
+
+
+@over("asker", ASKERS)
+def test_a_call_waits_only_once_all_rules_were_asked(asker: str) -> None:
+    """Else the yes of a person would let it go past those that come after the question."""
+    decided, (refuses, changes) = ASKERS[asker]
+    (refused,) = decided(refuses).calls
+    assert (refused.state, refused.reason) == ("rejected", "never")
+    ASKED.clear()
+    plan = decided(changes)
+    (waiting,) = plan.suspended
+    assert (waiting.ticket.message, waiting.arguments["cents"]) == ("Sure?", 100)
+    assert ASKED == ["asks", "cents_at_most"]
+    plan.resume(waiting.approve())
+    assert plan.pending[0].call_sync().model_text == "100 to acme None"
+    assert ASKED == ["asks", "cents_at_most"]
+
+
+def test_the_first_question_counts_and_a_later_rule_may_answer() -> None:
+    """Of two that ask, the call waits for the first; one that ends the call comes before both."""
+    second: Any = lambda call: call.suspend(SuspendTicket(message="And now?"))  # noqa: E731
+    (waiting,) = opened(of_group(second)).plan().suspended
+    assert waiting.ticket.message == "Sure?"
+    (row,) = opened(of_group(lambda call: call.handled("done"))).plan().calls
+    assert (row.state, row.result.output) == ("handled", "done")
+
+
+def test_a_function_that_began_the_call_before_it_asks_lets_it_wait_at_once() -> None:
+    """What runs cannot be changed or refused any more."""
+
+    def runs(call: Any) -> Any:
+        call.begin()
+        return asks(call)
+
+    plan = opened(of_tool(cents_at_most), cents=7).plan()
+    ASKED.clear()
+    (waiting,) = plan.apply_hooks_sync(runs).suspended
+    assert (waiting.was_started, ASKED) == (True, ["asks"])
+
+
+def test_a_call_that_the_program_let_wait_goes_past_no_rule() -> None:
+    """A yes is about the arguments that were shown, so a rule cannot change them any more."""
+    round_ = opened(of_tool(cents_at_most), cents=700)
+    waits = round_.tool_calls[0].suspend(SuspendTicket())
+    plan = round_.plan()
+    plan.record(waits)
+    plan.resume(plan.suspended[0].approve())
+    with pytest.raises(LifecycleError, match="the rule was not asked"):
+        plan.pending[0].call_sync()
+    with pytest.raises(HookError, match="returned another input, and the input is frozen"):
+        plan.apply_hooks_sync(round_.toolset.HookSet())
 
 
 def test_a_gate_that_asks_comes_behind_and_the_yes_stands_for_both() -> None:
