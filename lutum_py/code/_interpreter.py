@@ -218,7 +218,8 @@ class _Run:
         """Start at the first line, or where an interpreter waited."""
         if interpreter is not None:
             return self.session.load_snapshot(interpreter, print_callback=self._output)
-        code, unread = self.program.code, None
+        code = keeping = self.program.code
+        unread = None
         self._feed(prelude(self.program.tools))
         try:
             keeping = keeping_value(code)
