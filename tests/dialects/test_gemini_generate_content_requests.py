@@ -101,6 +101,16 @@ def test_a_content_of_responses_holds_nothing_else() -> None:
     ]
 
 
+def test_a_file_goes_by_the_usual_name_of_its_type() -> None:
+    """A name that the API does not list becomes the one that it does; others go as they are."""
+    names = ("audio/x-wav", "image/jpg", "Image/PNG", "audio/mp3", "audio/mpeg", "text/x-odd")
+    files = tuple(Attachment.from_bytes(b"hi", name) for name in names)
+    (content,) = dialect.messages([Message("user", "", files)])
+    assert [part["inlineData"]["mimeType"] for part in content["parts"]] == [
+        *("audio/wav", "image/jpeg", "image/png", "audio/mp3", "audio/mpeg", "text/x-odd"),
+    ]
+
+
 def test_a_turn_of_another_dialect_goes_out_in_the_neutral_view() -> None:
     """Text first, then calls without ids; the first is signed as Google says for such turns."""
     calls = (call_of("c1", '{"a":1}'), call_of("c2", "{bad"), call_of("c3", ""))

@@ -90,7 +90,6 @@ _OTHER_NAMES: Final = {
     "audio/x-wav": "audio/wav",
     "audio/wave": "audio/wav",
     "audio/vnd.wave": "audio/wav",
-    "audio/mp3": "audio/mpeg",
     "image/jpg": "image/jpeg",
 }
 

@@ -55,7 +55,8 @@ FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
 """By the kind of a block, its formats and the types of their files."""
 
 _BY_TYPE: Final = {
-    (kind, mime_type): name for kind, names in FORMATS.items() for name, mime_type in names.items()
+    **{(kind, its): name for kind, names in FORMATS.items() for name, its in names.items()},
+    ("audio", "audio/mp3"): "mp3",
 }
 # Letters, digits, one space in a row, hyphens and brackets, at most 200: so says "DocumentBlock".
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-()\[\]]+")

@@ -18,7 +18,7 @@ from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
 from ..._transcript.message import Attachment, Message
 from ..._transcript.result import ToolResult
 from .._findings import Loss
-from .._wire.rendered_items import carried, data_of, send_as_object
+from .._wire.rendered_items import carried, data_of, send_as_object, usual_type
 from .._wire.rendering import FrontRendering
 from .._wire.replay import told_apart
 from ._facts import FACTS
@@ -47,7 +47,7 @@ class Rendering(FrontRendering):
         return {"text": text}
 
     def _attached(self, attachment: Attachment) -> dict[str, Any]:
-        data, kind = data_of(attachment), {"mimeType": attachment.mime_type}
+        data, kind = data_of(attachment), {"mimeType": usual_type(attachment)}
         if data is None:
             return {"fileData": {**kind, "fileUri": attachment.url}}
         return {"inlineData": {**kind, "data": data}}

@@ -25,7 +25,7 @@ from .._wire.replay import told_apart
 from ._decode import CALLS, THOUGHTS, function_of, kind_of
 from ._facts import FACTS
 
-_AUDIO: Final = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+_AUDIO: Final = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
 class Rendering(OpenAIRendering):
