@@ -92,8 +92,8 @@ def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
     verb = HOOK_KINDS[phase].verb
     for selector in selectors:
         # Whether a class is a toolset, and nested there, is found when the policy is registered.
-        of_group = isinstance(selector, type) and phase not in ("execution", "description")
-        if not (of_group or isinstance(selector, AnySelector | None)):
+        of_many = isinstance(selector, type | None) and phase not in ("execution", "description")
+        if not (of_many or isinstance(selector, AnySelector)):
             raise HookError(
                 f"`@policy.{verb}` takes the selector of a tool, not {shorten(selector)}. Write "
                 f"`@policy.{verb}(AppTools.member)` above the method."

@@ -341,6 +341,10 @@ def test_marks_take_selectors_and_stand_above_methods() -> None:
     bad: Any = lambda metadata, input: None  # noqa: E731
     with pytest.raises(HookError):
         marks.on(bad)
+    bad = None
+    for verb in (marks.on, marks.describe):
+        with pytest.raises(HookError, match="takes the selector of a tool, not None"):
+            verb(bad)
     with pytest.raises(HookError):
         marks.gate()(3)  # type: ignore[call-overload]
     with pytest.raises(HookError, match="marks methods, not <class 'dict'>"):
