@@ -132,18 +132,19 @@ def check_bool(said: str, flag: object) -> None:
         raise ToolDefinitionError(f"{said}{shorten(flag)} is neither True nor False.")
 
 
-def read_callers(given: Any) -> tuple[Caller, ...]:
+def read_callers(given: object) -> tuple[Caller, ...]:
     """Take who may call a tool, from whatever lists it.
 
     Raises:
         ToolDefinitionError: It is not a list of callers.
     """
+    said: Any = given
     if isinstance(given, Iterable) and not isinstance(given, str):
-        listed = tuple(given)
+        listed: tuple[Any, ...] = tuple(said)
         if all(each in get_args(Caller) for each in listed):
             return listed
     raise ToolDefinitionError(
-        f"`callers=` takes who may call a tool, not {shorten(given)}. Write "
+        f"`callers=` takes who may call a tool, not {shorten(said)}. Write "
         '`callers=("model", "program")`.'
     )
 
