@@ -125,9 +125,9 @@ class BlockRendering(FrontRendering):
     def _text(self, text: str) -> dict[str, Any]:
         return self.form.text(text)
 
-    def _is_reasoning_void(self, turn: AssistantTurn) -> bool:  # noqa: ARG002 - by those who have it
+    @abstractmethod
+    def _is_reasoning_void(self, turn: AssistantTurn) -> bool:
         """Tell whether the model that made a turn would refuse its reasoning now."""
-        return False
 
     @abstractmethod
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
