@@ -117,6 +117,59 @@ def test_a_call_that_comes_at_once_is_told_in_full() -> None:
     ]
 
 
+@over(
+    "kind, key, item",
+    [
+        ("function_call_arguments", "arguments", call("c1", "")),
+        (
+            *("custom_tool_call_input", "input"),
+            {"type": "custom_tool_call", "call_id": "c1", "name": "sh", "input": ""},
+        ),
+    ],
+)
+def test_a_call_that_is_written_at_once_has_its_text(
+    kind: str, key: str, item: dict[str, Any]
+) -> None:
+    """Where no pieces came, the event that says all of it is read, and nowhere else."""
+    written = {"type": f"response.{kind}.done", "output_index": 0, key: '{"a":1}'}
+    begun, end = added(item, 0), ended(response())
+    cases: list[tuple[list[Any], str]] = [
+        ([begun, written], '{"a":1}'),
+        ([begun, delta(kind, '{"a"'), delta(kind, ":2}"), written], '{"a":2}'),
+        ([begun, {**written, key: {"a": 1}}], ""),
+        ([written, begun], ""),
+    ]
+    for events, said in cases:
+        decoder = dialect.StreamDecoder()
+        told = [each for event in (*events, end) for each in decoder.feed(event)]
+        (made,) = decoder.finish().tool_calls
+        assert made.arguments == said
+        pieces = [each.text for each in told if isinstance(each, ArgumentsDelta)]
+        assert "".join(pieces) == said
+
+
+def test_items_without_numbers_follow_each_other() -> None:
+    """A host that numbers nothing, and says nothing again at the end, loses no item."""
+
+    def unnumbered(event: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in event.items() if key != "output_index"}
+
+    first, second = call("c1", "{}"), call("c2", '{"a":1}')
+    events = [
+        *(added(call("c1", ""), 0), delta("function_call_arguments", "{}"), done(first, 0)),
+        *(added(call("c2", ""), 0), delta("function_call_arguments", '{"a":1}'), done(second, 0)),
+        done(message(text("Well.")), 0),
+        delta("output_text", "So."),
+    ]
+    decoder = dialect.StreamDecoder()
+    told = [each for event in events for each in decoder.feed(unnumbered(event))]
+    decoder.feed(ended(response()))
+    turn = decoder.finish()
+    assert [made.id for made in turn.tool_calls] == ["c1", "c2"]
+    assert turn.text == "Well.So."
+    assert [each.index for each in told if isinstance(each, ArgumentsDelta)] == [0, 1]
+
+
 def test_a_last_event_without_items_has_those_that_came_before() -> None:
     """A host that does not say at the end what it said item by item is understood."""
     decoder = dialect.StreamDecoder()

@@ -39,6 +39,12 @@ _ARGUMENTS = frozenset(
     {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
 )
 
+_WRITTEN: Final = {
+    "response.function_call_arguments.done": "arguments",
+    "response.custom_tool_call_input.done": "input",
+}
+"""The events that say all that was written of a call, and where."""
+
 _MOST_ITEMS: Final = 1 << 16
 """An item of such a number gets a closer look."""
 _SAID: dict[str, tuple[type[TextDelta | ReasoningDelta | RefusalDelta], Any]] = {
@@ -54,9 +60,7 @@ _STEPS = {
     "code_interpreter_call_code": ("delta", "done"),
     "compaction": ("compacting",),
     "content_part": ("added", "done"),
-    "custom_tool_call_input": ("done",),
     "file_search_call": ("in_progress", "searching", "completed"),
-    "function_call_arguments": ("done",),
     "image_generation_call": ("in_progress", "generating", "partial_image", "completed"),
     "mcp_call": ("in_progress", "completed", "failed"),
     "mcp_call_arguments": ("delta", "done"),
@@ -158,6 +162,8 @@ class StreamDecoder(StreamReader):
             yield from self._said(event, kind)
         elif kind in _ARGUMENTS:
             yield from self._arguments(event)
+        elif kind in _WRITTEN:
+            yield from self._written(event, text_or_none(event.value.get(_WRITTEN[kind])))
         elif kind == "response.reasoning_summary_part.added":
             if count_at(event.value, "summary_index"):
                 yield from self._more(self._index(event), ReasoningDelta, ReasoningItem, "\n\n")
@@ -177,10 +183,14 @@ class StreamDecoder(StreamReader):
 
     def _index(self, event: Place) -> int:
         """Return the number of the item that an event is about; a host may leave it out."""
-        # A host without numbers means the item that was spoken of last: it writes one at a time.
+        # A host without numbers means the item that was spoken of last, or the next one where that
+        # is done: it writes one at a time.
         found = count_at(event.value, "output_index")
-        self._last = self._last if found is None else found
-        return self._last
+        if found is None:
+            is_done = self._last in self._items
+            found = max({*self._items, *self._calls, *self._open}) + 1 if is_done else self._last
+        self._last = found
+        return found
 
     def _said(self, event: Place, kind: str) -> Iterator[StreamEvent]:
         delta, item = _SAID[kind]
@@ -204,6 +214,13 @@ class StreamDecoder(StreamReader):
             raise event.error("argument text comes for a call that has not begun")
         text = event.need_text("delta")
         if text:
+            call.received = True
+            yield arguments_delta(call.index, text, call.arguments)
+
+    def _written(self, event: Place, text: str | None) -> Iterator[StreamEvent]:
+        """Take all that was written of a call, if none of it came in pieces."""
+        call = self._calls.get(self._index(event))
+        if call is not None and text and not call.received:
             call.received = True
             yield arguments_delta(call.index, text, call.arguments)
 
