@@ -124,6 +124,18 @@ def test_a_stream_becomes_the_turn_of_its_message() -> None:
     )
 
 
+def test_a_null_takes_nothing_back() -> None:
+    """A host may send the end twice, and say null where it says nothing new."""
+    last = {"type": "message_delta", "delta": {"stop_reason": "refusal"}, "usage": None}
+    again = {"type": "message_delta", "delta": {"stop_reason": None}, "usage": {"output_tokens": 7}}
+    for ends, usage in (
+        ([last], Usage(input_tokens=3)),
+        ([last, again], Usage(input_tokens=3, output_tokens=7)),
+    ):
+        turn = fed(START, *ends, {**again, "delta": None, "usage": None}, STOP)[1].finish()
+        assert (turn.finish_reason, turn.refusal, turn.usage) == ("refusal", "", usage)
+
+
 def test_a_sloppy_stream_is_read_as_far_as_it_is_clear() -> None:
     """Without indexes a delta belongs to the last block; without usage there is none."""
     start = {"type": "message_start", "message": {"content": None}}

@@ -7,7 +7,7 @@ block, under the names that the wire gave them. (Anthropic API reference: "Strea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ..._text.json import is_array, is_mapping
@@ -157,19 +157,25 @@ class StreamDecoder(BlockStream):
         message = self._begun(event)
         delta = event.get("delta")
         if delta is not None:
-            message.update(self._kept(delta.object()))
+            message.update(_said(self._kept(delta.object())))
         # Usage comes twice, at the start with the input and here with the output, and null for what
-        # it does not repeat: so it is joined field by field, and nulls change nothing.
-        for key, value in event.object().items():
+        # it does not repeat: so it is joined field by field. Nulls change nothing: some hosts send
+        # a second event of this kind, with the usage, or without.
+        for key, value in _said(event.object()).items():
             if key == "usage" and is_mapping(value):
                 known = message.get("usage")
-                usage = message["usage"] = dict(known) if is_mapping(known) else {}
-                for name, count in self._kept(value).items():
-                    if count is not None:
-                        usage[name] = count
+                message["usage"] = {
+                    **(known if is_mapping(known) else {}),
+                    **_said(self._kept(value)),
+                }
             elif key not in ("type", "delta"):
                 message[key] = self._kept(value)
         return self._report(usage_of(Place(NAME, message)))
 
     def _whole(self, message: dict[str, Any]) -> AssistantTurn:
         return turn_of(response_place(NAME, self._payload(message), tidy))
+
+
+def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that are not null."""
+    return {key: value for key, value in fields.items() if value is not None}
