@@ -19,7 +19,7 @@ from .._schema.definition import ToolDef
 from .._schema.schema_check import SchemaChecker, schema_checker
 from .._schema.stand_in import stand_in
 from .._text.escaping import visible
-from .._text.json import compact_json, cut, shorten
+from .._text.json import compact_json, cut, is_mapping, is_sequence, shorten
 from .._text.suggestion import meant_by
 from .._toolset import Toolset
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
@@ -210,12 +210,12 @@ async def remote_tools(
 
 
 def _all_of(given: Any, kind: type[Any]) -> bool:
-    return isinstance(given, Iterable) and all(isinstance(each, kind) for each in given)
+    return is_sequence(given) and all(isinstance(each, kind) for each in given)
 
 
 def _is_declared(given: Any) -> bool:
-    is_dict = isinstance(given, Mapping)
-    return is_dict and _all_of(given, str) and _all_of(given.values(), ToolCapabilities)
+    of_names = is_mapping(given) and _all_of([*given], str)
+    return of_names and _all_of([*given.values()], ToolCapabilities)
 
 
 def _wire_name_of(rules: Rules, name: str) -> str:
