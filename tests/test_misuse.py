@@ -135,8 +135,9 @@ def test_a_wrong_argument_is_told(use: str, given: Any) -> None:
 @pytest.mark.parametrize("given", [3, object()], ids=["number", "object"])
 def test_descriptions_are_pairs_or_a_mapping(given: Any) -> None:
     """Descriptions that cannot be gone through are told how they are written."""
-    with pytest.raises(MisuseError, match="Descriptions are pairs or a mapping, not "):
-        openai_chat.tools(Net, descriptions=given)
+    for tools in (Net, [ping.definition]):
+        with pytest.raises(MisuseError, match="Descriptions are pairs or a mapping, not "):
+            openai_chat.tools(tools, descriptions=given)
 
 
 @pytest.mark.parametrize("given", [None, 3, "no name", ["x"]])

@@ -282,7 +282,7 @@ class Offer:
             MisuseError: A description is not text, or not one of a pair.
         """
         texts: dict[str, str] = {}
-        for named, text in _pairs(descriptions):
+        for named, text in pairs_of(descriptions):
             for selector in self._toolset._find(named):
                 texts[selector.name] = text
         if not texts:
@@ -293,7 +293,12 @@ class Offer:
         )
 
 
-def _pairs(descriptions: Any) -> Iterator[tuple[Named, str]]:
+def pairs_of(descriptions: Any) -> Iterator[tuple[Named, str]]:
+    """Go through the descriptions of a turn.
+
+    Raises:
+        MisuseError: They are neither pairs nor a mapping, or a description is not text.
+    """
     items: Any = getattr(descriptions, "items", None)
     try:
         pairs: Iterator[Any] = iter(descriptions if items is None else items())

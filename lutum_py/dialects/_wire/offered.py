@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from ..._declare.offer import Descriptions, offered_definitions
+from ..._declare.offer import Descriptions, offered_definitions, pairs_of
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._schema.stand_in import own_name
@@ -48,8 +48,7 @@ def offered(
     for definition in definitions:
         if not isinstance(definition, ToolDef):
             raise _no_tools(f"something that holds {shorten(definition)}")
-    pairs = dict(descriptions)
-    texts = {str(getattr(tool, "name", tool)): text for tool, text in pairs.items()}
+    texts = {str(getattr(tool, "name", tool)): text for tool, text in pairs_of(descriptions)}
     return tuple(
         definition.with_description(texts[definition.name])
         if definition.name in texts
