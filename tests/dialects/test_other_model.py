@@ -14,11 +14,12 @@ from lutum_py.dialects import (
     openai_chat,
 )
 from lutum_py.errors import MisuseError
+from lutum_py.turns import TranscriptItem
 from tests.cases import over
 
 from .every_dialect import DIALECTS, key_of
 from .other_model import sent
-from .plain import FOREIGN_SIGNATURE
+from .plain import FOREIGN_SIGNATURE, done
 from .recordings import RECORDED_DIALECTS, answered, recordings
 
 SAME = [
@@ -155,3 +156,32 @@ def test_a_model_has_names(wrong: Any) -> None:
     request = TurnRequest(items=[Message("user", "Hi")])
     with pytest.raises(MisuseError, match="encode_request takes the name of a model, a list of"):
         openai_chat.encode_request(request, model=wrong)
+
+
+def test_a_call_of_another_host_goes_as_a_new_host_takes_it() -> None:
+    """It has an id, also where its host made none, and one that is not too long; and nothing is in
+    it that only its own host reads. The model that made it gets it back as it came.
+    """
+    signed = {"google": {"thought_signature": "c2ln"}}
+    function = {"name": "f", "arguments": "{}", "provider_specific_fields": {"a": 1}}
+    calls = [
+        {"type": "function", "function": function, "extra_content": signed},
+        {"id": "", "type": "function", "function": function},
+        {"id": "c" * 90, "type": "function", "function": function},
+    ]
+    said = {"role": "assistant", "content": None, "tool_calls": calls, "function_call": "odd"}
+    response = {"model": "gemini-3", "choices": [{"message": said, "finish_reason": "stop"}]}
+    turn = openai_chat.decode(response)
+    items: list[TranscriptItem] = [Message("user", "Hi"), turn, *map(done, turn.tool_calls)]
+    body = openai_chat.encode_request(TurnRequest(items=items), model="gpt-5")
+    (loss,) = body.losses
+    assert "the reasoning of gemini-3 is for that model alone" in str(loss)
+    sent_calls = body["messages"][1]["tool_calls"]
+    assert [call.keys() for call in sent_calls] == [{"id", "type", "function"}] * 3
+    assert {*sent_calls[0]["function"]} == {"name", "arguments"}
+    ids = [call["id"] for call in sent_calls]
+    assert all(0 < len(each) <= 40 for each in ids)
+    assert [message["tool_call_id"] for message in body["messages"][2:]] == ids
+    assert len({*ids}) == 3
+    own = openai_chat.encode_request(TurnRequest(items=items), model="gemini-3")
+    assert own["messages"][1]["tool_calls"] == calls

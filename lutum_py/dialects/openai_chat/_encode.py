@@ -54,16 +54,20 @@ class Rendering(OpenAIRendering):
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         payload = self.payload_of(turn, position)
+        is_own = payload is not None and not told_apart(turn, self.model)
         if payload is None:
             message = _neutral(turn)
         else:
             message = {**copy_json(payload["choices"][0].get("message", {})), "role": "assistant"}
-            if told_apart(turn, self.model) and _forget_reasoning(message):
+            if not is_own and _forget_reasoning(message):
                 self.keep_back(turn, position, "the reasoning")
             _tidy(message)
         self.facts.send_names(_called(message))
-        for call in message.get("tool_calls", ()):
-            self.ids.send(call, "id", is_own=payload is not None)
+        for made, call in zip(turn.tool_calls, message.get("tool_calls", ()), strict=False):
+            # Another model may be of another host, which wants ids, and takes no longer ones.
+            if not (is_own or call.get("id")):
+                call["id"] = made.id
+            self.ids.send(call, "id", is_own=is_own)
         self._answers = _answers(turn, message)
         self.said.append(message)
 
@@ -76,14 +80,19 @@ def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield message["function_call"]
 
 
+# With the signatures of thoughts: Google has them in `extra_content`, also of a call, and LiteLLM
+# in `provider_specific_fields`.
 _REASONING: Final = (
     *("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks"),
+    *("extra_content", "provider_specific_fields"),
 )
 
 
 def _forget_reasoning(message: dict[str, Any]) -> bool:
     """Leave reasoning out, and tell whether there was any."""
-    lost = [key for key in _REASONING if message.pop(key, None)]
+    calls = message.get("tool_calls", ())
+    holders = [message, *calls, *(call[kind_of(call)] for call in calls)]
+    lost = [key for each in holders for key in _REASONING if each.pop(key, None)]
     content = message.get("content")
     if is_sequence(content):
         shown = [
