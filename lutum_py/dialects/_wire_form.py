@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 from pydantic_core import from_json
 
 from .._text.json import compact_json, is_array, is_object
 from .._transcript.assistant import AssistantTurn, Usage
 from . import DIALECTS
-from ._wire.rendered_items import UNREADABLE
-
-_WRAPPED: Final = f'{{"{UNREADABLE}":'
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +85,8 @@ def as_object(arguments: str) -> Any:
 
 
 def said_call(id: Any, name: Any, arguments: Any) -> Said:
-    """Make a call of what is in a message, which may be anything.
-
-    Text that is no object may go out inside of one, and is what the model wrote.
-    """
+    """Make a call of what is in a message, which may be anything."""
     text = arguments if isinstance(arguments, str) else compact_json(arguments)
-    if text.startswith(_WRAPPED):
-        text = str(as_object(text)[UNREADABLE])
     return Said(text, str(name), id if isinstance(id, str) and id else None)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic_core import from_json
 
-from ..._text.json import compact_json, is_mapping, is_whole_json, parse_json, shorten
+from ..._text.json import compact_json, is_mapping, parse_json, shorten
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Attachment, Message
 from ..._transcript.request import TranscriptItem
@@ -158,21 +158,6 @@ def send_as_object(call: dict[str, Any], key: str) -> None:
         call[key] = {} if value is None else {UNREADABLE: value}
 
 
-def arguments_text(arguments: str) -> str:
-    """Return argument text as it is, or inside of an object where it is no JSON; `{}` for blank.
-
-    OpenAI takes any text; vLLM, llama.cpp and others parse it, and refuse each later request of a
-    conversation in which it is no JSON (vllm-project/vllm#43995, ggml-org/llama.cpp#25510).
-
-    Example:
-        >>> arguments_text('{"a": 1}'), arguments_text("[1}"), arguments_text("")
-        ('{"a": 1}', '{"INVALID_JSON":"[1}"}', '{}')
-    """
-    if not arguments.strip():
-        return "{}"
-    return arguments if is_whole_json(arguments) else compact_json({UNREADABLE: arguments})
-
-
 def send_as_text(call: dict[str, Any], key: str) -> None:
     """Let the arguments of a call be text, also if a host sent an object or nothing."""
     value = call.get(key)
@@ -180,5 +165,3 @@ def send_as_text(call: dict[str, Any], key: str) -> None:
         call[key] = "{}" if key == "arguments" else ""
     elif not isinstance(value, str):
         call[key] = compact_json(value)
-    elif key == "arguments" and value:  # hosts that send no text take none back
-        call[key] = arguments_text(value)

@@ -1,12 +1,12 @@
 """A transcript becomes the messages of Chat Completions.
 
 A turn of this dialect goes back as it came, save for what hosts send and refuse to take: empty
-lists of calls, empty shells of unused fields, a call without its type or its arguments, arguments
-that are no JSON, and the data of an audio answer, for which its id stands. The reasoning of
-another model is left out: hosts name its field as they like, and some refuse one that they do not
-know. (OpenRouter's guide "Reasoning tokens" sends it back to the same model; DeepSeek's guide to
-its reasoning model answers 400 to `reasoning_content`; OpenAI's reference has no such field.) A
-turn of another dialect goes out in the neutral view. Each result becomes one message.
+lists of calls, empty shells of unused fields, a call without its type or its arguments, and the
+data of an audio answer, for which its id stands. The reasoning of another model is left out: hosts
+name its field as they like, and some refuse one that they do not know. (OpenRouter's guide
+"Reasoning tokens" sends it back to the same model; DeepSeek's guide to its reasoning model answers
+400 to `reasoning_content`; OpenAI's reference has no such field.) A turn of another dialect goes
+out in the neutral view. Each result becomes one message.
 (OpenAI API reference: "Create chat completion", messages.)
 """
 
@@ -20,7 +20,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Attachment
 from ..._transcript.result import ToolResult
 from .._openai import OpenAIRendering, named_data
-from .._wire.rendered_items import arguments_text, data_of, named_text, send_as_text, usual_type
+from .._wire.rendered_items import data_of, named_text, send_as_text, usual_type
 from .._wire.replay import told_apart
 from ._decode import CALLS, THOUGHTS, function_of, kind_of
 from ._facts import FACTS
@@ -145,7 +145,11 @@ def _neutral(turn: AssistantTurn) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": arguments_text(call.arguments)},
+                # Many hosts parse the text, and refuse a blank one.
+                "function": {
+                    "name": call.name,
+                    "arguments": call.arguments if call.arguments.strip() else "{}",
+                },
             }
             for call in turn.tool_calls
         ]

@@ -1,15 +1,15 @@
 """A transcript becomes the input items of OpenAI Responses.
 
 A turn of this dialect goes back as the items that came, in their order: a call without the
-reasoning before it is refused. Arguments that are no JSON go inside of an object, for hosts that
-parse them. Left out is what the API sends and does not take: the status of a reasoning item, who
-created an item, and reasoning of a response that was not stored and is not encrypted, which the API
-could not find again. Of a turn of another model the reasoning is left out, which only that model
-decrypts, and the ids of its other items, by which the API would ask for that reasoning: "was
-provided without its required 'reasoning' item". What may not go without an id, because the provider
-ran it, is left out as well. (pydantic/pydantic-ai#2950 leaves the ids out for the same reason;
-which items need one is in the SDK's types.) A turn of another dialect goes out in the neutral view.
-(OpenAI API reference: "Create a model response", input; guide "Reasoning models".)
+reasoning before it is refused. Left out is what the API sends and does not take: the status of a
+reasoning item, who created an item, and reasoning of a response that was not stored and is not
+encrypted, which the API could not find again. Of a turn of another model the reasoning is left out,
+which only that model decrypts, and the ids of its other items, by which the API would ask for that
+reasoning: "was provided without its required 'reasoning' item". What may not go without an id,
+because the provider ran it, is left out as well. (pydantic/pydantic-ai#2950 leaves the ids out for
+the same reason; which items need one is in the SDK's types.) A turn of another dialect goes out in
+the neutral view. (OpenAI API reference: "Create a model response", input; guide "Reasoning
+models".)
 """
 
 from __future__ import annotations
@@ -29,13 +29,7 @@ from .._findings import Loss
 from .._openai import OpenAIRendering, named_data
 from .._schema.compiler import compile_schema
 from .._wire.offered import NativeSearch, as_sent, callers_of
-from .._wire.rendered_items import (
-    arguments_object,
-    arguments_text,
-    data_of,
-    named_text,
-    send_as_text,
-)
+from .._wire.rendered_items import arguments_object, data_of, named_text, send_as_text
 from .._wire.replay import LED_NOWHERE, ModelNames, told_apart
 from ._decode import ANSWERS, CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call, repeated_in
 from ._facts import FACTS, NAME
@@ -209,7 +203,7 @@ def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
                 "type": "function_call",
                 "call_id": call.id,
                 "name": call.name,
-                "arguments": arguments_text(call.arguments),
+                "arguments": call.arguments if call.arguments.strip() else "{}",
             }
         else:
             continue
