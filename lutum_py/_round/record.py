@@ -19,6 +19,7 @@ from .._call.call_line import CallLine
 from .._call.lifecycle import CallStatus
 from .._call.line import Step, moment, newer_than, settled_by, state_in, wait_of
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
+from .._context.suspension import Decision
 from .._text.json import shorten
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
@@ -173,7 +174,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
             )
         for call in (*other.pending, *other.in_doubt):
             call._check_newest()  # else what hooks decided in the newer plan would be gone around
-        longer = [own for own, line, other_line in both if len(other_line) > len(line)]
+        longer = [own for own, line, other_line in both if _rank(other_line) > _rank(line)]
         for own in longer:
             own._check_newest()
         for each in (calls, other):
@@ -193,6 +194,11 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         other._state._close("merged")
 
 
+def _rank(line: tuple[Step, ...]) -> tuple[int, list[float]]:
+    """Put a longer line first, and of two of one length the one that was written earlier."""
+    return len(line), [-(step.at or 0.0) for step in line]
+
+
 # Here `proposed asked begun`, there `proposed asked begun ended recorded`: one begins the other,
 # and the longer one counts. Here `… begun ended`, there `… begun ended` at another moment: the tool
 # ran twice, and which result is true only a person can say.
@@ -203,8 +209,11 @@ def _parting(own: tuple[Step, ...], given: tuple[Step, ...]) -> list[tuple[Step,
 
 def _said(step: Step) -> list[object]:
     """Return what a step says, without what belongs to one process."""
+    # One decision may be delivered to two copies: each takes it in at its own time.
+    is_decided = step.phase == "decision" or isinstance(step.detail, Decision)
     # Arguments are written down when they are first needed, a result is told by `recorded`, and a
     # step `asked` names its run of hooks.
     is_own = step.kind in ("proposed", "changed", "ended", "asks")
     is_own = is_own or (step.kind == "asked" and step.phase != "after")
-    return [step.kind, step.at, *step[3:8], None if is_own else step.detail]
+    at = None if is_decided else step.at
+    return [step.kind, at, *step[3:8], None if is_own else step.detail]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lutum_py import Complete, SuspendTicket, ToolRoundPlan
+from lutum_py import Complete, Decision, SuspendTicket, ToolRoundPlan
 from lutum_py.errors import LifecycleError, MisuseError, PlanError, RoundClosedError
+from tests.cases import over
 from tests.profiles import scaled
 from tests.round.one_story import (
     Clock,
@@ -184,6 +185,50 @@ def test_copies_merge_in_any_order(
         assert line(row.steps) == [*steps, "left"] if running else steps
         assert (row.id, row.arguments, row.by) == (id, arguments, by)
     close(one, other)
+
+
+DECISIONS: dict[str, Callable[[Any], Decision]] = {
+    "approve": lambda waiting: waiting.approve(by="ann"),
+    "cancel": lambda waiting: waiting.cancel("no", by="ann"),
+    "edit": lambda waiting: waiting.edit({"items": ["e"]}, by="ann"),
+}
+
+
+@over("action", DECISIONS)
+def test_copies_that_took_in_one_decision_merge(action: str, clock: Clock) -> None:
+    """A decision that was delivered to both is one, whenever each took it in."""
+    text, texts = saved(), []
+    looked_at = Desk.load_plan(text)
+    decision = DECISIONS[action](_wait_of(looked_at, "c0"))
+    close(looked_at)
+    for _ in range(2):
+        clock.now += 60
+        plan = Desk.load_plan(text)
+        if action == "edit":
+            plan.amend_sync(decision, Desk.HookSet())
+        else:
+            plan.resume(decision)
+        texts.append(plan.dump_json())
+    first = Desk.load_plan(texts[0])
+    for order in (texts, texts[::-1]):
+        here, there = map(Desk.load_plan, order)
+        here.merge(there)
+        assert told(here) == told(first)
+        close(here)
+    close(first)
+
+
+def test_two_copies_that_ran_by_one_decision_do_not_merge() -> None:
+    """What was decided once was done twice, and that is told."""
+    text = saved()
+    here, there = Desk.load_plan(text), Desk.load_plan(text)
+    decision = _wait_of(here, "c0").approve(by="ann")
+    for plan in (here, there):
+        plan.resume(decision)
+        plan.record(found(plan, "c0").call_sync())
+    with pytest.raises(PlanError, match=r"was begun at .* here, and begun at .* there"):
+        here.merge(there)
+    close(here, there)
 
 
 def test_a_merged_plan_goes_on() -> None:
