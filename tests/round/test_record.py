@@ -126,15 +126,21 @@ def test_a_result_is_recorded_once_and_of_an_open_call() -> None:
 
 
 def test_a_recorded_result_is_not_passed_to_the_commit_as_well() -> None:
-    """A result that the plan has is a duplicate in `commit` and `abort`."""
+    """A result that the plan has is a duplicate in `commit`; `abort` takes it, but no other."""
     plan = opened(*adds(2)).plan()
-    first, second = done(plan.pending)
+    pending = plan.pending
+    first, second = done(pending)
     plan.record(first)
-    for end in (plan.commit, lambda session, results: plan.abort(session, "stop", results)):
+    other = forged(pending[0].metadata, "7")
+    wrong: tuple[tuple[Any, Any], ...] = (
+        (plan.commit, first),
+        (lambda session, results: plan.abort(session, "stop", results), other),
+    )
+    for end, again in wrong:
         with pytest.raises(CommitError) as caught:
-            end(Session(), [first, second])
+            end(Session(), [again, second])
         assert caught.value.faults == (DuplicateResult("c0", "add"),)
-    plan.commit(Session(), [second])
+    plan.abort(Session(), "stop", [first, second])
 
 
 def test_an_issue_may_be_answered_by_record() -> None:
