@@ -218,7 +218,7 @@ class _Run:
         """Start at the first line, or where an interpreter waited."""
         if interpreter is not None:
             return self.session.load_snapshot(interpreter, print_callback=self._output)
-        code = keeping = self.program.code
+        code = keeping = self.program.code.removeprefix("\ufeff")  # a mark of files, and no text
         unread = None
         self._feed(prelude(self.program.tools))
         try:
