@@ -169,6 +169,28 @@ def test_what_an_async_on_begin_awaits_in_vain_is_raised_as_well() -> None:
     close(plan)
 
 
+def test_a_run_that_is_cancelled_while_on_begin_waits_is_cancelled() -> None:
+    """The call is not begun, and the task ends as any that was cancelled."""
+
+    async def cut_off() -> None:
+        waits = asyncio.Event()
+
+        async def on_begin(call: AnyToolCall) -> None:
+            waits.set()
+            await asyncio.get_running_loop().create_future()
+
+        running = asyncio.create_task(run(plan, on_begin=on_begin))
+        await waits.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    plan = plan_of(("note", "a"))
+    asyncio.run(cut_off())
+    assert statuses(plan) == ["pending"]
+    close(plan)
+
+
 def test_an_async_on_begin_is_awaited_before_the_tool_begins() -> None:
     """What it does is done when the tool starts."""
     events: list[str] = []

@@ -265,6 +265,17 @@ def test_gemini_is_strict_beside_extras(extra: Any, sent: Any) -> None:
     assert client.requests[0]["toolConfig"] == sent
 
 
+def test_a_choice_of_the_program_stays_where_gemini_is_strict() -> None:
+    """Only the choice that is free is replaced: a call that is required is held to its schema."""
+    calls = ScriptedModel.tool_calls(("c1", "add", {"a": 1, "b": 2}))
+    client = ScriptedClient([calls], "gemini_generate_content")
+    turn = begun().text_turn(Gemini(client, MODEL, strict=True)).tools(Sums)
+    outcome = turn.require_any_tool().collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    outcome.round.discard()
+    assert client.requests[0]["toolConfig"]["functionCallingConfig"]["mode"] == "ANY"
+
+
 def test_every_model_is_tested() -> None:
     """The tests of this folder go through all models that there are."""
     assert {OpenAIChat, OpenAIResponses, Anthropic, Gemini} == {wire.model for wire in WIRES}
