@@ -523,8 +523,8 @@ class CallLine:
             return
         # A person answered about these very arguments, of which rules were asked before. If the
         # tool needs an approval, a gate has to have asked: the question of a rule is another one.
-        needed = "is_of_gate" if self.selector.approval else "is_of_hooks"
-        if any(getattr(answer, needed) for answer in self._answers):
+        needs_gate = bool(self.selector.approval)
+        if any(each.is_of_gate if needs_gate else each.is_of_hooks for each in self._answers):
             return
         option, why, then = "rule=", "the rule was not asked", "which ask it."
         if self.selector.approval:

@@ -106,13 +106,10 @@ class ToolSpec(Immutable, Generic[In, Out]):
         try:
             checked: In = self.arguments.check(value, by_name=by_name)
         except ValidationError as error:
-            issues = self._issues_of(error)
-            raise ToolInputError(
-                f"This input does not fit tool `{tool}`: {'; '.join(map(str, issues))}. "
-                f"Pass a valid `{type_name(self.arguments.type)}`.",
-                tool=tool,
-                fields=issues,
-            ) from (None if self.has_secrets else error)
+            remedy = f"Pass a valid `{type_name(self.arguments.type)}`."
+            raise self._unfit(tool, "This input does not fit", error, remedy) from (
+                None if self.has_secrets else error
+            )
         except RecursionError:
             raise ToolInputError(
                 f"This input does not fit tool `{tool}`: it is nested too deeply, or holds itself. "
@@ -131,15 +128,18 @@ class ToolSpec(Immutable, Generic[In, Out]):
         try:
             made: In = self.arguments.from_text(written)
         except ValidationError as error:
-            issues = self._issues_of(error)
-            raise ToolInputError(
-                f"An input of tool `{self.definition.name}` is not read again as it was written: "
-                f"{'; '.join(map(str, issues))}. Let each serializer of "
-                f"`{type_name(self.arguments.type)}` write what its field accepts.",
-                tool=self.definition.name,
-                fields=issues,
-            ) from (None if self.has_secrets else error)
+            name = type_name(self.arguments.type)
+            remedy = f"Let each serializer of `{name}` write what its field accepts."
+            said = "What was written of an input is not read again as one of"
+            raise self._unfit(self.definition.name, said, error, remedy) from (
+                None if self.has_secrets else error
+            )
         return made
+
+    def _unfit(self, tool: str, said: str, error: ValidationError, remedy: str) -> ToolInputError:
+        issues = self._issues_of(error)
+        text = f"{said} tool `{tool}`: {'; '.join(map(str, issues))}. {remedy}"
+        return ToolInputError(text, tool=tool, fields=issues)
 
     # All that is shown of arguments comes from here: logs, rows, events, questions, pages, spans.
 

@@ -551,7 +551,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         transcript.append_round(committed)
         return committed
 
-    def _given_up(self, reason: str, answers: list[ResultLike | NotEnded]) -> CommittedRound:
+    def _given_up(self, reason: str, answers: list[ToolResult | NotEnded]) -> CommittedRound:
         """Return the turn with an honest result for each call that has none."""
         waiting = (*(each.call for each in self.suspended), *self.asking)
         given_up = (*self.pending, *self.in_doubt, *waiting)
@@ -563,10 +563,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         started |= {id for id, of in tries.items() if any(was_begun(each._line) for each in of)}
         # A pending call that is suspended was suspended by its tool, so the tool was started.
         started |= {call.id for call in self.pending if call.status in _STARTED}
-        finished, recorded = list[ResultLike](), self.finished
+        finished = list[ResultLike]()
+        recorded = {each.id: each for each in self.finished}
         for outcome in answers:
             if not isinstance(outcome, SuspendedCall | AskingCall):
-                if outcome not in recorded:
+                if recorded.get(outcome.id) != outcome:
                     finished.append(outcome)
             elif outcome.was_started and outcome.call.metadata in own:
                 started.add(outcome.call.id)  # has no result, but it was started

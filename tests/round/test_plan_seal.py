@@ -93,6 +93,15 @@ def test_a_seal_of_odd_text_is_no_seal() -> None:
         loaded(data)
 
 
+def test_a_number_that_no_seal_can_be_made_of_is_an_edit() -> None:
+    """JSON has `1e999`, and floats do not: nobody saved it, so it is refused as an edit."""
+    data = dumped()
+    step(data, "p", "proposed")["arguments"]["amount"] = "here"
+    text = json.dumps(data).replace('"here"', "1e999")
+    with pytest.raises(PlanError, match="was edited after it was saved, in what it says about"):
+        loaded(text)
+
+
 def test_an_edit_under_a_new_seal_is_still_found() -> None:
     """Without a key anyone can seal anew; arguments that were not approved are refused even so."""
     for call_id in ("p", "c2"):
