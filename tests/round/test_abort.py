@@ -26,6 +26,7 @@ from lutum_py.errors import (
 )
 from lutum_py.execution import execute_all_sync, outcomes_of, run_sync
 from tests.cases import over
+from tests.instructions import calls
 from tests.round_tools import Shop, add, adds, check_transcript, close, forged, gated, opened
 
 
@@ -163,6 +164,15 @@ def test_abort_takes_the_outcomes_of_whatever_was_cut_off(way: str) -> None:
         run_sync(plan) if way == "run_sync" else execute_all_sync(plan.pending)
     plan.abort(session, "Stopped.", outcomes_of(caught.value))
     assert statuses(session) == {"c0": "success", "k": "indeterminate"}
+
+
+def test_each_outcome_is_looked_up_once_in_an_abort() -> None:
+    """With all outcomes of 1,000 calls given again, none is compared with all that are recorded."""
+    plan = opened(*adds(1_000)).plan()
+    run_sync(plan)
+    with calls(200_000):
+        committed = plan.abort(Session(), "stop", plan.finished)
+    assert len(committed.results) == 1_000
 
 
 def test_a_recorded_call_takes_no_other_result_in_an_abort() -> None:
