@@ -68,6 +68,7 @@ def test_a_turn_holds_all_that_was_said() -> None:
         {"usage": {"num_cached_tokens": 7}},
         {"usage": {"prompt_cache_hit_tokens": 7, "prompt_tokens": True}},
         {"usage": {"cached_tokens": 7, "prompt_tokens_details": None}},
+        {"usage": {"cached_tokens": 3, "prompt_cache_hit_tokens": 7, "num_cached_tokens": None}},
         {"x_groq": {"usage": {"num_cached_tokens": 7}}},
     ],
 )

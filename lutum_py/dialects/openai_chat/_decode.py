@@ -33,7 +33,7 @@ _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 # Some hosts send no message where nothing was said, as Google's if a filter spoke.
 _BARE: Final = frozenset({"finish_reason", "index", "logprobs"})
 
-_CACHED: Final = frozenset({"num_cached_tokens", "prompt_cache_hit_tokens", "cached_tokens"})
+_CACHED: Final = ("num_cached_tokens", "prompt_cache_hit_tokens", "cached_tokens")
 
 CALLS: Final[Mapping[str, str]] = {"function": "arguments", "custom": "input"}
 """The kinds of calls, each the key of what is called, and where that has what the model wrote."""
@@ -77,8 +77,8 @@ def usage_of(response: Place) -> Usage | None:
     # zero is an answer, so it is None that asks on.
     cached = count_at(fields, "prompt_tokens_details", "cached_tokens")
     if cached is None and is_mapping(fields):
-        for key in _CACHED.intersection(fields):
-            cached = count_at(fields, key)
+        counts = (count_at(fields, key) for key in _CACHED if key in fields)
+        cached = next((count for count in counts if count is not None), None)
     asked, said = count_at(fields, "prompt_tokens"), count_at(fields, "completion_tokens")
     reasoning = count_at(fields, "completion_tokens_details", "reasoning_tokens")
     # xAI counts reasoning apart, as its sum tells.
