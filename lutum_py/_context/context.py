@@ -17,7 +17,7 @@ from .._text.immutable import Immutable
 from .._text.json import is_sequence, json_data, shorten
 from ..errors import InvalidValueError, MisuseError
 from .cancellation import CancellationToken
-from .inner import CallsAsked, Inner, InnerState, ToolAsks
+from .inner import EXAMPLE, CallsAsked, Inner, InnerState, ToolAsks, pairs_in
 from .progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
     ActivityDelta,
@@ -441,7 +441,7 @@ class ToolContext(Immutable, _ContextFields):
             state: What the tool needs to go on: bytes, a text, or a `Session` of its own.
 
         Raises:
-            ToolAsks: Always, but for no calls.
+            ToolAsks: Always, but for what is no calls.
             MisuseError: There are no calls, or one has another kind.
 
         >>> from lutum_py.context import ToolAsks
@@ -451,22 +451,13 @@ class ToolContext(Immutable, _ContextFields):
         ...     print(asked.state)
         began
         """
+        named = f"Tool `{self.tool_name}` (call {self.call_id!r})"
         # A round has the calls that can be run; its turn has all.
-        asked: Any = getattr(getattr(calls, "turn", calls), "tool_calls", calls)
-        if not is_sequence(asked):
-            try:
-                calls = asked = tuple(asked)
-            except TypeError:
-                raise MisuseError(
-                    f"Tool `{self.tool_name}` (call {self.call_id!r}) asks for {shorten(asked)}. "
-                    'Pass pairs of a tool and its arguments, as in `ctx.ask([("search", {"query": '
-                    '"Oslo"})])`, a round or a turn.'
-                ) from None
+        asked: Any = getattr(getattr(calls, "turn", calls), "tool_calls", None)
+        if asked is None:
+            asked = calls = pairs_in(calls, named)
         if not asked:
-            raise MisuseError(
-                f"Tool `{self.tool_name}` (call {self.call_id!r}) asks for no calls. Pass at least "
-                'one, as in `ctx.ask([("search", {"query": "Oslo"})])`.'
-            )
+            raise MisuseError(f"{named} asks for no calls. Pass at least one, {EXAMPLE}.")
         raise ToolAsks(calls, state)
 
     def _emit(self, make: Callable[..., ToolEvent], *said: Any) -> None:

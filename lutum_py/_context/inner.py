@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from .._text.json import is_sequence, shorten
 from ..errors import MisuseError
 
 if TYPE_CHECKING:
@@ -52,6 +53,37 @@ CallsAsked: TypeAlias = HasToolCalls | Iterable[tuple[str | HasName, Mapping[str
 
 InnerState: TypeAlias = bytes | str | HasConversation
 """What a tool may leave behind, to go on with."""
+
+EXAMPLE: Final = 'as in `ctx.ask([("search", {"query": "Oslo"})])`'
+
+
+# Where the tool asks, and not where its outcome is made: so the traceback leads to its line.
+def pairs_in(given: Any, named: str) -> Sequence[Any]:
+    """Return what a tool asks for as pairs of a tool and its arguments.
+
+    Args:
+        given: What it asks for, unless a model did.
+        named: Who asks, for an error.
+
+    Raises:
+        MisuseError: It is something else.
+    """
+    remedy = f"Pass pairs of a tool and its arguments, {EXAMPLE}, a round or a turn."
+    try:
+        pairs: Sequence[Any] = given if is_sequence(given) else tuple(given)
+    except TypeError:
+        raise MisuseError(f"{named} asks for {shorten(given)}. {remedy}") from None
+    for pair in pairs:
+        if not is_sequence(pair) or len(pair) != 2:
+            raise MisuseError(f"{named} asks for {shorten(pair)}. {remedy}")
+        tool, arguments = pair
+        name = getattr(tool, "name", tool)
+        if not isinstance(name, str) or not isinstance(arguments, Mapping):
+            raise MisuseError(
+                f"{named} asks for a call of {shorten(name)} with {type(arguments).__name__}. Name "
+                "the tool by its wire name or selector, and pass a dict of arguments."
+            )
+    return pairs
 
 
 # An exception, since a tool may ask from deep within its own functions, and nothing of these has to

@@ -33,7 +33,7 @@ from .._declare.offer import not_on_offer
 from .._hooks.pipeline import AfterSaid, after, decide, was_asked_after
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import keyed
-from .._text.json import compact_json, is_sequence, json_data, shorten
+from .._text.json import compact_json, json_data, shorten
 from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn, ToolCallItem, ToolMetadata, given_by_provider
 from .._transcript.result import ToolResult, renamed
@@ -73,7 +73,7 @@ def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
         toolset: Any toolset: it saves the session that the tool leaves, if it leaves one.
 
     Raises:
-        MisuseError: What it asks for, or leaves, is of a wrong kind.
+        MisuseError: What it leaves is of a wrong kind, or a call was begun.
         InvalidValueError: Arguments are not JSON data.
         DuplicateToolCallIdError: Two calls of a turn share an id.
     """
@@ -128,25 +128,14 @@ def _items_of(
     call: AnyToolCall, pairs: Iterable[Any], known: dict[str, Any]
 ) -> Iterator[ToolCallItem]:
     """Make calls of pairs of a tool and its arguments, and note the tool of each selector."""
-    for number, pair in enumerate(pairs, 1):
-        named = f"Tool `{call.name}` (call {call.id!r})"
-        if not is_sequence(pair) or len(pair) != 2:
-            raise MisuseError(
-                f"{named} asks for {shorten(pair)}. Pass pairs of a tool and its arguments, as in "
-                '`ctx.ask([("search", {"query": "Oslo"})])`, a round or a turn.'
-            )
-        tool, arguments = pair
+    for number, (tool, arguments) in enumerate(pairs, 1):
         name = getattr(tool, "name", tool)
-        if not isinstance(name, str) or not isinstance(arguments, Mapping):
-            raise MisuseError(
-                f"{named} asks for a call of {shorten(name)} with {type(arguments).__name__}. Name "
-                "the tool by its wire name or selector, and pass a dict of arguments."
-            )
         try:
             text = compact_json(json_data(arguments))
         except ValueError as error:
             raise InvalidValueError(
-                f"{named} asks for a call of `{name}` with arguments that are not JSON: {error}"
+                f"Tool `{call.name}` (call {call.id!r}) asks for a call of `{name}` with arguments "
+                f"that are not JSON: {error}"
             ) from None
         known[str(number)] = getattr(tool, "spec", None)
         yield ToolCallItem(ToolMetadata(id=str(number), name=name, arguments=text))

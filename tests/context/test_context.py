@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from lutum_py import ToolContext
 from lutum_py.context import (
+    CallsAsked,
     CancellationToken,
     ProgressStatus,
     RunIdentity,
@@ -339,6 +340,16 @@ def test_what_a_tool_would_look_at_is_of_its_type(wrong: Any) -> None:
     ((name, given),) = wrong.items()
     with pytest.raises(MisuseError, match=rf"ToolContext takes a \w+ for `{name}`, not "):
         ToolContext("c1", "index", **{name: given})
+
+
+NO_CALLS: list[Any] = [5, None, [], "ab", [5], [("note",)], [("note", 5)], [(5, {})], [None]]
+
+
+@over("asked", NO_CALLS)
+def test_what_is_no_call_is_refused_where_it_is_asked_for(asked: CallsAsked) -> None:
+    """The tool does not leave: the error comes from its own line, so its traceback says which."""
+    with pytest.raises(MisuseError, match=r"Tool `trip` \(call 'c1'\) asks for "):
+        ToolContext("c1", "trip").ask(asked)
 
 
 def test_a_tool_reads_the_key_of_its_call() -> None:
