@@ -390,6 +390,22 @@ def test_a_tool_among_the_extras_stands_after_those_of_the_request() -> None:
     assert sent == {"tools": [*bedrock_converse.tools([ECHO]), own], "toolChoice": {"auto": {}}}
 
 
+def test_tools_among_the_extras_are_declared_once() -> None:
+    """Where the extras declare tools, no tool that was called is declared a second time."""
+    call = {"toolUse": {"toolUseId": "c1", "name": "echo", "input": {}}}
+    result = {"toolResult": {"toolUseId": "c1", "content": [{"text": "done"}]}}
+    said = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    items = bedrock_converse.read_history([{"role": "user", "content": [{"text": "Go"}]}, *said])[0]
+
+    def names(config: Any) -> list[str]:
+        request = TurnRequest(items=items, extra={"toolConfig": config})
+        sent = bedrock_converse.encode_request(request)["toolConfig"]
+        return [each["toolSpec"]["name"] for each in sent["tools"]]
+
+    assert names({"tools": bedrock_converse.tools([ECHO])}) == ["echo"]
+    assert names({"toolChoice": {"auto": {}}}) == ["echo"]
+
+
 def test_user_and_assistant_take_turns() -> None:
     """What one side says several times in a row is one message, in requests and in repairs."""
     turns = [AssistantTurn(text="a"), AssistantTurn(text=" "), AssistantTurn(text="b")]

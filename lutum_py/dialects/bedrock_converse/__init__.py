@@ -8,9 +8,9 @@ What it does otherwise than the dialects do in common:
 - `messages` makes one message of a turn, and one of all that is between two turns.
 - `encode_request` makes a body of JSON, with base64 for bytes; `with_bytes` gives it as boto3 takes
   it. Instructions go into `system`. Of a turn of another model the reasoning is left out. A
-  conversation with calls is refused without a `toolConfig`: where no tool is on offer, those that
-  were called are declared by their names. The API cannot forbid a call: the choice `none` is a
-  loss. It knows no deferred tools: `native_search` is without effect.
+  conversation with calls is refused without a `toolConfig`: where no tool is on offer, nor in
+  `extra`, those that were called are declared by their names. The API cannot forbid a call: the
+  choice `none` is a loss. It knows no deferred tools: `native_search` is without effect.
 - `answer_format`, and tools in strict mode, are taken by some models only.
 
 Source of the format: the Amazon Bedrock API reference, "Converse" and "ConverseStream", and the
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
-from ..._text.json import compact_json
+from ..._text.json import compact_json, is_mapping
 from ..._transcript.request import ToolChoice
 from .._blocks.rendering import mark_beginnings
 from .._blocks.rules import rules_of
@@ -69,8 +69,9 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
             draft.losses.append(Loss("tool_choice", f"{NAME} has no word for `none`: it may call"))
         draft.lose_parallel()
     # No tool is on offer now, but the conversation has calls, and the API wants a `toolConfig` for
-    # these. Their schemas are empty: nobody is to call them.
-    elif called := _called(said):
+    # these. Their schemas are empty: nobody is to call them. An extra that declares tools is such a
+    # field, and would have one of them twice, which the API refuses.
+    elif not _declares(request.extra.get("toolConfig")) and (called := _called(said)):
         body["toolConfig"] = {"tools": called}
     config = draft.asked(max_output_tokens="maxTokens", temperature="temperature")
     if config:
@@ -85,6 +86,11 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
 # caching".) Messages are marked from the last to the first, so no place is moved by what is put in.
 def _put(blocks: list[dict[str, Any]], end: int, point: dict[str, Any]) -> None:
     blocks.insert(end, {"cachePoint": point})
+
+
+def _declares(config: object) -> bool:
+    """Whether a `toolConfig` of the user's declares tools."""
+    return is_mapping(config) and "tools" in config
 
 
 def _called(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
