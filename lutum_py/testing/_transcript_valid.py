@@ -13,7 +13,7 @@ from .._transcript.message import Message
 from .._transcript.request import TranscriptItem, TurnRequest
 from .._transcript.result import ToolResult
 from ..dialects import DIALECTS
-from ..errors import MisuseError
+from ..errors import InvalidValueError, MisuseError
 
 Dialect: TypeAlias = "ModuleType | str"
 """A dialect: its module, as in `lutum_py.dialects.openai_chat`, or its name."""
@@ -61,7 +61,11 @@ def transcript_problems(conversation: Any, dialect: Dialect | None = None) -> li
         problems = [str(fault) for fault in checked(items).faults]
         if problems or module is None:
             return problems
-        return [str(each) for each in module.check(module.encode_request(TurnRequest(items=items)))]
+        try:
+            body = module.encode_request(TurnRequest(items=items))
+        except InvalidValueError as refused:  # the provider wants somebody else to begin
+            return [str(refused)]
+        return [str(each) for each in module.check(body)]
     if module is None:
         raise MisuseError(
             f"{shorten(conversation)} is not a conversation of this library. If it is a provider's "

@@ -132,6 +132,13 @@ def test_a_conversation_is_also_judged_as_it_is_rendered() -> None:
         assert_transcript_valid([Message("user", "x"), turn(*adds(1))], Refusing)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("said", [[], [AssistantTurn(text="I begin")]])
+def test_how_a_conversation_begins_is_a_rule_of_the_provider(said: list[Any]) -> None:
+    """What cannot be written for a provider, since the user has to begin, is a broken rule too."""
+    with pytest.raises(AssertionError, match=r"in 1 place:\n- .* the user first"):
+        assert_transcript_valid(said, "anthropic_messages")
+
+
 @pytest.mark.parametrize(
     "strange", [[{"role": "user"}], {"messages": []}, "text", b"text", 7, None]
 )
