@@ -31,12 +31,13 @@ class Cache:
     """Say how the provider's cache of prompts is to be used; each dialect takes what it knows.
 
     Args:
-        tools: Mark the end of the tools (Anthropic).
-        system: Mark the end of the instructions (Anthropic).
+        tools: Mark the end of the tools (Anthropic, Bedrock).
+        system: Mark the end of the instructions (Anthropic, Bedrock).
         turns: Mark the ends of so many of the last user messages, results included: with 2 that of
-            this request and that of the one before, whose entry is found again (Anthropic).
+            this request and that of the one before, whose entry is found again (Anthropic,
+            Bedrock).
         ttl: How long an entry lives after it was last used, `"5m"` or `"1h"`; None for the
-            provider's own (Anthropic).
+            provider's own (Anthropic, Bedrock).
         key: Requests with one key are sent where the prompt is cached (OpenAI).
         retention: How long entries are kept, as in `"24h"` (OpenAI).
         content: The name of a cached content that you made, as in `cachedContents/abc` (Gemini).
@@ -81,8 +82,9 @@ class Cache:
         markers = self.tools + self.system + self.turns
         if markers > _MOST:
             raise InvalidValueError(
-                f"Cache: tools, system and {self.turns} turns are {markers} markers, and Anthropic "
-                f"takes {_MOST} in a request. Mark fewer turns, or leave out `tools` or `system`."
+                f"Cache: tools={self.tools}, system={self.system} and {self.turns} turns are "
+                f"{markers} markers, and Anthropic takes {_MOST} in a request. Mark fewer turns, "
+                "or leave out `tools` or `system`."
             )
         if self.ttl is not None and self.ttl not in _TTLS:
             raise InvalidValueError(

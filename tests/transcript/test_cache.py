@@ -23,8 +23,11 @@ def test_no_request_has_more_markers_than_are_taken(tools: bool, system: bool, t
         assert pickle.loads(pickle.dumps(cache)) == cache
         assert hash(cache) == hash(Cache(tools, system, turns))
     else:
-        with pytest.raises(InvalidValueError, match=f"and {turns} turns are .* markers, and Anth"):
+        with pytest.raises(
+            InvalidValueError, match=f"and {turns} turns are .* markers, and Anth"
+        ) as e:
             Cache(tools=tools, system=system, turns=turns)
+        assert f"tools={tools}, system={system} and" in str(e.value)
 
 
 @over(
