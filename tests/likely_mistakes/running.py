@@ -110,7 +110,8 @@ def a_second_commit() -> object:
 
 @comes_to(
     """CommitError: Cannot commit: call 'c1' of tool 'forecast' is suspended. Answer it with
-    `plan.resume(decision)`, or close the round with `plan.abort(session, reason)`."""
+    `plan.resume(decision)`, in a store with `store.decide`, or close the round with
+    `plan.abort(session, reason)`."""
 )
 def a_commit_of_a_suspended_call() -> object:
     return suspended().commit(Transcript())
