@@ -79,11 +79,13 @@ class ExecutionCancelled(LutumError):
 
 
 class ExecutionErrors(ExceptionGroup[Exception], LutumError):
-    """What several calls raised under `raise_errors=True`, in their order; all have ended.
+    """What several calls raised under `raise_errors`, or `around` did; all of them have ended.
+
+    The exceptions are in the order of the calls.
 
     Attributes:
-        outcomes: One for each call that was given, in order; an error result stands for each
-            exception.
+        outcomes: One for each call that was given, in order: what it comes to without
+            `raise_errors`, and `cancelled` if `around` raised before it was begun.
     """
 
     outcomes: tuple[Outcome, ...] = ()

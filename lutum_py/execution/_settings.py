@@ -54,7 +54,8 @@ class RunOptions(TypedDict, total=False):
     raise_errors: bool
     """Whether what tools raise is raised, after all calls have ended, instead of becoming results.
 
-    A call is left `running` then, as `call.call()` leaves it.
+    `execute` and `execute_sync` leave their call `running` then, as `call.call()` does. What runs
+    several calls raises an `ExecutionErrors`, which has the outcome of each.
     """
     around: Around | None
     """Opens a context for each run that is started, such as `tracer.span` of `lutum_py.otel`."""
