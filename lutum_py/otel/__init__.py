@@ -380,7 +380,7 @@ def _decision_attributes(decided: Decided) -> tuple[dict[str, str], str | None]:
         call, reason = decided.metadata, decided.text
         told = call.id, call.name, decided.reason, "decode", None
     else:
-        told = decided.call_id, None, decided.action, "resume", decided.decision_id
+        told = decided.call_id, None, decided.action, "resume", decided.decider
         reason = decided.reason
     named = zip(_DECISION, told, strict=True)
     return {name: _bounded(text, _NAME_LIMIT) for name, text in named if text is not None}, reason

@@ -76,6 +76,16 @@ def test_a_mistake_is_refused_whether_tracing_is_on_or_off(
     assert recorded.only().events == ()
 
 
+@pytest.mark.parametrize(("by", "told"), [("mia", "mia"), (None, "d1")])
+def test_a_decision_is_by_whoever_made_it(recorded: Recorded, by: str | None, told: str) -> None:
+    """The event of a decision names the person, as that of a `CallEvent` does; else its id."""
+    decision = Decision(call_id="c1", action="cancel", decision_id="d1", by=by)
+    with recorded.user.start_as_current_span("turn"):
+        recorded.tracer.record_decisions(decision)
+    (event,) = recorded.only().events
+    assert (event.attributes or {})["lutum.decision.by"] == told
+
+
 def test_a_single_decision_is_taken_too(recorded: Recorded) -> None:
     """One decision by itself is recorded as a list of one is."""
     with recorded.user.start_as_current_span("turn"):
