@@ -116,7 +116,10 @@ class Attachment:
         file = Path(path)
         # By the name alone: what is in a file may be anything, and a provider refuses a type
         # that does not fit.
-        guessed = mime_type or mimetypes.guess_type(file.name)[0]
+        guessed, packed = mimetypes.guess_type(file.name)
+        if packed is not None:  # of `log.txt.gz` the text is not what is sent
+            guessed = "application/gzip" if packed == "gzip" else f"application/x-{packed}"
+        guessed = mime_type or guessed
         if guessed is None:
             raise InvalidValueError(
                 f"Attachment: the name {file.name!r} does not say what type the file is of. Say "

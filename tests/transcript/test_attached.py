@@ -214,6 +214,17 @@ def test_a_file_is_taken_by_path_and_by_bytes(tmp_path: Path) -> None:
         Attachment.from_path(tmp_path / "gone.png")
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a.txt", "text/plain"), ("a.csv.gz", "application/gzip"), ("a.txt.xz", "application/x-xz")],
+)
+def test_a_packed_file_is_of_the_type_of_its_pack(tmp_path: Path, name: str, kind: str) -> None:
+    """What is sent is the packed file, not what was put into it."""
+    (tmp_path / name).write_bytes(b"packed")
+    made = Attachment.from_path(tmp_path / name)
+    assert (made.mime_type, made.media_type) == (kind, "file")
+
+
 def test_a_file_of_no_known_type_asks_for_it(tmp_path: Path) -> None:
     """What a name does not say, the program has to; what is no data is told."""
     with pytest.raises(InvalidValueError, match=r"'cat' does not say what type .* mime_type='"):
