@@ -7,7 +7,7 @@ value is copied.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from copy import deepcopy
 from functools import cache
 from math import inf, isfinite, log10
@@ -443,13 +443,15 @@ def indented_json(text: str, width: int = 72) -> str:
     return "".join(laid)
 
 
-def size_of(value: str | Sequence[object] | Mapping[str, object] | None) -> str:
+def size_of(value: object) -> str:
     """Say how much there is of something that is not to be shown.
 
-    >>> size_of("secret")
-    '<6 characters>'
+    >>> size_of("secret"), size_of(5)
+    ('<6 characters>', '<int>')
     """
     if value is None:
         return "None"
+    if not isinstance(value, Sized):
+        return f"<{type(value).__name__}>"
     what = "characters" if isinstance(value, str) else "entries"
     return f"<{len(value)} {what}>"

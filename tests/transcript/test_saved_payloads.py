@@ -180,7 +180,9 @@ def test_a_payload_of_no_dialect_is_kept(dialect: str | None) -> None:
 def test_a_payload_that_no_dialect_replays_is_kept() -> None:
     """A payload that is no object goes to nobody, so that it is kept with any dialect."""
     transcript = Transcript()
-    transcript.append_turn(AssistantTurn(text="x", dialect="openai_chat", payload=[1]))
+    for payload, shown in (([1], "<1 entries>"), (1, "<int>")):
+        transcript.append_turn(AssistantTurn(text="x", dialect="openai_chat", payload=payload))
+        assert f"payload={shown}" in repr(transcript[-1])
     assert Transcript.load_json(transcript.dump_json()) == transcript
 
 
