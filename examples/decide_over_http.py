@@ -14,9 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
+from urllib.parse import unquote
 
-from lutum_py import Decision, NeedsTools, ToolContext, Toolset, tool, tool_fn
-from lutum_py.errors import DeveloperError, ResumeError, StoreError
+from lutum_py import Decision, NeedsTools, Session, ToolContext, Toolset, tool, tool_fn
+from lutum_py.errors import DeveloperError, ResumeError, StaleError, StoreError
 from lutum_py.store import Store, Waiting, open_store
 from lutum_py.testing import ScriptedModel
 
@@ -49,12 +50,10 @@ SCRIPT: Final = [
 MODEL: Final = ScriptedModel(SCRIPT, by_turn=True)
 
 
-def go_on(store: Store, id: str, question: str = "") -> None:
+def go_on(store: Store, id: str) -> None:
     """Go on with a conversation until it is answered, or somebody has to decide."""
     with store.hold(id, Desk, lease=5) as desk:  # who comes at once waits here, and finds it done
-        if question and not desk.session.transcript:
-            desk.session.push_user(question)
-        while desk.session.transcript and not desk.run_sync():
+        while not desk.run_sync():
             desk.commit()
             if desk.session.finished() is not None:
                 return
@@ -82,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Show what waits, or what became of a conversation."""
-        where, _, id = self.path.removeprefix("/").partition("/")
+        where, _, id = unquote(self.path).removeprefix("/").partition("/")
         if where == "waiting":
             self.answer(200, [shown(each) for each in self.store.waiting()])
         elif where == "conversations" and id in self.store.ids():
@@ -95,22 +94,28 @@ class Handler(BaseHTTPRequestHandler):
         """Begin a conversation, or take a decision; then go on with it."""
         try:
             said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            id, question = said.pop("id"), ""
+            id = said.pop("id")
             if self.path == "/conversations":
-                question = said["question"]
-            else:
+                session = Session()
+                session.push_user(said.pop("question"))
+                self.store.save(id, None, session=session)
+            elif self.path == "/decisions":
                 who = self.headers["X-User"]  # whoever signs people in says who, never the body
                 made = Decision(**said, by=who)
                 # An id counts once, and the other button of the same page is another decision.
                 made = replace(made, decision_id=f"{made.decision_id}/{made.action}")
                 self.store.decide(id, made, Desk)
-        except ResumeError as error:  # nothing waits for it any more, or it was of something else
+            else:
+                return self.answer(404, {"error": f"There is no {self.path}."})
+        except (ResumeError, StaleError) as error:  # it is late, of something else, or begun before
             return self.answer(409, {"error": str(error)})
+        except KeyError as error:
+            return self.answer(400, {"error": f"The body has no {error}."})
         except StoreError as error:
             return self.answer(404, {"error": str(error)})
-        except (DeveloperError, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (DeveloperError, ValueError, TypeError, AttributeError) as error:
             return self.answer(400, {"error": str(error)})
-        Thread(target=go_on, args=(self.store, id, question)).start()
+        Thread(target=go_on, args=(self.store, id)).start()
         return self.answer(202, {"id": id})
 
     def answer(self, status: int, said: Any) -> None:
@@ -124,6 +129,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    FOLDER.mkdir(parents=True, exist_ok=True)
     with open_store(FOLDER / "desk.db") as Handler.store:
         for known in Handler.store.ids():  # what a killed process left
             Thread(target=go_on, args=(Handler.store, known)).start()

@@ -125,11 +125,30 @@ def test_what_waits_outlives_the_program(in_memory: Path) -> None:
         ("/decisions", {"id": "t9", "call_id": "c1", "action": "maybe"}, 400),
         ("/decisions", {"id": "t9", "by": "somebody else"}, 400),
         ("/decisions", [], 400),
+        ("/nothing", {"id": "t9", "call_id": "c1", "action": "cancel"}, 404),
+        ("/conversations", {"id": 5, "question": "Refund me."}, 400),
+        ("/conversations", {"id": "", "question": "Refund me."}, 400),
+        ("/conversations", {"id": "t9", "question": 5}, 400),
+        ("/conversations", {"id": "t9"}, 400),
     ],
 )
 def test_what_is_no_decision_is_refused(path: str, body: Any, status: int, addressed: str) -> None:
-    """What names nothing, or is no decision, is a status that says so."""
+    """What names nothing, or is no decision and no question, is a status that says so, and nothing
+    is begun.
+    """
     assert ask(addressed + path, body)[0] == status
+    assert ask(f"{addressed}/waiting") == (200, [])
+
+
+def test_a_conversation_is_begun_once_and_found_by_its_id(in_memory: Path) -> None:
+    """What was accepted is kept, under any id that a store takes; a second question under the same
+    id is a 409, and not dropped.
+    """
+    with server(in_memory / "made") as url:
+        assert ask(f"{url}/conversations", {"id": "Ann's 1/2", "question": "Refund me."})[0] == 202
+        until(f"{url}/conversations/Ann%27s%201/2", {"answer": None})
+        assert ask(f"{url}/conversations", {"id": "Ann's 1/2", "question": "And now?"})[0] == 409
+        assert len(waiting(url, 2)) == 2
 
 
 @pytest.fixture(scope="module")
