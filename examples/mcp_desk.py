@@ -130,20 +130,30 @@ async def go_on(url: str, saved: str | None, state: Path, *, is_yes: bool = Fals
                         plan = round.plan()
                     case Finished(result):
                         print(visible(result.text, "\n"))
+                        keep(state, None)  # it is over, so there is nothing to answer again
                         return
             await run(plan)
             if plan.suspended:
-                keep(session, plan, remote, state)
+                show(plan, state, remote)
+                keep(state, tools.dump_session(session, plan))
                 return
             plan.commit(session)
             plan = None
+            keep(state, tools.dump_session(session))
 
 
-def keep(session: Session, plan: ToolRoundPlan[Any], remote: RemoteTools, state: Path) -> None:
-    """Show what is asked, and put the conversation away."""
+def keep(state: Path, saved: str | None) -> None:
+    """Put the conversation away; None removes what was put away before."""
+    if saved is None:
+        state.unlink(missing_ok=True)
+    else:
+        state.write_text(saved, encoding="utf-8")
+
+
+def show(plan: ToolRoundPlan[Any], state: Path, remote: RemoteTools) -> None:
+    """Show what is asked, and how it is answered."""
     for waiting in plan.suspended:
         print(f"{visible(waiting.call.name)} asks: {waiting.question}")
-    state.write_text(remote.toolset.dump_session(session, plan), encoding="utf-8")
     print(f"Answer with: answer URL yes|no --state {state}  ({remote})")
 
 
@@ -179,6 +189,8 @@ def main() -> None:
         asyncio.run(serve(options.port, options.outbox))
     elif options.command == "ask":
         asyncio.run(go_on(options.url, None, options.state))
+    elif not options.state.exists():
+        sys.exit(f"Nothing waits in {options.state}. First: ask {options.url}")
     else:
         saved = options.state.read_text(encoding="utf-8")
         asyncio.run(go_on(options.url, saved, options.state, is_yes=options.answer == "yes"))

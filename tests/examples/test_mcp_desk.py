@@ -28,20 +28,26 @@ def served(outbox: Path) -> Iterator[str]:
             process.kill()
 
 
-def run(*arguments: str | Path) -> str:
-    done = subprocess.run(
+def started(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [sys.executable, str(EXAMPLE), *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
+
+
+def run(*arguments: str | Path) -> str:
+    done = started(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 def test_a_person_answers_in_another_process(tmp_path: Path) -> None:
-    """The question outlives its process and connection; the letter goes out once, or not."""
+    """The question outlives its process and connection; the letter goes out once, or not, whoever
+    gives the same answer twice.
+    """
     outbox, state = tmp_path / "outbox.txt", tmp_path / "state.json"
     answers = {
         "no": ("Ada's letter: [tool_error] Cancelled: the user declined.\n", []),
@@ -54,3 +60,9 @@ def test_a_person_answers_in_another_process(tmp_path: Path) -> None:
             assert not outbox.exists(), word
             assert run("answer", url, word, "--state", state) == said
             assert (outbox.read_text().splitlines() if outbox.exists() else []) == letters, word
+        again = started("answer", url, "yes", "--state", state)
+        assert (again.returncode, again.stderr.startswith(f"Nothing waits in {state}.")) == (
+            1,
+            True,
+        )
+        assert len(outbox.read_text().splitlines()) == 1
