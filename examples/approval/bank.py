@@ -1,7 +1,7 @@
 """The world outside: a bank that honours idempotency keys, and a post office that knows none.
 
 Both stand for services that somebody else runs, so they keep their books in a file of their own: no
-transaction covers them together with what `store.py` keeps.
+transaction covers them together with what the store keeps.
 """
 
 from __future__ import annotations

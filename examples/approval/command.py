@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import shlex
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
@@ -45,8 +46,8 @@ def parser(description: str) -> argparse.ArgumentParser:
 def line_of(name: str, options: argparse.Namespace) -> str:
     """Give the command line of another of the three, as it would be typed here."""
     script = Path(sys.argv[0]).with_name(f"{name}.py")
-    where = "" if options.folder == DEFAULT_FOLDER else f" --folder {options.folder}"
-    return f"python {script}{where}"
+    where = [] if options.folder == DEFAULT_FOLDER else ["--folder", str(options.folder)]
+    return shlex.join(["python", str(script), *where])
 
 
 def run(command: Command, options: argparse.Namespace) -> int:

@@ -156,7 +156,8 @@ def outcome_of(claim: Claim, store: Store, world: World) -> Outcome:
     skipped = {"world": world, "key": claim.key}
     outcome = execution.execute_sync(call, skipped=skipped, handlers=handlers)
     assert isinstance(outcome, ToolResult)  # none of these tools suspends itself
-    print(visible(f"  {call.name} {call.metadata.arguments}: {outcome.model_text}"))
+    # With what it ran: somebody may have edited what the model wrote.
+    print(visible(f"  {call.name} {call.input!r}: {outcome.model_text}"))
     return outcome
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -192,6 +193,34 @@ def test_the_wrong_order_is_told_the_right_one(tmp_path: Path) -> None:
     assert command("resume", tmp_path)[0] == 0
     for name in ("pay", "approve", "resume"):
         assert "This conversation is over." in refused(name)
+
+
+def test_the_next_command_can_be_typed_as_it_is_said(tmp_path: Path) -> None:
+    """Also where the folder has a space in its name."""
+    _, said = command("approve", tmp_path, "--folder", "my desk")
+    assert shlex.split(said)[-2:] == ["--folder", "my desk"]
+
+
+EDITED: Final = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import command, desk, resume
+
+def cheaper(store, world, options):
+    for waiting in store.waiting(desk.CONVERSATION):
+        store.decide(desk.CONVERSATION, waiting.edit({"cents": 9}), desk.Desk, hooks=desk.hooks)
+
+command.run(cheaper, command.parser("").parse_args([]))
+resume.main([])
+"""
+
+
+def test_what_ran_is_told_and_not_what_the_model_wrote(tmp_path: Path) -> None:
+    """Where somebody edited a payment, the line that says that it was made has the edited sum."""
+    assert command("pay", tmp_path)[0] == 0
+    status, said = run("-c", tmp_path, EDITED, str(EXAMPLE))
+    assert (status, said.count("  pay Payment(")) == (0, 2)
+    assert said.count(", cents=9): ") == 2, said
 
 
 def edit(folder: Path, column: str, change: Callable[[str], str]) -> None:
