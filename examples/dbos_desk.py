@@ -8,7 +8,7 @@ again has none, and tells the model that nobody knows whether the letter went ou
 
     python examples/dbos_desk.py ask                # asks the model, and waits for decisions
     python examples/dbos_desk.py inbox              # in another terminal: shows what waits
-    python examples/dbos_desk.py approve call_1 daf8cf5a
+    python examples/dbos_desk.py approve call_1 23199c0e
     python examples/dbos_desk.py cancel call_2 --reason "too much for one day"
 
 Kill the first one whenever you like, and start it again: it goes on. The model is a script.
@@ -30,6 +30,7 @@ from typing import Annotated, Any
 
 try:
     from dbos import DBOS, DBOSClient, DBOSConfig, SetWorkflowID
+    from sqlalchemy.exc import DatabaseError
 except ModuleNotFoundError as error:
     sys.exit(f"dbos_desk.py needs the package {error.name!r}: python -m pip install dbos")
 
@@ -257,8 +258,12 @@ def inbox(url: str) -> list[dict[str, Any]]:
     """Ask the workflow what waits."""
     client = DBOSClient(system_database_url=url)
     try:
+        if not client.list_workflows(workflow_ids=[CONVERSATION]):
+            sys.exit("Nothing was begun here. First: ask")
         waiting: list[dict[str, Any]] = client.get_event(CONVERSATION, "waiting", 1) or []
         return waiting
+    except DatabaseError as error:  # `ask` makes the tables
+        sys.exit(f"Nothing was begun here, or it cannot be read ({error.orig}). First: ask")
     finally:
         client.destroy()
 
@@ -300,10 +305,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.command == "ask":
         ask(options.folder, url)
     elif options.command == "inbox":
-        for each in inbox(url):
+        waiting = inbox(url)
+        for each in waiting:
             print(visible(f"{each['call_id']}  {each['tool']} {each['arguments']}"))
             print(visible(f"    {each['message']}"))
             print(f"    digest {each['digest'].removeprefix('sha256:')[:12]}")
+        if not waiting:
+            print("Nothing waits.")
     else:
         decide(url, options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -114,11 +115,22 @@ def test_a_kill_in_the_middle_of_a_tool(
     assert sent == letters
 
 
+def test_before_anything_was_asked_it_says_how_to_begin(tmp_path: Path) -> None:
+    """Whoever looks or decides too early reads one line."""
+    for early in (("inbox",), ("approve", "call_1", "00000000")):
+        refused = run(tmp_path, *early)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert re.fullmatch("Nothing was begun here.*\n", refused.stderr)
+
+
 def test_a_decision_on_other_arguments_is_refused(tmp_path: Path) -> None:
-    """An approval that names another digest than what waits is sent nowhere."""
+    """An approval that names another digest than what waits is sent nowhere; the head of the file
+    names the right one.
+    """
+    (digits,) = re.findall(r"approve call_1 (\w+)", EXAMPLE.read_text(encoding="utf-8"))
     with process(tmp_path, "nothing", "ever") as first:
         try:
-            look_for(tmp_path, "call_1")
+            assert f"digest {digits}" in look_for(tmp_path, "call_1")
             refused = run(tmp_path, "approve", "call_1", "00000000")
             assert refused.returncode != 0
             assert "That is not what waits" in refused.stderr
