@@ -211,11 +211,14 @@ class Invocation:
         if unknown := sorted(skipped.keys() - self.hidden.keys() - {self.context}):
             hidden = names_for_message([*self.hidden, *filter(None, [self.context])])
             why = "is not a parameter of the function"
+            remedy = (
+                " `execution.run(plan, skipped={...})` gives each of several tools what it takes."
+            )
             if unknown[0] in self.annotations:
-                why = "is filled in by the model"
+                why, remedy = "is filled in by the model", ""
             raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}): `{unknown[0]}` {why}. What can be passed "
-                f"here: {hidden}."
+                f"here: {hidden}.{remedy}"
             )
         if missing := sorted(self.required - skipped.keys()):
             listed = ", ".join(f"{name}=..." for name in missing)

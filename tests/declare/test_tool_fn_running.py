@@ -74,7 +74,10 @@ def test_call_sync_of_an_async_tool_names_the_remedy() -> None:
         ),
         (
             {"self": None, "nope": 1},
-            "`nope` is not a parameter of the function. What can be passed",
+            (
+                "`nope` is not a parameter of the function. What can be passed here: `self`. "
+                "`execution.run(plan, skipped={...})` gives each of several tools what it takes."
+            ),
         ),
     ],
 )
