@@ -10,9 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import AnyToolCall, Complete, Reply, ToolDef, ToolMetadata, Toolset, tool, toolset
+from lutum_py import (
+    AnyToolCall,
+    Complete,
+    Reply,
+    ToolContext,
+    ToolDef,
+    ToolMetadata,
+    Toolset,
+    tool,
+    tool_fn,
+    toolset,
+)
 from lutum_py.errors import MisuseError, ToolDefinitionError, UnknownToolError
-from lutum_py.execution import execute, execute_sync
+from lutum_py.execution import execute, execute_sync, run_sync
+from lutum_py.testing import ScriptedModel
 from lutum_py.window import search_tools, tool_search
 from tests.cases import over
 from tests.many_tools import (
@@ -198,6 +210,33 @@ def test_it_searches_the_toolset_of_its_call() -> None:
 
     result = Outer.parse_tool_call(asked("customer", name="x_search_tools")).call_sync()
     assert result.output == ["x_crm_find_customer", "drop_database"]
+
+
+def test_the_search_of_an_agent_in_a_tool_finds_what_its_own_toolset_defers() -> None:
+    """What the agent may call is off in the toolset of the plan, and its model was offered it."""
+    found: list[str] = []
+
+    @tool_fn(idempotent=True)
+    def agent(ctx: ToolContext) -> str:
+        if ctx.inner is None:
+            turn = ScriptedModel.tool_calls(("m1", "search_tools", {"query": "customer"}))
+            ctx.ask(ManyTools.read_turn(turn).round)  # type: ignore[union-attr]
+        found.extend(ctx.inner.results[0].output)
+        return "done"
+
+    class Staff(Toolset):
+        many = toolset(ManyTools)
+        other = tool(drop_database, deferred=True)
+
+    class Office(Toolset):
+        staff = toolset(Staff, off=True)
+        agent_ = tool(agent)
+
+    with opened(Office, ToolMetadata(id="c1", name="agent", arguments="{}")) as opened_round:
+        assert run_sync(opened_round.plan(), hooks=Office.HookSet()).is_settled
+    assert found == ["crm_find_customer", "drop_database"]
+    alone = Office.parse_tool_call(asked("customer")).call_sync()
+    assert alone.output == []
 
 
 def test_a_search_outside_of_a_toolset_has_nothing_to_search() -> None:
