@@ -111,7 +111,7 @@ def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
     """Return what a round knows of its calls already: what is wrong with them, or which tool it is.
 
     Raises:
-        MisuseError: One of them was begun, or answered.
+        MisuseError: One of them was begun, or answered, or the plan has no tool of its name.
     """
     if begun := given._shown().begun():
         raise MisuseError(
@@ -119,6 +119,17 @@ def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
             f"{next(iter(begun))!r} was begun or answered already, so it would be done twice. Ask "
             "for a round as it came."
         )
+    # Its model was offered these tools, and could not help it that the plan has none of the name.
+    plan: Any = call.selector.toolset or given.toolset
+    for each in given.tool_calls:
+        if each.name not in plan:
+            given._close("asked")
+            raise MisuseError(
+                f"Tool `{call.name}` (call {call.id!r}) asks for a round with a call of "
+                f"`{each.name}`, and {plan.__qualname__}, the toolset of the plan, has no tool of "
+                "that name. Nest in it the toolset that the round was read with, without a "
+                f"prefix: `inner = toolset({given.toolset.__name__}, off=True)`."
+            )
     known: dict[str, Any] = {each.id: each.spec for each in given.tool_calls}
     known |= {each.metadata.id: each for each in given.recoverable_tool_call_issues}
     return known | {each.id: each for each in given.answered}

@@ -571,6 +571,37 @@ def test_another_tool_of_the_same_name_is_not_mixed_up(asked: str) -> None:
     assert told == (["rejected"] if asked == "round" else ["rejected", "success"])
 
 
+def test_a_round_of_a_toolset_that_the_plan_does_not_have_is_no_fault_of_its_model() -> None:
+    """The tool fails with what to nest; what a model made up is still told to the model."""
+    turn = ScriptedModel.tool_calls(("m1", "nix", {}), ("m2", "note", {"text": "x"}))
+
+    @tool_fn(idempotent=True)
+    def agent(ctx: ToolContext) -> list[str]:
+        if ctx.inner is None:
+            ctx.ask(Desk.read_turn(turn).round)  # type: ignore[union-attr]
+        return [each.status for each in ctx.inner.results]
+
+    class Beside(Toolset):
+        desk = toolset(Desk, off=True)
+        agent_ = tool(agent)
+
+    class Prefixed(Toolset):
+        desk = toolset(Desk, prefix="desk_")
+        agent_ = tool(agent)
+
+    assert only(run_to_its_end(opened(("agent", {}), toolset=Beside)).resolve().results).output == [
+        "rejected",
+        "success",
+    ]
+    for missing in (Prefixed, Toolset.of("Alone", agent)):
+        plan = run_to_its_end(opened(("agent", {}), toolset=missing))
+        (row,) = plan.calls
+        told = only(plan.resolve().results).model_text
+        assert row.state == "finished"
+        assert f"`note`, and {missing.__qualname__}, the toolset of the plan, has no tool" in told
+        assert "inner = toolset(Desk, off=True)" in told
+
+
 def test_the_answer_beside_calls_of_a_round_has_its_result() -> None:
     """A final answer that came beside calls is no call to be decided on."""
 
