@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
@@ -102,6 +114,10 @@ class Reply(Immutable, Generic[Out_co]):
             return self.message
         return f"[{self.code}] {self.message}"
 
+    if TYPE_CHECKING:
+        # By this an overload of `tool()` tells every other output from a reply.
+        __sizeof__: ClassVar[None]  # type: ignore[assignment]
+
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -121,3 +137,15 @@ REPLY: Any = Reply
 def reply_in(output: Any) -> Reply[Any] | None:
     """Return an output if it is a reply, else None."""
     return output if isinstance(output, REPLY) else None
+
+
+def without_replies(returned: Any) -> Any:
+    """Return the output that a return type declares: what else a reply says is not part of it.
+
+    `Reply[Picture]` declares `Picture`, and `Reply[Picture] | None` declares `Picture | None`.
+    """
+    if returned is Reply or get_origin(returned) is Reply:
+        return get_args(returned)[0] if get_args(returned) else Any
+    members = get_args(returned) if get_origin(returned) in (Union, UnionType) else ()
+    outputs = tuple(map(without_replies, members))
+    return returned if outputs == members else Union[outputs]  # noqa: UP007 - of a tuple

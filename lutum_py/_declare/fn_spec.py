@@ -7,7 +7,7 @@ import re
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from .._call.reply import Reply
+from .._call.reply import without_replies
 from .._call.spec import FnSpec, ToolSpec
 from .._schema.arguments import Arguments, PlainArguments
 from .._schema.invocation import Invocation
@@ -47,10 +47,7 @@ def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
     arguments, fields = _arguments(tool, input_name, signature, options.strict)
     if fields is None:
         input_name = arguments.type.__name__
-    declared = signature.output
-    # `-> Reply[Picture]` declares the output `Picture`: what else a reply says is not part of it.
-    if declared is Reply or get_origin(declared) is Reply:
-        (declared,) = get_args(declared) or (Any,)
+    declared = without_replies(signature.output)
     output = Output(None if declared is REQUIRED or declared is Any else declared)
     make: Any = FnSpec if input_type is None else ToolSpec
     made: ToolSpec[Any, Any] = make(

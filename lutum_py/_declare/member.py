@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, Unpack, cast, overload
 
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
@@ -36,10 +36,16 @@ if TYPE_CHECKING:
 Params = ParamSpec("Params", default=...)
 Input = TypeVar("Input")
 Output = TypeVar("Output", default=Any)
+# An async function of a reply fits one overload alone: of two that fit mypy makes `Any`, wherever
+# an argument has an `Any` in it, as the parameters of `async def f(row: Any) -> Reply[int]` have.
+Plain = TypeVar("Plain", bound="_IsNoReply | None", default=Any)
 Model = TypeVar("Model", bound=BaseModel)
 ToolsetClass = TypeVar("ToolsetClass", bound=ToolsetMeta)
 
 if TYPE_CHECKING:
+
+    class _IsNoReply(Protocol):
+        def __sizeof__(self) -> int: ...
 
     class _Told(TypedDict, total=False):
         """The options of all members; the types of `needs_approval` and `rule` go by the input."""
@@ -72,8 +78,8 @@ def tool(
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
-    t: SentFn[Params, Awaitable[Output]], /, **told: Unpack[_FnTold[Output]]
-) -> FnSelector[Params, Output]: ...
+    t: SentFn[Params, Awaitable[Plain]], /, **told: Unpack[_FnTold[Plain]]
+) -> FnSelector[Params, Plain]: ...
 @overload
 def tool(
     t: GivingFn[Params, Output], /, **told: Unpack[_FnTold[Output]]

@@ -23,6 +23,7 @@ from typing import (
 
 from pydantic import BaseModel, ConfigDict
 
+from .._call.reply import without_replies
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.input_model import check_fields, masked_args
@@ -249,7 +250,7 @@ def _spec(model: type[BaseModel], output_type: Any, options: ToolOptions) -> Too
             f"{place}: `ToolInput[...]` says that its output is `{type_name(declared)}`, and "
             f"`output=` says `{type_name(output_type)}`. Keep one of them."
         )
-    output_type = _evaluated(place, model, output_type)
+    output_type = without_replies(_evaluated(place, model, output_type))
     arguments = Arguments(model, strict=options.strict)
     check_fields(place, "field", model)
     output = Output(None if output_type is _NOT_GIVEN or output_type is Any else output_type)

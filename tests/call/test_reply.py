@@ -80,6 +80,34 @@ def test_a_reply_declares_the_output_that_it_carries() -> None:
     assert list(schema["properties"]) == ["title"]
 
 
+def test_a_type_that_a_reply_is_part_of_declares_what_the_reply_carries() -> None:
+    """`int | Reply[int]` declares `int`, of functions and of input models."""
+
+    @tool_fn
+    def at_times(text: str) -> int | Reply[int]:
+        return Reply(1, "one") if text == "told" else 1
+
+    @tool_fn
+    async def or_none(text: str) -> Reply[Hit] | None:
+        return None
+
+    @tool_fn
+    def of_anything(text: str) -> Reply | None:  # type: ignore[type-arg]
+        return Reply(text)
+
+    class Replied(ToolInput[Reply[int] | None]):
+        text: str
+
+    assert spec_of(at_times).output.type is int
+    assert spec_of(or_none).output.type == Hit | None
+    assert spec_of(Replied).output.type == int | None
+    results = [call_of(at_times, {"text": text}).call_sync() for text in ("told", "untold")]
+    assert [(each.output, each.model_text) for each in results] == [(1, "one"), (1, "1")]
+    assert asyncio.run(call_of(or_none, {"text": "a"}).call()).output is None
+    assert call_of(of_anything, {"text": "a"}).call_sync().output == "a"
+    assert call_of(Replied, {"text": "a"}).complete(Reply(2)).output == 2
+
+
 def test_running_a_tool_makes_a_result_of_its_reply() -> None:
     """`call`, `call_sync`, handlers and `execute` say what the reply says."""
     run = Tools.Handlers()

@@ -61,6 +61,24 @@ async def stored(row: dict[str, Any], table: str = "books") -> dict[str, Any]:
 
 
 @tool_fn
+async def told_row(row: dict[str, Any]) -> Reply[int]:
+    """Count the columns, and say more of it."""
+    return Reply(len(row), message="columns")
+
+
+@tool_fn
+async def row_told(key: str) -> Reply[dict[str, Any]]:
+    """Give a row of any columns, and say more of it."""
+    return Reply({"key": key}, message="a row")
+
+
+@tool_fn
+async def told_at_times(row: dict[str, Any]) -> Reply[int] | None:
+    """Count the columns, if there are some."""
+    return Reply(len(row)) if row else None
+
+
+@tool_fn
 def columns(row: dict[str, Any]) -> int:
     """Count the columns."""
     return len(row)
@@ -68,6 +86,9 @@ def columns(row: dict[str, Any]) -> int:
 
 class Tools(Toolset):
     stored = tool(stored)
+    told_row = tool(told_row)
+    row_told = tool(row_told)
+    told_at_times = tool(told_at_times)
     columns = tool(columns)
     loose = tool(loose)
     count = tool(count)
@@ -91,6 +112,16 @@ async def hidden(call: AnyToolCall) -> ToolResult:
     if put := Tools.stored.match(call):
         assert_type(await put.invoke(), dict[str, Any])
         return put.complete("nothing")  # error
+    if told_in_row := Tools.told_row.match(call):
+        told_in_row.complete(Reply("none"))  # error
+        return told_in_row.complete(3)
+    if row_in_told := Tools.row_told.match(call):
+        row_in_told.complete("nothing")  # error
+        return row_in_told.complete({"key": 3})
+    if at_times := Tools.told_at_times.match(call):
+        at_times.complete("none")  # error
+        at_times.complete(Reply(3))
+        return at_times.complete(None)
     return call.fail("no such tool")
 
 
@@ -107,6 +138,16 @@ async def other_price(prices: dict[str, int], key: str) -> int:
 async def stored_elsewhere(row: dict[str, Any], table: str = "books") -> dict[str, Any]:
     """So has that of a function in which not all is known."""
     return row
+
+
+@run.on(Tools.told_row)
+async def told_row_elsewhere(row: dict[str, Any]) -> int:
+    return len(row)
+
+
+@run.on(Tools.told_row)  # error
+async def of_no_told_row(row: str) -> int:
+    return len(row)
 
 
 @run.on(Tools.columns)
