@@ -69,7 +69,8 @@ def create_server(
         MisuseError: It is not a toolset, a tool on offer has no function, a hidden parameter has no
             value, the hooks are neither a hook set nor a function, or an argument has another kind.
         HookError: The hooks belong to another toolset.
-        InvalidValueError: A number of seconds is invalid, or the limit is below 1.
+        InvalidValueError: A number of seconds is invalid, the limit is below 1, or a state key is
+            none.
         UnknownToolError: `available` names no tool of the toolset.
         ToolDefinitionError: The schema of an output is invalid.
 
@@ -102,6 +103,12 @@ def create_server(
     if not (callable(skipped) or isinstance(skipped, Mapping | None)):
         raise MisuseError.of_field(
             "create_server", "skipped", "a dict, a function of a request or None", skipped
+        )
+    keys: object = state_keys
+    if isinstance(keys, str | bytes) or not isinstance(keys, Sequence | None):
+        raise MisuseError(  # which shows nothing of a secret
+            f"create_server takes a list of secrets for `state_keys`, not a {type(keys).__name__}. "
+            "Write `state_keys=[secret]`."
         )
     if handlers is not None and handlers.toolset is not toolset:
         raise MisuseError(

@@ -584,6 +584,9 @@ def test_what_no_call_could_do_is_found_at_once() -> None:
     for no_hooks in (3, Undone, [deciding()], Tools.HookSet):
         with pytest.raises(MisuseError, match="decides about no call"):
             create_server(Tools, hooks=no_hooks)  # type: ignore[arg-type]
+    for keys in (5, "secret" * 8, b"secret" * 8):
+        with pytest.raises(MisuseError, match=r"`state_keys`, not a \w+\. Write `state_keys=\["):
+            create_server(Tools, state_keys=keys)  # type: ignore[arg-type]
     for wrong in ({"limit": 0}, {"default_timeout": 0}, {"state_keys": ["short"]}):
         with pytest.raises(InvalidValueError):
             create_server(Tools, **wrong)
