@@ -190,6 +190,8 @@ class Database:
             if at_the_end and self._connection is None
             else "Nothing was changed."
         )
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CANTOPEN:
+            rest += " The folder has to be there, and this process must be able to write in it."
         return StoreError(
             f"The database at {self.name} failed ({type(error).__name__}: {said}). {rest}"
         )

@@ -49,12 +49,15 @@ def test_a_table_of_somebody_else_is_refused(where: str) -> None:
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
-    """A file that is none, and a folder that is not there, are said by the database's own words."""
+    """A file that is none, and a folder that is not there, are said in the words of the database,
+    and of the folder what to do.
+    """
     (tmp_path / "text").write_text("not a database, and long enough to be told from one" * 100)
     with pytest.raises(StoreError, match="file is not a database") as raised:
         open_store(tmp_path / "text")
     assert isinstance(raised.value.__cause__, sqlite3.Error)
-    with pytest.raises(StoreError, match="unable to open database file"):
+    text = r"unable to open database file\)\. Nothing was changed\. The folder has to be there"
+    with pytest.raises(StoreError, match=text):
         open_store(tmp_path / "missing" / "store.db")
 
 
