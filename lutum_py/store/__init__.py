@@ -7,6 +7,7 @@ is silently done twice.
 
 Example:
     >>> from lutum_py import Session, Toolset, tool, tool_fn
+    >>> from lutum_py.execution import execute_sync
     >>> from lutum_py.store import open_store
     >>> from lutum_py.testing import ScriptedModel
     >>> @tool_fn
@@ -33,7 +34,7 @@ Example:
 
     >>> claim = store.claim(Desk, lease=60)
     >>> call = store.begin(claim)
-    >>> store.finish(claim, call.call_sync())
+    >>> store.finish(claim, execute_sync(call))
 
     And whoever has a model goes on:
 
