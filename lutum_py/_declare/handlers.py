@@ -117,8 +117,9 @@ class Handlers(Generic[T]):
 
         Returns:
             A decorator for a function, sync or async, of the tool's input that gives its output;
-            for a function tool it has the function's own parameters. Besides, it may take a
-            `ToolContext`, and parameters that are passed when the call is run.
+            for a function tool it has the function's own parameters, the `ToolContext` among them.
+            Besides, it may take a `ToolContext` if the function has none, and parameters that are
+            passed when the call is run.
 
         Raises:
             MisuseError: The tool is not in the toolset, or has a handler already; or the function

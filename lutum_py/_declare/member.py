@@ -125,9 +125,10 @@ def tool(
             `"Refund {cents} cents?"`.
         rule: A function, sync or async, that `plan()`, `apply_hooks`, `amend` and `call.hook` ask
             about each call, before gates. For a function tool it takes some of the tool's
-            parameters, by name, and a `ToolContext`; it returns None, a mapping of the arguments to
-            change, `Complete` or `Reject`. For any other tool it takes the input, and returns
-            another input in place of the mapping. A call begins only after the rule was asked.
+            parameters, by name, and a `ToolContext` that only tells which call it is; it returns
+            None, a mapping of the arguments to change, `Complete` or `Reject`. For any other tool
+            it takes the input, and returns another input in place of the mapping. A call begins
+            only after the rule was asked.
         callers: Who may call it, if a provider runs programs that call tools: `model`,
             `program`, or both. If this is left out, it is the model alone. Other providers let
             the model call it, and a request says so in its losses.
