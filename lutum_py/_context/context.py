@@ -287,7 +287,8 @@ class ToolContext(Immutable, _ContextFields):
     def idempotency_key(self) -> str:
         """The key of the call, for services that ask for one.
 
-        If a store runs the call, it is the key of the claim, which is the same at every try.
+        If a store runs the call, it is the key of the claim, which is the same at every try. If
+        not, give the session an id: see `call.idempotency_key`.
 
         Raises:
             MisuseError: The context was made by hand, of no call.
