@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from inspect import cleandoc
 from types import SimpleNamespace
@@ -12,16 +12,16 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    ForwardRef,
     Generic,
     Self,
     TypeVar,
     Unpack,
+    get_args,
     get_type_hints,
     overload,
 )
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
 
 from .._call.reply import without_replies
 from .._call.spec import ToolSpec
@@ -269,10 +269,10 @@ def _spec(model: type[BaseModel], output_type: Any, options: ToolOptions) -> Too
 
 
 def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:
-    """Evaluate an output type that is written as a string, if the model's module knows it."""
+    """Evaluate what is written as a string in an output type, if the model's module knows it."""
     if output_type is None:
         return type(None)
-    if not isinstance(output_type, str | ForwardRef):
+    if output_type is _NOT_GIVEN or isinstance(output_type, type):
         return output_type
     carrier: Any = SimpleNamespace(__annotations__={"output": output_type})
     names = vars(sys.modules[model.__module__])
@@ -287,22 +287,43 @@ def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:
         ) from error
 
 
-def _declared_output(model: type[BaseModel]) -> Any:
-    """Find `Out` of `ToolInput[Out]` among the bases, through generic classes between."""
-    # Through `class Paged(ToolInput[list[T]], Generic[T])` and `class Users(Paged[User])` the
-    # variable `Out` is `list[T]`, and `T` is `User`.
-    meaning: dict[Any, Any] = {}
-    for base in model.__mro__:
-        generic = _generic(base)
-        origin = generic.get("origin")
-        if origin is None:
-            continue
-        for variable, given in zip(_generic(origin)["parameters"], generic["args"], strict=True):
-            meaning.setdefault(variable, meaning.get(given, given))
+def _declared_output(model: type[BaseModel], meaning: Mapping[Any, Any] = {}) -> Any:
+    """Find `Out` of `ToolInput[Out]` among the bases, through generic classes between.
+
+    Args:
+        model: The model, or one of its bases.
+        meaning: What the type variables stand for by which its bases are written.
+    """
+    # `class Users(Paged[User])` of `class Paged(ToolInput[list[T]], Generic[T])`: for the bases of
+    # `Paged` the variable `T` is `User`, so that `Out` is `list[User]`.
+    generic = _generic(model)
+    origin = generic.get("origin")
+    if origin is not None:
+        given = [_filled_in(each, meaning) for each in generic["args"]]
         if origin is ToolInput:
-            declared = meaning.get(generic["args"][0], generic["args"][0])
-            return _NOT_GIVEN if isinstance(declared, TypeVar) else declared
+            return _NOT_GIVEN if isinstance(given[0], TypeVar) else given[0]
+        meaning = dict(zip(_generic(origin)["parameters"], given, strict=True))
+    for base in model.__bases__:
+        if ToolInput in base.__mro__:
+            return _declared_output(base, meaning)
     return _NOT_GIVEN
+
+
+def _filled_in(annotation: Any, meaning: Mapping[Any, Any]) -> Any:
+    """Put what type variables stand for in their place, as pydantic does in a field."""
+    if not meaning:
+        return annotation
+    generic: Any = Generic
+    field: Any = (list[annotation], ...)
+    model: Any = create_model("Filled", __base__=(_Held, generic[tuple(meaning)]), out=field)
+    (filled,) = get_args(model[tuple(meaning.values())].model_fields["out"].annotation)
+    return filled
+
+
+class _Held(BaseModel):
+    """Holds a type in a field, whatever it is: whether it has a schema is asked later."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True)
 
 
 def _snake_case(name: str) -> str:

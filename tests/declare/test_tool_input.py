@@ -16,6 +16,7 @@ from tests.cases import over
 from tests.declare.declared_inputs import Decorated
 from tests.declared import call_of, refusal, schema_of, spec_of
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -311,6 +312,26 @@ class Users(Paged[User]):
     pass
 
 
+class Page(BaseModel, Generic[T]):
+    items: list[T]
+
+
+class Listed(ToolInput[list[T]], Generic[T]):
+    pass
+
+
+class PagesListed(Listed[Page[T]], Generic[T]):
+    pass
+
+
+class Alike(ToolInput[dict[K, Annotated[T, Field(gt=0)]]], Generic[K, T]):
+    pass
+
+
+class AlikeByName(Alike[str, T], Generic[T]):
+    pass
+
+
 @pytest.mark.parametrize("model", [Child, ChildOfModel])
 def test_a_subclass_of_a_decorated_model_is_no_tool(model: Any) -> None:
     """What a decorator says holds for one class only."""
@@ -341,6 +362,19 @@ def test_the_output_is_found_through_bases() -> None:
     assert spec_of(Users).output.type is User
     assert spec_of(Paged[int]).output.type is int
     assert spec_of(Paged).output.type is None
+
+
+def test_type_variables_in_an_output_stand_for_what_is_given() -> None:
+    """`Users(Listed[User])` of `Listed(ToolInput[list[T]])` gives `list[User]`, at any depth."""
+    assert spec_of(Listed[User]).output.type == list[User]
+    assert spec_of(PagesListed[User]).output.type == list[Page[User]]
+    with pytest.raises(ToolOutputError):
+        call_of(PagesListed[User], {}).complete([{"items": [3]}])
+    by_name = call_of(AlikeByName[int], {})
+    assert by_name.complete({"a": 1}).result == '{"a":1}'
+    for wrong in ({"a": 0}, {"a": "x"}, {1: 1}):
+        with pytest.raises(ToolOutputError):
+            by_name.complete(wrong)
 
 
 # Names that the decorator would take.

@@ -26,6 +26,15 @@ class EarlyToo(ToolInput["LateUser"]):
     user: LateUser
 
 
+class ListEarly(ToolInput[list["LateUser"]]):
+    pass
+
+
+@tool_input(output=list["LateUser"])
+class PartsEarly(BaseModel):
+    pass
+
+
 @tool_input
 class Never(ToolInput["Nothing"]):  # type: ignore[name-defined]
     a: int
@@ -41,6 +50,14 @@ def test_models_may_name_what_comes_later(model: Any) -> None:
     call = call_of(model, {"user": {"name": "n"}})
     assert call.complete({"name": "n"}).result == '{"name":"n"}'
     assert spec_of(model).output.type is LateUser
+
+
+def test_an_output_may_hold_what_comes_later() -> None:
+    """Also a part of the output may be named before it is there."""
+    for model in (ListEarly, PartsEarly):
+        call = call_of(model, {})
+        assert call.complete([{"name": "n"}]).result == '[{"name":"n"}]'
+        assert spec_of(model).output.type == list[LateUser]
 
 
 def test_a_name_that_never_comes_is_told() -> None:
