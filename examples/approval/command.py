@@ -51,7 +51,7 @@ def line_of(name: str, options: argparse.Namespace) -> str:
 
 
 def run(command: Command, options: argparse.Namespace) -> int:
-    """Run a command, and give its exit status: 1 where it was refused, in one line."""
+    """Run a command, and give its exit status: 1 where it was refused, 130 where it was stopped."""
     folder: Path = options.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,6 +67,9 @@ def run(command: Command, options: argparse.Namespace) -> int:
     except (LutumError, sqlite3.Error, OSError, ValueError) as error:
         print(_said(error), file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nStopped. Nothing is lost: give the same command again to go on.", file=sys.stderr)
+        return 130
     return 0
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -199,6 +202,36 @@ def test_the_next_command_can_be_typed_as_it_is_said(tmp_path: Path) -> None:
     """Also where the folder has a space in its name."""
     _, said = command("approve", tmp_path, "--folder", "my desk")
     assert shlex.split(said)[-2:] == ["--folder", "my desk"]
+
+
+def test_whoever_stops_at_the_prompt_can_go_on(tmp_path: Path) -> None:
+    """An interrupt is one line and no traceback; what was decided before it counts."""
+    assert command("pay", tmp_path)[0] == 0
+    asking = subprocess.Popen(
+        [sys.executable, "-u", "-W", "error", str(EXAMPLE / "approve.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    with asking:
+        assert asking.stdin is not None
+        assert asking.stdout is not None
+        assert asking.stderr is not None
+        asking.stdin.write("y\n")
+        asking.stdin.flush()
+        for line in asking.stdout:
+            if "approved" in line:
+                break
+        asking.send_signal(signal.SIGINT)
+        with suppress(BrokenPipeError):  # a signal just before the read begins does not end it
+            os.write(asking.stdin.fileno(), b"\n")
+        assert asking.stderr.read() == (
+            "\nStopped. Nothing is lost: give the same command again to go on.\n"
+        )
+    assert asking.returncode == 130
+    assert command("approve", tmp_path, "--list")[1].count("tool       pay") == 1
 
 
 EDITED: Final = """
