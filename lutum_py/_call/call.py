@@ -413,8 +413,8 @@ class AnyToolCall(CallState):
         invocation = invocation or self.spec.invocation
         if invocation is None:
             raise MisuseError(
-                f"Tool `{self.name}` (call {self.id!r}) is an input model without a function. "
-                "Do the work yourself and answer with `call.complete(output)`."
+                f"Tool `{self.name}` (call {self.id!r}) has no function. Do the work yourself and "
+                "answer with `call.complete(output)`."
             )
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)

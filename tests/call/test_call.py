@@ -19,7 +19,9 @@ from lutum_py import (
     Reject,
     RunNormally,
     SuspendTicket,
+    ToolDef,
     ToolMetadata,
+    Toolset,
     tool_fn,
 )
 from lutum_py.errors import LifecycleError, MisuseError, ToolInputError, ToolOutputError
@@ -115,12 +117,21 @@ def test_what_has_ended_stays_ended() -> None:
     assert call.status is CallStatus.CANCELLED
 
 
-def test_a_model_has_no_function_to_run() -> None:
-    """An input model without a function is not run; the remedy is named."""
-    call = call_of(FindArgs, {"words": []})
+def find_by_schema() -> AnyToolCall:
+    definition = ToolDef.from_json_schema(name="find", input_schema={"type": "object"})
+    toolset = Toolset.from_definitions("Found", [definition])
+    return toolset.parse_tool_call(ToolMetadata(id="c1", name="find", arguments="{}"))
+
+
+@pytest.mark.parametrize("made", [lambda: call_of(FindArgs, {"words": []}), find_by_schema])
+def test_what_has_no_function_is_not_run(made: Callable[[], Any]) -> None:
+    """An input model or a schema without a function is not run, and neither is taken for the other;
+    the remedy is named.
+    """
+    call = made()
     expected = (
-        "Tool `find` (call 'c1') is an input model without a function. Do the work yourself and "
-        "answer with `call.complete(output)`."
+        "Tool `find` (call 'c1') has no function. Do the work yourself and answer with "
+        "`call.complete(output)`."
     )
     for run in (lambda: asyncio.run(call.call()), call.call_sync, call.invoke_sync):
         with pytest.raises(TypeError) as caught:
