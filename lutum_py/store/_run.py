@@ -75,6 +75,7 @@ class Worker:
     lease: float
     settings: Settings
     is_stopping: bool = False
+    is_cut_off: bool = False
     faults: list[BaseException] = field(default_factory=list[BaseException])
     raised: list[Exception] = field(default_factory=list[Exception])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
@@ -106,7 +107,7 @@ class Worker:
 
     def stop(self) -> None:
         """Begin nothing more, and ask what runs to end."""
-        self.is_stopping = True
+        self.is_stopping = self.is_cut_off = True
         for tool in self._tools:
             if tool is not asyncio.current_task():
                 tool.cancel()
@@ -255,7 +256,7 @@ class Worker:
     async def _outcome(self, run: Run) -> Outcome:
         tool = asyncio.create_task(self._guarded(run))
         self._tools.add(tool)
-        if self.is_stopping:
+        if self.is_cut_off:  # since it was put on record that it begins; after a fault it is run
             tool.cancel()
         try:
             return await tool

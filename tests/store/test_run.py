@@ -465,6 +465,32 @@ def test_what_is_wrong_with_a_run_is_found_before_it_is_on_record(store: Store) 
     store.release(claimed_of(store))
 
 
+def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is on record as begun is run, also if the run is to end with an error since then."""
+    found = threading.Event()
+    real = store.begin
+
+    def context(call: AnyToolCall) -> ToolContext:
+        if call.id == "c1":
+            found.set()
+            raise MisuseError("no context")
+        return ToolContext.for_call(call)
+
+    def slow(claim: Claim) -> Any:
+        begun = real(claim)
+        assert found.wait(30)
+        return begun
+
+    monkeypatch.setattr(store, "begin", slow)
+    kept(store, ("c0", "key", {}), ("c1", "key", {}))
+    with pytest.raises(MisuseError, match="no context"):
+        asyncio.run(store.run("one", Hall, context=context))
+    assert states_of(store) == {"c0": "success", "c1": "pending"}
+    store.release(claimed_of(store))
+
+
 @pytest.mark.parametrize("step", ["claim", "begin", "finish"])
 def test_a_database_that_fails_ends_the_run_with_what_is_known(store: Store, step: str) -> None:
     """The error comes out, with the outcome that could not be put on record, if there is one."""
