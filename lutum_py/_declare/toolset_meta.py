@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn, Union
 
 from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions
 from .._call.selector import AnySelector, Selector, selector_type
@@ -206,11 +206,17 @@ class ToolsetMeta(type):
     def __delattr__(cls, name: str) -> NoReturn:
         raise AttributeError(f"{cls.__qualname__}.{name} cannot be deleted: a toolset is fixed.")
 
-    def __call__(cls, *_: object, **__: object) -> NoReturn:
-        raise MisuseError(
-            f"{cls.__qualname__} has no instances: use the class itself, as in "
-            f"`{cls.__qualname__}.HookSet()` or `.tools({cls.__qualname__})`."
-        )
+    if TYPE_CHECKING:
+
+        def __call__(cls, *, use_the_class_itself: Never) -> NoReturn: ...
+
+    else:
+
+        def __call__(cls, *_: object, **__: object) -> NoReturn:
+            raise MisuseError(
+                f"{cls.__qualname__} has no instances: use the class itself, as in "
+                f"`{cls.__qualname__}.HookSet()` or `.tools({cls.__qualname__})`."
+            )
 
     def _repr_html_(cls) -> str:
         from .display import toolset_html

@@ -543,6 +543,7 @@ async def elsewhere(session: Session, plan: ToolRoundPlan[Other]) -> None:
     mine: ToolRoundPlan[Desk] = plan  # error
     inner: lutum_py.HookSet[Users] = hooks[Desk.users]
     session.text_turn(lutum_py.testing.ScriptedModel([])).tools(User)  # error
+    session.text_turn(lutum_py.testing.ScriptedModel([])).tools(Desk())  # error
 
 
 # 9. What signatures name has a public place.
