@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
 """A call that is not to be run, or not yet."""
 
-_WANTED: Final = "RunNormally(input), Complete(output) or Reject(reason)"
+OF_INPUT: Final = "RunNormally(input), Complete(output) or Reject(reason)"
+OF_ARGUMENTS: Final = (
+    "None, a mapping of the arguments to change, Complete(output) or Reject(reason)"
+)
+"""What may be given by hooks and rules that are asked with the input, or with arguments."""
 
 
 def ask_function(
@@ -326,7 +330,7 @@ def is_answered(call: AnyToolCall, digest: str, *, by_gate: bool = False) -> boo
 
 
 def taken(
-    hook: str, call: AnyToolCall, decision: Any, asking: Asking, shown: Any, wanted: str = _WANTED
+    hook: str, call: AnyToolCall, decision: Any, asking: Asking, shown: Any, wanted: str
 ) -> HookOutcome:
     """Take what an execution hook or rule decided: the call, or what became of it.
 

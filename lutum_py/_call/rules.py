@@ -25,7 +25,7 @@ from .._schema.signature import (
 from .._text.json import is_mapping, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
-from .deciding import Waits, ask, ask_function, taken, with_arguments
+from .deciding import OF_ARGUMENTS, Waits, ask, ask_function, taken, with_arguments
 from .decisions import Asking, Complete, Reject, RunNormally
 from .spec import FnSpec, ToolSpec
 from .steps import Steps
@@ -33,7 +33,6 @@ from .steps import Steps
 if TYPE_CHECKING:
     from .call import AnyToolCall, HookOutcome
 
-_OF_ARGUMENTS = "None, a mapping of the arguments to change, Complete(output) or Reject(reason)"
 _OF_INPUT = "None, another input, Complete(output) or Reject(reason)"
 
 
@@ -129,7 +128,7 @@ class ArgsRule:
         # may raise, and both are then errors of this rule, under its name.
         said: Any = yield from ask(self.name, self._answer, call, call, shown)
         said = yield from ask(self.name, self._decision, call, call, shown, said)
-        wanted = _OF_INPUT if self._invocation is None else _OF_ARGUMENTS
+        wanted = _OF_INPUT if self._invocation is None else OF_ARGUMENTS
         return taken(self.name, call, said, asking, shown, wanted)
 
     def _answer(self, call: AnyToolCall, shown: Any) -> Any:

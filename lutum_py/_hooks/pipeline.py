@@ -18,6 +18,8 @@ from typing import Any, Final, NamedTuple
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.call_state import MADE_LATER
 from .._call.deciding import (
+    OF_ARGUMENTS,
+    OF_INPUT,
     Verdict,
     ask,
     ask_approval,
@@ -45,7 +47,7 @@ from .._transcript.result import ToolResult, with_labels
 from .._transcript.transcript import Transcript
 from ..errors import HookError
 from .places import HookPlaces
-from .registered_hook import NO_HOOKS, CallGate, PhaseHooks, RegisteredHook, keyed
+from .registered_hook import NO_HOOKS, ArgsHook, CallGate, PhaseHooks, RegisteredHook, keyed
 
 _kind_of: Callable[[object], Any] = type
 
@@ -160,7 +162,8 @@ def decide_each(
                 if logs:
                     log(call, "run_normally", None, shown)
                 continue
-            outcome = taken(hook.name, call, decision, asking, shown)
+            wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
+            outcome = taken(hook.name, call, decision, asking, shown, wanted)
             if not isinstance(outcome, AnyToolCall):
                 outcomes.append(outcome)
                 break

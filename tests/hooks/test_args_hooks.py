@@ -133,10 +133,11 @@ def test_a_mapping_of_a_whole_input_gives_another() -> None:
     [
         ({"limit": "many"}, "does not fit tool `search`"),
         ({"limits": 3}, "`limits` cannot be changed .* `query`, `limit`"),
+        (5, "returned 5. Return None, a mapping of the arguments to change, Complete"),
     ],
 )
 def test_changes_that_do_not_fit_are_the_fault_of_the_hook(changes: Any, said: str) -> None:
-    """A wrong value or name is a HookError that says which."""
+    """A wrong value or name is a HookError that says which, and what such a hook returns."""
     hooks = Inner.HookSet()
 
     @hooks.on_args(Inner.search)
