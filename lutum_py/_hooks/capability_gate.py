@@ -184,7 +184,8 @@ def dry_run_in(
     """Make a function that looks for a successful dry run among transcript items.
 
     The arguments of the call, as hooks left them, are compared with those that the model sent for
-    the dry run. If hooks change arguments, pass a `dry_run_done` of your own.
+    the dry run; one that was run with others, which a hook or person gave it, does not count. If
+    hooks change arguments, pass a `dry_run_done` of your own.
 
     Args:
         items: A transcript; it is read whenever the function is asked.
@@ -205,6 +206,7 @@ def dry_run_in(
             canonical_json(tried) == wanted
             for item in items
             if isinstance(item, ToolResult) and item.is_success and item.name == call.name
+            if item.ran_with is None  # else something else was tried than was sent
             for tried in _sent(call, item)
         )
 

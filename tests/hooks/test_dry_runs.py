@@ -11,6 +11,7 @@ from lutum_py import (
     Block,
     Session,
     Suspend,
+    SuspendTicket,
     ToolDef,
     ToolMetadata,
     ToolResult,
@@ -175,6 +176,19 @@ def test_a_dry_run_is_found_in_the_transcript() -> None:
     assert done(deploy(**wanted))
     assert done(deploy(service="web", count=2))
     assert not done(deploy(service="api"))
+
+
+def test_a_dry_run_that_was_edited_does_not_count() -> None:
+    """Who edits a dry run lets something else be tried than the model sent."""
+    session = Session()
+    hooks = Ops.HookSet()
+    hooks.gate()(lambda metadata, input: Suspend(SuspendTicket()))
+    plan = plan_of(("a", "roll_out", {"service": "api", "dry_run": True})).apply_hooks_sync(hooks)
+    plan.amend_sync(plan.suspended[0].edit({"service": "web"}), hooks)
+    plan.commit(session, [plan.pending[0].call_sync()])
+    done = dry_run_in(session.transcript)
+    assert not done(deploy(service="api"))
+    assert not done(deploy(service="web"))
 
 
 def test_ids_that_come_again_are_told_apart() -> None:
