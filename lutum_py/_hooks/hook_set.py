@@ -166,7 +166,8 @@ class HookSet(HookPlaces[T]):
     def before(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
         """Register a function of `(metadata, input)` for calls that are going to be run.
 
-        It is asked once for each call, and decides nothing.
+        It is asked once for each call, and decides nothing. About a call that waits it is asked
+        when hooks are applied again after an approval, or when `amend` takes in an edit.
 
         Args:
             selector: The tool, or a nested toolset for its tools; all tools if it is left out.
