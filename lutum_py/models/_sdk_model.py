@@ -157,9 +157,10 @@ class SdkModel(ABC):
         try:
             self._sync, self._async = self._methods(client)
         except AttributeError as error:
+            made = " or ".join(f"{each}(...)" for each in dict.fromkeys(self._clients))
             raise MisuseError(
-                f"{type(self).__name__} takes a client that you made with {self._clients[0]}(...) "
-                f"or {self._clients[1]}(...), not a {type(client).__name__} ({error})."
+                f"{type(self).__name__} takes a client that you made with {made}, not a "
+                f"{type(client).__name__} ({error})."
             ) from error
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -53,10 +54,12 @@ def test_the_models_import_no_sdk() -> None:
 @pytest.mark.parametrize("kind", [OpenAIChat, OpenAIResponses, Anthropic, Gemini])
 @over("client", [None, "sk-secret", object(), 7])
 def test_what_is_no_client_is_refused(kind: Any, client: Any) -> None:
-    """Anything else than a client is a TypeError that names the client and shows no key."""
+    """Anything else than a client is a TypeError that names each client once, and no key."""
     with pytest.raises(TypeError, match=r"takes a client that you made with \w+") as caught:
         kind(client, MODEL)
     assert "secret" not in str(caught.value)
+    names = re.findall(r"[\w.]+\(\.\.\.\)", str(caught.value))
+    assert len({*names}) == len(names)
 
 
 @over("name", [None, "", 7])
