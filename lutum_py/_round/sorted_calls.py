@@ -152,10 +152,13 @@ class RoundState:
         Raises:
             MisuseError: Something was said there since, or it is another conversation.
         """
-        place, items = self._kept.place, transcript._items
-        if place is None or place.is_end_of(items):
+        place, known = self._kept.place, self._kept.transcript
+        if place is None:
             return
-        if place.is_behind(items):
+        items = transcript._items
+        if place.is_behind(items, None if known is None else known._items):
+            if len(items) == place.length:
+                return
             count = len(items) - place.length
             what = (
                 f"{count} item{'s' * (count != 1)} came into the transcript since: something was "

@@ -2,7 +2,8 @@
 
 A round that was opened in one place and committed in another would answer what nobody asked there.
 The place is told by the number of items and the digest of the last, so that a branch of the
-conversation, or one that was saved and loaded, is the same place.
+conversation, or one that was saved and loaded, is the same place. Where the transcript is at hand,
+all that was said in it counts.
 """
 
 from __future__ import annotations
@@ -43,22 +44,32 @@ class Place:
             self._digest = "" if self._last is None else digest_of_item(self._last)
         return self._digest
 
-    def is_end_of(self, items: Sequence[TranscriptItem]) -> bool:
-        """Whether these items are those that the round is behind, and no more."""
-        return len(items) == self.length and self.is_behind(items)
+    def is_behind(
+        self, items: Sequence[TranscriptItem], said: Sequence[TranscriptItem] | None = None
+    ) -> bool:
+        """Whether these items begin with those that the round is behind.
 
-    def is_behind(self, items: Sequence[TranscriptItem]) -> bool:
-        """Whether these items begin with those that the round is behind."""
-        if not self.length:
+        Args:
+            items: The items of a conversation.
+            said: Those of the conversation in which the round was opened, if they are at hand:
+                without them, only the last one is compared.
+        """
+        if not self.length or items is said:
             return True
         if len(items) < self.length:
             return False
         # The same object, nearly always; after loading, an equal one, which is told by its digest.
         last = items[self.length - 1]
-        return last is self._last or digest_of_item(last) == self.digest
+        if not (last is self._last or digest_of_item(last) == self.digest):
+            return False
+        return said is None or all(map(_are_alike, said[: self.length], items))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Place, (self.length, None, self.digest))
+
+
+def _are_alike(one: TranscriptItem, other: TranscriptItem) -> bool:
+    return one is other or digest_of_item(one) == digest_of_item(other)
 
 
 def digest_of_item(item: TranscriptItem) -> str:

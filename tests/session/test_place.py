@@ -87,6 +87,23 @@ def test_a_round_does_not_end_in_another_place(where: str, way: str, kept: str) 
     assert len(target.transcript) >= 2
 
 
+def ends_alike(first: str) -> Session:
+    """A session whose last item and length are those of others."""
+    session = started(first)
+    session.transcript.append_turn(ScriptedModel.text("Shall I?"))
+    session.push_user("Yes.")
+    return session
+
+
+@over("way", END)
+def test_a_conversation_that_only_ends_alike_is_another(way: str) -> None:
+    """All that was said before the round counts, and a reload of just that is the same place."""
+    plan = opened(ends_alike("Pay Ann.")).plan()
+    with pytest.raises(MisuseError, match="belongs to another conversation"):
+        END[way](plan, ends_alike("Pay Bob."))
+    END[way](plan, ends_alike("Pay Ann."))
+
+
 def _stored(session: Session) -> Session:
     with open_store(":memory:") as store:
         store.save("a", None, session=session)
