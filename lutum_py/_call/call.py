@@ -313,6 +313,8 @@ class AnyToolCall(CallState):
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself.
 
+        What a function gives as a `Reply` is that reply.
+
         Raises:
             TimedOut: The tool's deadline passed, as in `call`.
         """

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 Params = ParamSpec("Params")
 Unbound = ParamSpec("Unbound")
+Bound = TypeVar("Bound")
 Returned_co = TypeVar("Returned_co", covariant=True)
 Returned = TypeVar("Returned")
 InputType = TypeVar("InputType")
@@ -192,14 +193,17 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
         return self._made()
 
     if TYPE_CHECKING:
-        # For a bound method, Python's own attribute access finds what the function has.
+        # For a bound method, Python's own attribute access finds what the function has. What does
+        # not take the instance first is a static method.
 
         @overload
         def __get__(self, obj: None, owner: type, /) -> Self: ...
         @overload
         def __get__(
-            self: Callable[Concatenate[Any, Unbound], Returned], obj: object, owner: type, /
+            self: Callable[Concatenate[Bound, Unbound], Returned], obj: Bound, owner: type, /
         ) -> ToolFn[Unbound, Returned]: ...
+        @overload
+        def __get__(self, obj: object, owner: type, /) -> Self: ...
         def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
         def __lutum_sent__(self) -> Callable[Params, Returned_co]: ...
 
@@ -245,9 +249,13 @@ class HidingFn(ToolFn[Params, Returned_co], Generic[Params, Returned_co, Output]
         def __get__(self, obj: None, owner: type, /) -> Self: ...
         @overload
         def __get__(
-            self: Callable[Concatenate[Any, Unbound], Returned], obj: object, owner: type, /
+            self: Callable[Concatenate[Bound, Unbound], Returned], obj: Bound, owner: type, /
         ) -> HidingFn[Unbound, Returned, Output]: ...
-        def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+        @overload
+        def __get__(self, obj: object, owner: type, /) -> Self: ...
+        def __get__(  # pyright: ignore[reportIncompatibleMethodOverride]
+            self, obj: Any, owner: Any = None, /
+        ) -> Any: ...
 
 
 class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, InputType, Output]):
@@ -274,8 +282,10 @@ class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, Inp
         def __get__(self, obj: None, owner: type, /) -> Self: ...
         @overload
         def __get__(
-            self: Callable[Concatenate[Any, Unbound], Returned], obj: object, owner: type, /
+            self: Callable[Concatenate[Bound, Unbound], Returned], obj: Bound, owner: type, /
         ) -> ModelFn[Unbound, Returned, InputType, Output]: ...
+        @overload
+        def __get__(self, obj: object, owner: type, /) -> Self: ...
         def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from pydantic import BaseModel
 from typing_extensions import assert_type
 
 from lutum_py import (
@@ -13,6 +14,7 @@ from lutum_py import (
     Reject,
     Reply,
     RunNormally,
+    Selector,
     Suspend,
     ToolDecision,
     ToolMetadata,
@@ -22,6 +24,13 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+
+
+T = TypeVar("T")
+
+
+class Key(BaseModel):
+    key: str
 
 
 @tool_fn
@@ -84,7 +93,48 @@ def columns(row: dict[str, Any]) -> int:
     return len(row)
 
 
+class Shelf(Generic[T]):
+    """Methods, and static ones: `self` goes, and no other parameter does."""
+
+    def __init__(self, only: T) -> None:
+        self.only = only
+
+    @tool_fn
+    def take(self, key: str) -> T:
+        return self.only
+
+    @tool_fn(input=Key, skip=("by",))
+    async def find(self, key: Key, by: str) -> T:
+        return self.only
+
+    @staticmethod
+    @tool_fn
+    def length(key: str, factor: int = 1) -> int:
+        return len(key) * factor
+
+    @staticmethod
+    @tool_fn(skip=("factor",))
+    async def weight(key: str, factor: int) -> float:
+        return len(key) * factor
+
+    @staticmethod
+    @tool_fn(input=Key)
+    def known(key: Key) -> bool:
+        return bool(key.key)
+
+    def both(self) -> int:
+        return self.length("key", factor=2) + self.length(3)  # error
+
+
+shelf = Shelf(3)
+
+
 class Tools(Toolset):
+    take = tool(shelf.take)
+    find = tool(shelf.find)
+    length = tool(shelf.length)
+    weight = tool(shelf.weight)
+    is_known = tool(Shelf.known)
     stored = tool(stored)
     told_row = tool(told_row)
     row_told = tool(row_told)
@@ -123,6 +173,24 @@ async def hidden(call: AnyToolCall) -> ToolResult:
         at_times.complete(Reply(3))
         return at_times.complete(None)
     return call.fail("no such tool")
+
+
+async def methods() -> None:
+    assert_type(Tools.find, Selector[Key, int])
+    assert_type(Tools.is_known, Selector[Key, bool])
+    assert_type(shelf.take("key"), int)
+    assert_type(await shelf.find(Key(key="key"), by="me"), int)
+    assert_type(await shelf.weight("key", 2), float)
+    assert_type(shelf.known(Key(key="key")), bool)
+    shelf.take()  # error
+    shelf.length("key", "2")  # error
+    shelf.known("key")  # error
+
+
+@Tools.HookSet().on_args(Tools.length)
+def long(key: str, factor: int = 1) -> Reject | None:
+    """A hook of a static method has all of its parameters."""
+    return None if factor < 10 else Reject(key)
 
 
 run = Tools.Handlers()
