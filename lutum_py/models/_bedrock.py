@@ -61,7 +61,8 @@ class Bedrock(SdkModel):
     _reader = bedrock_converse.StreamDecoder
     _clients = ("boto3.client", "boto3.Session.client")
 
-    def __init__(self, client: ConverseClient, model: str, *, strict: bool = False) -> None:
+    # boto3 has no types, and what pyright reads from its source fits nothing.
+    def __init__(self, client: ConverseClient | Any, model: str, *, strict: bool = False) -> None:
         super().__init__(client, model, strict=strict)
 
     def _methods(self, client: Any) -> tuple[Methods | None, Methods | None]:
