@@ -179,7 +179,10 @@ def _held_by(value: Any) -> Iterator[Any]:
 
 
 def test_what_a_cached_content_covers_is_not_sent_nor_what_was_said_aside_in_it() -> None:
-    """Behind a cached content, a request goes on with what is kept, as with a list of the items."""
+    """Behind a cached content, a request goes on with what is kept, as with a list of the items.
+
+    What was said aside among what the content covers is told as a loss.
+    """
     transcript = Transcript()
     for number in range(3):
         transcript.push(Message("user", f"q{number}"))
@@ -201,6 +204,12 @@ def test_what_a_cached_content_covers_is_not_sent_nor_what_was_said_aside_in_it(
     said = [content["parts"][0]["text"] for content in bodies[0]["contents"]]
     assert said == ["q1", "a1", "q2", "a2"]
     assert bodies[1] == bodies[2] == bodies[0]
+    assert [[loss.where for loss in body.losses] for body in bodies] == [
+        [],
+        [],
+        ["ephemeral[0]"],
+        [],
+    ]
     assert bodies[3]["contents"][:-1] == bodies[0]["contents"]
     assert bodies[3]["contents"][-1]["parts"] == [{"text": "by the way"}]
 

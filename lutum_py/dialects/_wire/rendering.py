@@ -247,9 +247,13 @@ class Rendering(ABC):
         rendering, own = known._fork(), known._copies()
         kept.put(key, known)
         for number, (index, message) in enumerate(ephemeral):
-            if index >= start:
-                rendering._take_all(items, index)
-                rendering.take_ephemeral(message, f"ephemeral[{number}]")
+            place = f"ephemeral[{number}]"
+            if index < start:
+                text = "it stands among what the cached content has, and is not sent"
+                rendering.losses.append(Loss(place, text))
+                continue
+            rendering._take_all(items, index)
+            rendering.take_ephemeral(message, place)
         rendering._take_all(items, count)
         rendering.finish()
         own += [copied(said, plan_of(said)) for said in rendering.said[len(own) :]]
