@@ -242,9 +242,10 @@ async def run(
         on_event: Is told about each call that is begun, and of each that has ended or waits.
         in_order: Whether calls that touch the same thing keep the order of the turn, see
             `plan.order()`: each call begins when the calls that it waits for have ended; the call
-            with the longest chain after it begins first. If a call waits or was refused, no call
-            begins that touches the same thing; if its outcome is unknown, such a call is
-            `cancelled`, with the code `after_doubt`.
+            with the longest chain after it begins first. If a call waits, or `on_begin` raised
+            about it, no later call begins that touches the same thing; if its outcome is unknown,
+            such a call is `cancelled`, with the code `after_doubt`. One that a hook answered or
+            rejected holds up none.
         hooks: Decide about calls that other calls ask for; then calls are run until nothing is
             pending. Without hooks, calls that were asked for and are not decided stay in `asked`.
         context: Makes the context of each call.
