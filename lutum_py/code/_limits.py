@@ -19,6 +19,9 @@ _OVER_A_LIMIT: Final = re.compile(
 _OURS: Final = re.compile(r'  File "<python-input-0>".*\n(?:    .*\n)*')
 """A frame of the functions that stand before a program: its author never saw them."""
 
+_KEPT: Final = re.compile(r"^(    (?:.*\W)?)_ = \((.*)$(?:\n {5}(    +[~^]+)$)?", re.MULTILINE)
+"""A line in which the value of a program is kept, and the marks below: see `keeping_value`."""
+
 _LONGEST: Final = 1000
 """Characters of the beginning and of the end of a traceback, which may quote a long line."""
 
@@ -84,12 +87,19 @@ def failure(error: MontyError) -> ProgramError:
     said = str(error)
     if isinstance(error, MontyRuntimeError | MontySyntaxError):
         said = error.display()  # with the lines
-    said = _OURS.sub("", said).replace("<python-input-2>", "program")
+    said = _KEPT.sub(_as_written, _OURS.sub("", said)).replace("<python-input-2>", "program")
     if len(said) > 2 * _LONGEST:
         said = f"{said[:_LONGEST]} … {said[-_LONGEST:]}"
     is_cut_off = isinstance(error, MontyCrashedError) and error.timed_out
     is_over = is_cut_off or _OVER_A_LIMIT.search(str(error)) is not None
     return (ProgramLimit if is_over else ProgramError)(said)
+
+
+def _as_written(line: re.Match[str]) -> str:
+    before, last, marks = line.groups()
+    if last.count(")") > last.count("("):  # the bracket is closed there, so it is the author's own
+        return line[0]
+    return f"{before}{last}" + (f"\n{marks}" if marks else "")
 
 
 def with_printed(error: ProgramError, printed: str) -> ProgramError:

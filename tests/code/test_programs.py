@@ -155,6 +155,22 @@ def test_a_program_that_fails_is_an_error_with_what_it_printed(code: str) -> Non
         assert failed(f"print('so far')\n{code}")[1].endswith("Printed:\nso far\n")
 
 
+@pytest.mark.parametrize(
+    ("code", "quoted"),
+    [
+        ("1/0", "    1/0\n    ~~~"),
+        ("a = 1; a/0", "    a = 1; a/0\n           ~~~"),
+        ("a = ''; (a + 1, 2)", "    a = ''; (a + 1, 2)\n             ~~~~~"),
+        ("_ = (1/0)", "    _ = (1/0)\n         ~~~"),
+        ("1/0; 2", "    1/0; 2\n    ~~~"),
+        ("def f(x):\n  return 1/x\nf(0)", "    f(0)\n    ~~~~"),
+    ],
+)
+def test_what_is_quoted_of_a_program_is_what_its_author_wrote(code: str, quoted: str) -> None:
+    """What keeps the value of the last expression is not shown, and the marks stand below it."""
+    assert f"\n{quoted}\n" in failed(code)[1]
+
+
 def test_the_text_of_a_long_error_is_cut() -> None:
     """A traceback keeps its beginning and its end."""
     _, text = failed("raise ValueError('x' * 1000_000 + 'end')")
