@@ -27,7 +27,6 @@ from lutum_py import (
     SuspendTicket,
     ToolContext,
     Toolset,
-    Transcript,
     TurnRequest,
     tool,
     tool_fn,
@@ -205,7 +204,7 @@ async def advance(
         stored = await store.run(
             id, Office, lease=lease, on_event=on_event, skipped={"books": books}
         )
-        session = Session(Transcript.load_json(stored.note), id=id)
+        session = stored.session
         if stored.plan is not None:
             if not stored.plan.is_settled:
                 stored.plan.discard()
@@ -216,7 +215,7 @@ async def advance(
             return last.text
         turn = await session.text_turn(MODEL).tools(Office).collect()
         plan = await turn.round.apply_hooks(hooks) if isinstance(turn, NeedsTools) else None
-        store.save(id, plan, note=session.transcript.dump_json(), version=stored.version)
+        store.save(id, plan, session=session, version=stored.version)
 
 
 def begin(store: Store) -> None:
@@ -226,7 +225,7 @@ def begin(store: Store) -> None:
     for id, (said, _) in SCRIPT.items():
         session = Session(id=id)
         session.push_user(said)
-        store.save(id, None, note=session.transcript.dump_json())
+        store.save(id, None, session=session)
 
 
 MAIL: Final = """Dear Ann,

@@ -46,7 +46,6 @@ from lutum_py import (
     Message,
     RejectedCall,
     SuspendedCall,
-    Transcript,
 )
 from lutum_py.errors import HookError, LutumError, ResumeError
 from lutum_py.store import Store, Waiting
@@ -246,9 +245,9 @@ class Inbox:
         return Shown(waiting, self._last_words(waiting.id), hidden)
 
     def _last_words(self, id: str) -> str | None:
-        """Give what the user said last, where the note of the store is a transcript."""
+        """Give what the user said last, where the store keeps the session."""
         try:
-            items = Transcript.load_json(self.store.load(id).note)
+            items = self.store.load(id).session.transcript
         except LutumError:
             return None
         said = (item for item in reversed(items) if isinstance(item, Message))

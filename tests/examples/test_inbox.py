@@ -279,6 +279,21 @@ async def test_a_call_within_a_program_is_shown_with_it(desk: Desk, in_memory: P
         assert store.waiting() == []
 
 
+async def test_what_the_user_said_is_shown_of_any_store(desk: Desk) -> None:
+    """A conversation that is saved with its session, as stores keep it, is shown with its words."""
+    session = Session(id="own")
+    session.push_user("Is this the right form?")
+    asked = ("call_1", "refund_order", {"order": "C-3", "cents": 4_000, "reason": "Late"})
+    model = ScriptedModel([ScriptedModel.tool_calls(asked)])
+    turn = await session.text_turn(model).tools(desk.office.Office).collect()
+    assert isinstance(turn, NeedsTools)
+    plan = await turn.round.apply_hooks(desk.office.hooks)
+    desk.store.save("own", plan, session=session)
+    ann = await desk.person("Ann")
+    page = await ann.get("/call", params={"in": "own", "id": "call_1"})
+    assert "Is this the right form?" in page.text
+
+
 async def test_the_same_form_twice_decides_once(desk: Desk) -> None:
     """A double click, at once or after the round is over, is one decision with one effect."""
     mia = await desk.person("Mia")
@@ -461,4 +476,4 @@ async def test_a_cancelled_call_does_not_run(desk: Desk) -> None:
     assert "Reason: Not his week" in page.text
     await desk.go_on()
     assert desk.done() == []
-    assert "Not his week" in desk.store.load("ben-okafor").note
+    assert "Not his week" in desk.store.load("ben-okafor").session.transcript.dump_json()
