@@ -47,7 +47,7 @@ from lutum_py import (
     RejectedCall,
     SuspendedCall,
 )
-from lutum_py.errors import HookError, LutumError, ResumeError
+from lutum_py.errors import HookError, LutumError, PlanError, ResumeError
 from lutum_py.store import Store, Waiting
 
 __all__ = ["Inbox"]
@@ -305,7 +305,7 @@ class Inbox:
         self.journal.write(waiting, decision, word, list(changes))
         try:
             self._take(waiting, decision)
-        except (ResumeError, HookError) as error:
+        except (ResumeError, HookError, PlanError) as error:
             self.journal.complete(made, "refused")
             self._same(person, form)  # somebody in another program may have been faster
             shown = self._shown(waiting, person)

@@ -294,6 +294,23 @@ async def test_what_the_user_said_is_shown_of_any_store(desk: Desk) -> None:
     assert "Is this the right form?" in page.text
 
 
+async def test_a_call_whose_tool_is_gone_says_so(desk: Desk) -> None:
+    """Whoever approves it reads why that does not count, and the journal has nothing in doubt."""
+
+    class Older(Toolset):
+        pay_ = tool(pay, needs_approval=True)
+
+    turn = ScriptedModel.tool_calls(("call_1", "pay", {"cents": 5}))
+    outcome = Older.read_turn(turn)
+    assert isinstance(outcome, NeedsTools)
+    desk.store.save("old", outcome.round.plan())
+    ann = await desk.person("Ann")
+    form = await opened(ann, {"in": "old", "id": "call_1"})
+    answer = await send(ann, form, word="approve")
+    assert (answer.status_code, "Office has no tool" in answer.text) == (422, True)
+    assert desk.journal.latest(1) == []
+
+
 async def test_the_same_form_twice_decides_once(desk: Desk) -> None:
     """A double click, at once or after the round is over, is one decision with one effect."""
     mia = await desk.person("Mia")
