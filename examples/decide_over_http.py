@@ -17,7 +17,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from lutum_py import Decision, NeedsTools, Session, ToolContext, Toolset, tool, tool_fn
-from lutum_py.errors import DeveloperError, ResumeError, StaleError, StoreError
+from lutum_py.errors import DeveloperError, PlanError, ResumeError, StaleError, StoreError
 from lutum_py.store import Store, Waiting, open_store
 from lutum_py.testing import ScriptedModel
 
@@ -107,7 +107,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.store.decide(id, made, Desk)
             else:
                 return self.answer(404, {"error": f"There is no {self.path}."})
-        except (ResumeError, StaleError) as error:  # it is late, of something else, or begun before
+        except (ResumeError, StaleError, PlanError) as error:
+            # It is late, of something else, begun before, or its tool has changed since.
             return self.answer(409, {"error": str(error)})
         except KeyError as error:
             return self.answer(400, {"error": f"The body has no {error}."})

@@ -16,6 +16,11 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from lutum_py import NeedsTools, Session, Toolset, tool
+from lutum_py.store import open_store
+from lutum_py.testing import ScriptedModel
+from tests.inner_tools import pay
+
 from .conftest import EXAMPLES
 
 PROGRAM = EXAMPLES / "decide_over_http.py"
@@ -155,6 +160,22 @@ def test_a_conversation_is_begun_once_and_found_by_its_id(in_memory: Path) -> No
 def addressed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with server(tmp_path_factory.mktemp("desk")) as url:
         yield url
+
+
+def test_a_call_whose_tool_is_gone_is_a_conflict(in_memory: Path) -> None:
+    """What waits of an older program is shown, and a decision about it is a 409 with the reason."""
+
+    class Older(Toolset):
+        pay_ = tool(pay, needs_approval=True)
+
+    outcome = Older.read_turn(ScriptedModel.tool_calls(("c1", "pay", {"cents": 5})))
+    assert isinstance(outcome, NeedsTools)
+    with open_store(in_memory / "desk.db") as store:
+        store.save("old", outcome.round.plan(), session=Session())
+    with server(in_memory) as url:
+        (shown,) = waiting(url, 1)
+        status, said = ask(f"{url}/decisions", yes(shown))
+    assert (status, "has no tool 'pay'" in said["error"]) == (409, True)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",)])
