@@ -282,8 +282,7 @@ class Toolset(metaclass=ToolsetMeta):
         from ._session.saved_session import dump_session
         from ._session.session import Session as Conversation
 
-        if not isinstance(session, Conversation):
-            raise MisuseError.of_field("dump_session", "session", "a Session", session)
+        MisuseError.check("dump_session", "session", "a Session", session, Conversation)
         return dump_session(cls, session.id, session.transcript, plan, key, binding)
 
     @classmethod

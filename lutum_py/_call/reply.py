@@ -87,8 +87,7 @@ class Reply(Immutable, Generic[Out_co]):
                 f"{', '.join(_STATUSES)}. A hook or gate rejects calls, a tool does not."
             )
         for field, text in (("message", message), ("code", code)):
-            if not isinstance(text, str | None):
-                raise MisuseError.of_field("Reply", field, "a text", text)
+            MisuseError.check("Reply", field, "a text", text, str | None)
         if labels is not None:
             from .._transcript.labels import check_labels
 

@@ -130,8 +130,7 @@ _FAILED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
 
 def _checked(field: str, given: T, kind: type[T]) -> T:
     # A dict in place of a `State` has a `get` as well: each key would be None.
-    if not isinstance(given, kind):
-        raise MisuseError.of_field("ToolContext", field, f"a {kind.__name__}", given)
+    MisuseError.check("ToolContext", field, f"a {kind.__name__}", given, kind)
     return given
 
 

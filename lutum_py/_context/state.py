@@ -95,8 +95,7 @@ class State:
         Raises:
             MisuseError: They are not a mapping.
         """
-        if not isinstance(values, Mapping | State | None):
-            raise MisuseError.of_field("State", "values", "a mapping or None", values)
+        MisuseError.check("State", "values", "a mapping or None", values, Mapping | State | None)
         # Copied as they come in and as they go out: a tool that changes a list which it read
         # changes its own.
         self._keep(_owned({} if values is None else values))

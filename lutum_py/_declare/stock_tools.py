@@ -60,8 +60,7 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Select
     """
     if not isinstance(toolset, ToolsetMeta):
         raise MisuseError(f"Tools are looked for in a Toolset, not in {shorten(toolset)}.")
-    if not isinstance(query, str):
-        raise MisuseError.of_field("search_tools", "query", "a text", query)
+    MisuseError.check("search_tools", "query", "a text", query, str)
     if not _is_count(limit):
         raise MisuseError.of_field("search_tools", "limit", "a positive whole number", limit)
     offer = toolset._offer

@@ -131,8 +131,7 @@ def capability_gate(
         >>> call.hook_sync(hooks).ticket.action
         'confirm'
     """
-    if not isinstance(run, RunIdentity | None):
-        raise MisuseError.of_field("capability_gate", "run", "a `RunIdentity` or None", run)
+    MisuseError.check("capability_gate", "run", "a `RunIdentity` or None", run, RunIdentity | None)
     if not (dry_run_done is None or callable(dry_run_done)):
         remedy = "Pass `dry_run_in(session.transcript)`."
         place = ("capability_gate", "dry_run_done", "a function of a call or None")
@@ -142,8 +141,7 @@ def capability_gate(
 
 
 def _check_argument(owner: str, name: object) -> None:
-    if not isinstance(name, str):
-        raise MisuseError.of_field(owner, "dry_run_argument", "the name of an argument", name)
+    MisuseError.check(owner, "dry_run_argument", "the name of an argument", name, str)
 
 
 def _decider(policy: GatePolicy | None) -> Callable[[AnyToolCall, RiskLevel], Any]:
@@ -194,9 +192,9 @@ def dry_run_in(
     Raises:
         MisuseError: It is not a transcript, or the argument is not the name of one.
     """
-    if not isinstance(items, Iterable):
-        remedy = "Pass `session.transcript`."
-        raise MisuseError.of_field("dry_run_in", "items", "a transcript", items, remedy)
+    MisuseError.check(
+        "dry_run_in", "items", "a transcript", items, Iterable, "Pass `session.transcript`."
+    )
     _check_argument("dry_run_in", dry_run_argument)
 
     def done(call: AnyToolCall) -> bool:

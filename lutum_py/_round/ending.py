@@ -488,8 +488,7 @@ def unfinished(call: AnyToolCall, was_started: bool, reason: str, more: str = ""
     Raises:
         MisuseError: The reason is not text.
     """
-    if not isinstance(reason, str):
-        raise MisuseError.of_field("abort", "reason", "a text", reason, "The model reads it.")
+    MisuseError.check("abort", "reason", "a text", reason, str, "The model reads it.")
     if was_started:
         why = f"the tool was started, and nobody knows what it did. {reason}{more}"
         return unknown_outcome(call.metadata, why)

@@ -141,8 +141,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
 
 def merge(calls: SortedCalls, other: SortedCalls) -> None:
     """Take in another copy of a plan; see `ToolRoundPlan.merge`."""
-    if not isinstance(other, SortedCalls):
-        raise MisuseError.of_field("plan.merge", "other", "a plan", other)
+    MisuseError.check("plan.merge", "other", "a plan", other, SortedCalls)
     if other._state is calls._state:
         raise MisuseError(
             "These are plans of one round, so both show what became of each call already. Merge a "

@@ -132,8 +132,7 @@ class ToolDef(Immutable):
         callers: Iterable[Caller] = (),
     ) -> None:
         for field, text in (("name", name), ("description", description)):
-            if not isinstance(text, str):
-                raise MisuseError.of_field("ToolDef", field, "a text", text)
+            MisuseError.check("ToolDef", field, "a text", text, str)
         if not (isinstance(input_schema, dict) or callable(input_schema)):
             raise MisuseError.of_field("ToolDef", "input_schema", "a dict", input_schema)
         if not (timeout is None or is_seconds(timeout)):

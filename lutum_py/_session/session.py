@@ -61,8 +61,7 @@ class Session:
                 "Load one with `Transcript.load_json(text)`."
             )
         self.transcript: Transcript = Transcript() if transcript is None else transcript
-        if not isinstance(id, str | None):
-            raise MisuseError.of_field("Session", "id", "a text", id)
+        MisuseError.check("Session", "id", "a text", id, str | None)
         if id == "":
             raise InvalidValueError("The id of a session is empty. Give a text, or leave it out.")
         self.id: str | None = id

@@ -162,10 +162,8 @@ class ServerToolItem:
     payload: Mapping[str, Any] = field(hash=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kind, str):
-            raise MisuseError.of_field("ServerToolItem", "kind", "a text", self.kind)
-        if not isinstance(self.payload, Mapping):
-            raise MisuseError.of_field("ServerToolItem", "payload", "a mapping", self.payload)
+        MisuseError.check("ServerToolItem", "kind", "a text", self.kind, str)
+        MisuseError.check("ServerToolItem", "payload", "a mapping", self.payload, Mapping)
 
     def made_calls(self, caller: str) -> tuple[str, Any] | None:
         """Say what made calls, if this is it: its name, and what it was given.

@@ -49,8 +49,7 @@ class Labels(Frozen, _LabelFields):
         readers: Iterable[str] | None = None,
         inner: Iterable[tuple[str, Labels | None]] = (),
     ) -> None:
-        if not isinstance(trusted, bool | None):
-            raise MisuseError.of_field("Labels", "trusted", "True, False or None", trusted)
+        MisuseError.check("Labels", "trusted", "True, False or None", trusted, bool | None)
         listed = tuple(inner) if isinstance(inner, Iterable) else (inner,)
         for each in listed:
             match each:
@@ -85,8 +84,7 @@ class Labels(Frozen, _LabelFields):
             >>> Labels.of_meta(said, believed=False)
             Labels(trusted=False, readers=None)
         """
-        if not isinstance(meta, Mapping | None):
-            raise MisuseError.of_field("Labels.of_meta", "meta", "a mapping or None", meta)
+        MisuseError.check("Labels.of_meta", "meta", "a mapping or None", meta, Mapping | None)
         said = (meta or {}).get("ifc")
         if said is None:
             return None
@@ -127,8 +125,7 @@ def readers_of(where: str, readers: object) -> tuple[str, ...]:
 
 def check_labels(where: str, labels: object) -> None:
     """Refuse what are not labels."""
-    if not isinstance(labels, Labels):
-        raise MisuseError.of_field(where, "labels", "Labels or None", labels)
+    MisuseError.check(where, "labels", "Labels or None", labels, Labels)
 
 
 def joined_labels(own: Labels | None, inner: Iterable[tuple[str, Labels | None]]) -> Labels | None:

@@ -72,8 +72,7 @@ class Attachment:
                 f"{', '.join(get_args(MediaType))}."
             )
         for field in ("mime_type", "url"):
-            if not isinstance(getattr(self, field), str):
-                raise MisuseError.of_field("Attachment", field, "a text", getattr(self, field))
+            MisuseError.check("Attachment", field, "a text", getattr(self, field), str)
         for field in ("caption", "name"):
             if not isinstance(getattr(self, field), str | None):
                 given = getattr(self, field)
@@ -155,10 +154,8 @@ class Attachment:
             >>> Attachment.from_bytes(b"Hi", "text/plain").url
             'data:text/plain;base64,SGk='
         """
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise MisuseError.of_field("Attachment", "data", "bytes", data)
-        if not isinstance(mime_type, str):
-            raise MisuseError.of_field("Attachment", "mime_type", "a text", mime_type)
+        MisuseError.check("Attachment", "data", "bytes", data, bytes | bytearray | memoryview)
+        MisuseError.check("Attachment", "mime_type", "a text", mime_type, str)
         carried = bytes(data)
         return cls(
             media_type=media_type or media_type_of(mime_type),
@@ -205,12 +202,10 @@ def attachments_of(owner: str, given: Iterable[Attachment]) -> tuple[Attachment,
     Raises:
         MisuseError: They are not a list, or one of them is not an `Attachment`.
     """
-    if not isinstance(given, Iterable):
-        raise MisuseError.of_field(owner, "attachments", "a list of `Attachment`s", given)
+    MisuseError.check(owner, "attachments", "a list of `Attachment`s", given, Iterable)
     listed = tuple(given)
     for index, each in enumerate(listed):
-        if not isinstance(each, Attachment):
-            raise MisuseError.of_field(owner, f"attachments[{index}]", "an `Attachment`", each)
+        MisuseError.check(owner, f"attachments[{index}]", "an `Attachment`", each, Attachment)
     return listed
 
 
@@ -347,10 +342,9 @@ class Message:
         # Here and not where it is sent: what is kept, saved and compared is then what every
         # provider gets.
         object.__setattr__(self, "text", sendable(self.text))
-        if not isinstance(self.attachments, tuple):
-            raise MisuseError.of_field(
-                "Message", "attachments", "a tuple of `Attachment`s", self.attachments
-            )
+        MisuseError.check(
+            "Message", "attachments", "a tuple of `Attachment`s", self.attachments, tuple
+        )
         attachments_of("Message", self.attachments)
 
 

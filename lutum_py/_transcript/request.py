@@ -68,15 +68,13 @@ class Cache:
 
     def __post_init__(self) -> None:
         for name in ("tools", "system"):
-            if not isinstance(getattr(self, name), bool):
-                raise MisuseError.of_field("Cache", name, "True or False", getattr(self, name))
+            MisuseError.check("Cache", name, "True or False", getattr(self, name), bool)
         for name in ("turns", "covers"):
             count = getattr(self, name)
             if not is_whole(count) or count < 0:
                 raise MisuseError.of_field("Cache", name, "a whole number, 0 or more", count)
         for name in ("ttl", "key", "retention", "content"):
-            if not isinstance(getattr(self, name), str | None):
-                raise MisuseError.of_field("Cache", name, "a text or None", getattr(self, name))
+            MisuseError.check("Cache", name, "a text or None", getattr(self, name), str | None)
         # Anthropic refuses a fifth marker only when the request is sent. Here it is found where the
         # program is written, for every model.
         markers = self.tools + self.system + self.turns

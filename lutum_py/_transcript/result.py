@@ -104,14 +104,12 @@ class ToolResult(Frozen, _ResultFields):
                 f"ToolResult {id!r}: status {status!r} is none of {', '.join(sorted(_STATUSES))}"
             )
         for field, text in (("message", message), ("code", code)):
-            if not isinstance(text, str | None):
-                raise MisuseError.of_field("ToolResult", field, "a text or None", text)
+            MisuseError.check("ToolResult", field, "a text or None", text, str | None)
         if labels is not None:
             from .labels import check_labels
 
             check_labels("ToolResult", labels)
-        if not isinstance(ran_with, dict | None):
-            raise MisuseError.of_field("ToolResult", "ran_with", "a dict or None", ran_with)
+        MisuseError.check("ToolResult", "ran_with", "a dict or None", ran_with, dict | None)
         try:
             parse_json(result)
         except (TypeError, ValueError) as error:

@@ -45,8 +45,7 @@ class CommittedRound(Frozen, _CommittedFields):
     __slots__ = ()
 
     def __new__(cls, turn: AssistantTurn, results: Iterable[ToolResult]) -> Self:
-        if not isinstance(turn, AssistantTurn):
-            raise MisuseError.of_field("CommittedRound", "turn", "an `AssistantTurn`", turn)
+        MisuseError.check("CommittedRound", "turn", "an `AssistantTurn`", turn, AssistantTurn)
         listed: tuple[Any, ...] = tuple(results) if isinstance(results, Iterable) else (results,)
         for each in listed:
             if not isinstance(each, ToolResult):

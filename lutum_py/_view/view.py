@@ -269,10 +269,9 @@ class View:
         Raises:
             MisuseError: `old` is not a view.
         """
-        if not isinstance(old, View):
-            raise MisuseError.of_field(
-                "View.since", "old", "a View", old, "Before the first cut that is `View()`."
-            )
+        MisuseError.check(
+            "View.since", "old", "a View", old, View, "Before the first cut that is `View()`."
+        )
         new: list[Cut] = []
         gone = [cut for cut in old.cuts if cut not in self.cuts]
         for cut in self.cuts:

@@ -106,10 +106,10 @@ def program_tool(
         )
     if keep not in ("state", "replay"):
         raise InvalidValueError(f"`program_tool(keep={shorten(keep)})`: give 'state' or 'replay'.")
-    if not isinstance(limits, ProgramLimits | None):
-        raise MisuseError.of_field("program_tool", "limits", "ProgramLimits or None", limits)
-    if not isinstance(description, str | None):
-        raise MisuseError.of_field("program_tool", "description", "a text or None", description)
+    MisuseError.check(
+        "program_tool", "limits", "ProgramLimits or None", limits, ProgramLimits | None
+    )
+    MisuseError.check("program_tool", "description", "a text or None", description, str | None)
     definitions = [each.definition for each in tools.default_selectors()]
     for each in definitions:
         _check_name(tools, each.name)

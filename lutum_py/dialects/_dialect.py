@@ -190,8 +190,7 @@ class Dialect(Generic[C]):
             >>> gemini_generate_content.wire_name("math.factorial")
             'math.factorial'
         """
-        if not isinstance(name, str):
-            raise MisuseError.of_field("wire_name", "name", "the name of a tool", name)
+        MisuseError.check("wire_name", "name", "the name of a tool", name, str)
         return self.facts.wire_name(name)
 
     def tool_choice(self, requirement: Any) -> C:

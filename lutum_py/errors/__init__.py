@@ -149,6 +149,26 @@ class MisuseError(DeveloperError, TypeError):
         said = f"{owner} takes {expected} for `{field}`, not {shorten(received)}. {remedy}"
         return cls(said.rstrip())
 
+    @classmethod
+    def check(
+        cls, owner: str, field: str, expected: str, given: object, kind: Any, remedy: str = ""
+    ) -> None:
+        """Refuse a value that is no instance of a type; the other arguments are as in `of_field`.
+
+        Args:
+            owner: What has the field.
+            field: The name of the field.
+            expected: What it takes, in words.
+            given: The value.
+            kind: The type, or a union of types.
+            remedy: A sentence that says what to do.
+
+        Raises:
+            MisuseError: It is none.
+        """
+        if not isinstance(given, kind):
+            raise cls.of_field(owner, field, expected, given, remedy)
+
 
 class InvalidValueError(DeveloperError, ValueError):
     """A value that the program made cannot be kept or sent as it is.

@@ -43,8 +43,7 @@ class Edge:
             isinstance(each, AnySelector | str) for each in self.tools
         ):
             raise MisuseError.of_field("An edge", "tools", "selectors or wire names", self.tools)
-        if not isinstance(self.part, bool):
-            raise MisuseError.of_field("An edge", "part", "True or False", self.part)
+        MisuseError.check("An edge", "part", "True or False", self.part, bool)
 
 
 USER: Final = Edge("user", part=True)

@@ -51,8 +51,7 @@ class Policy:
     def __init__(
         self, toolset: type[Any], *, otherwise: Literal["suspend", "block"] = "suspend"
     ) -> None:
-        if not isinstance(toolset, ToolsetMeta):
-            raise MisuseError.of_field("Policy", "toolset", "a Toolset", toolset)
+        MisuseError.check("Policy", "toolset", "a Toolset", toolset, ToolsetMeta)
         if otherwise not in ("suspend", "block"):
             raise MisuseError.of_field("Policy", "otherwise", "'suspend' or 'block'", otherwise)
         self._toolset: Any = toolset
@@ -186,8 +185,7 @@ class Policy:
 
     def _places(self, tool: Named, parameters: str | Iterable[str]) -> list[tuple[str, Path]]:
         """Find places in the arguments of a tool; all are looked at before anything changes."""
-        if not isinstance(parameters, Iterable):
-            raise MisuseError.of_field("Policy", "parameters", "a place or several", parameters)
+        MisuseError.check("Policy", "parameters", "a place or several", parameters, Iterable)
         texts = [parameters] if isinstance(parameters, str) else list(parameters)
         return [(e.name, _place(e, "arguments", text)) for e in self._find(tool) for text in texts]
 

@@ -98,8 +98,7 @@ def create_server(
         ("version", version, str),
         ("instructions", instructions, str | None),
     ):
-        if not isinstance(text, kind):
-            raise MisuseError.of_field("create_server", field, "a text", text)
+        MisuseError.check("create_server", field, "a text", text, kind)
     if not (callable(skipped) or isinstance(skipped, Mapping | None)):
         raise MisuseError.of_field(
             "create_server", "skipped", "a dict, a function of a request or None", skipped

@@ -60,10 +60,9 @@ def check_toolset(toolset: object) -> None:
 
 def check_claim(claim: object, step: str) -> None:
     """Refuse what is not a claim, at a step of a store."""
-    if not isinstance(claim, Claim):
-        raise MisuseError.of_field(
-            f"store.{step}", "claim", "a claim", claim, "Write `claim = store.claim(toolset)`."
-        )
+    MisuseError.check(
+        f"store.{step}", "claim", "a claim", claim, Claim, "Write `claim = store.claim(toolset)`."
+    )
 
 
 def check_begins(claim: Claim) -> None:

@@ -165,10 +165,8 @@ class Records:
 
         If `stays` is true, the open round is left as it is, at whichever version.
         """
-        if not isinstance(note, str | None):
-            raise MisuseError.of_field("store.save", "note", "a text", note)
-        if not isinstance(session, Session | None):
-            raise MisuseError.of_field("store.save", "session", "a Session", session)
+        MisuseError.check("store.save", "note", "a text", note, str | None)
+        MisuseError.check("store.save", "session", "a Session", session, Session | None)
         if not (version is None or is_whole(version)):
             raise MisuseError.of_field(
                 "store.save", "version", "a whole number", version, "Pass that of `store.load(id)`."
