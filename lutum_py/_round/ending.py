@@ -573,7 +573,7 @@ def show_results(
         calls.take_tries(tries.values())
     if calls._owes_after:  # this stands for the hook set that decided before the plan was saved
         calls.note_hooks(hook_set)
-        calls.change(_owes_after=False)
+        calls._put(_owes_after=False)
     return [*shown, *suspended]
 
 
