@@ -35,6 +35,7 @@ from .._transcript.stream_events import (
     arguments_delta,
 )
 from .._transcript.transcript import Front, Transcript, TranscriptView
+from ..dialects._wire_form import halves
 from ..errors import DialectError, MisuseError
 from ._script import Script
 
@@ -255,8 +256,7 @@ _DELTAS: dict[type[AssistantItem], Callable[[str], StreamEvent]] = {
 
 def _call_events(index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
     yield CallStarted(index, call.id, call.name)
-    text, json = call.arguments, PartialJson()
-    middle = (len(text) + 1) // 2
-    for half in filter(None, (text[:middle], text[middle:])):
+    json = PartialJson()
+    for half in halves(call.arguments):
         yield arguments_delta(index, half, json)
     yield CallCompleted(index, call)
