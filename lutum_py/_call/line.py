@@ -435,7 +435,7 @@ ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
 """The states of the calls whose results the plan has."""
 
 _RUNNING: Final = STAGES["running"]
-_OF_RUNS: Final = ("begun", "left", "again")
+_OF_DOUBT: Final = ("begun", "left", "again", "answered")
 _OF_STAGE: Mapping[Stage, CallRowState] = {
     STAGES["in_doubt"]: "in_doubt",
     STAGES["asking"]: "asking",
@@ -463,9 +463,9 @@ def state_in(line: tuple[Step, ...]) -> CallRowState:
     if last.phase == "reading":
         return "unusable"
     # After `left`, an end that no plan was told about proves nothing, unless another try was made
-    # since: that one is known from its beginning.
-    last_run = next((step.kind for step in reversed(line) if step.kind in _OF_RUNS), None)
-    return "in_doubt" if last_run == "left" else "pending"
+    # since, which is known from its beginning, or somebody who knew of the doubt approved the call.
+    kind = next((step.kind for step in reversed(line) if step.kind in _OF_DOUBT), None)
+    return "in_doubt" if kind == "left" else "pending"
 
 
 def result_in(steps: tuple[Step, ...]) -> ToolResult | None:

@@ -189,6 +189,21 @@ def test_a_call_that_was_begun_before_the_dump_is_in_doubt() -> None:
     assert [r.status for r in again.resolve().results] == ["indeterminate", "success"]
 
 
+def test_a_call_that_was_approved_in_doubt_does_not_fall_back_into_it() -> None:
+    """Whoever approved a call knew that it was begun, so what it says then is to be told as ever."""
+    plan = opened(*adds(1)).plan()
+    plan.pending[0].begin()
+    plan = reloaded(plan)
+    plan.record(plan.in_doubt[0].suspend(SuspendTicket()))
+    plan.resume(plan.suspended[0].approve())
+    (call,) = plan.pending
+    asked = call.suspend(SuspendTicket())
+    assert [row.state for row in plan.calls] == ["pending"]
+    plan.record(asked)
+    assert [each.call.id for each in plan.suspended] == [call.id]
+    close(plan)
+
+
 def test_a_call_in_doubt_may_have_ended_elsewhere() -> None:
     """The result that was made elsewhere, or that the call waits there, ends the doubt."""
     plan = opened(*adds(2)).plan()

@@ -122,7 +122,7 @@ class Told:
                 self.is_recorded = True
             self.begun += step.kind == "begun"
             self.is_left |= step.kind == "left"
-            if step.kind == "begun":
+            if step.kind in ("begun", "answered"):  # whoever approved it knew of the doubt
                 self.is_left = False
             if step.kind == "changed":
                 self.arguments = step.arguments
@@ -145,8 +145,7 @@ class Told:
                 return ended if self.stage == ENDED else "suspended"
             if self.is_recorded:
                 return "finished" if self.stage == ENDED else "suspended"
-        # Whoever approved it knew of the doubt, so it may run.
-        return "in_doubt" if self.is_left and self.stage != "resuming" else "pending"
+        return "in_doubt" if self.is_left else "pending"
 
 
 class OneStory(RuleBasedStateMachine):
