@@ -406,7 +406,7 @@ def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
     Raises:
         MisuseError: Some did not; nothing has changed.
     """
-    tries = calls.tries_of(results) if calls._state._kept.tries else {}
+    tries = calls._tries_of(results) if calls._state._kept.tries else {}
     remedy = (
         "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, also "
         "if the round is given up, or `plan.discard()` to forget the turn."
@@ -424,7 +424,7 @@ def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
             f"After-hook `{hook.name}` was not asked about the result of call {call.id!r} of tool "
             f"`{call.name}`. {remedy}"
         )
-    calls.take_tries(tries.values())
+    calls._take_tries(tries.values())
 
 
 def check_shown(
@@ -533,7 +533,7 @@ def show_results(
     if not isinstance(hooks, HookPlaces):
         raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
     results, suspended = as_results(answers)
-    tries = calls.tries_of(results) if calls._state._kept.tries else {}
+    tries = calls._tries_of(results) if calls._state._kept.tries else {}
     said: list[AfterSaid] = []
     answered = list(_answered(calls))
     open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
@@ -570,9 +570,9 @@ def show_results(
             if each.call._stage.is_end:
                 each.write()
                 calls._move(each.call.id)
-        calls.take_tries(tries.values())
+        calls._take_tries(tries.values())
     if calls._owes_after:  # this stands for the hook set that decided before the plan was saved
-        calls.note_hooks(hook_set)
+        calls._note_hooks(hook_set)
         calls._put(_owes_after=False)
     return [*shown, *suspended]
 

@@ -113,7 +113,7 @@ def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
     Raises:
         MisuseError: One of them was begun, or answered, or the plan has no tool of its name.
     """
-    if begun := given._shown().begun():
+    if begun := given._shown()._begun():
         raise MisuseError(
             f"Tool `{call.name}` (call {call.id!r}) asks for a round of which call "
             f"{next(iter(begun))!r} was begun or answered already, so it would be done twice. Ask "
@@ -256,7 +256,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
     """
     given, state = asking.call, calls._state
     with ONCE:
-        call = calls.open_call(given, "cannot ask for others")
+        call = calls._open_call(given, "cannot ask for others")
         if asking._before != (asked := _times_asked(call)):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` has asked {asked} times in this plan, "
@@ -274,7 +274,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
             return given.fail(fault[1], code=fault[0])
         made = tuple(_made(calls, call, asking))
         calls._move(call.id)  # first: an interrupt may come anywhere
-        calls.take_try(given)
+        calls._take_try(given)
         if call._stage.name == "in_doubt":
             call._append("again")  # it is the outcome of another try
         if call._stage.may_begin:
@@ -420,7 +420,7 @@ def decide_asked(
             if len(call._line) == len(line):  # else somebody answered it meanwhile
                 call._become(draft)
                 decided.add(call.id)
-        calls.note_hooks(hooks)
+        calls._note_hooks(hooks)
         calls._put(_askings=(*calls._askings, asking), _is_decided=True)
     if on_event is not None:
         tell_decided(calls, on_event, decided)
@@ -458,7 +458,7 @@ def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = N
     hook_set: Any = hooks
     is_set = isinstance(hooks, HookPlaces)
     if calls._owes_after and is_set:  # it stands for that which decided before the plan was saved
-        calls.note_hooks(hook_set)
+        calls._note_hooks(hook_set)
         calls._put(_owes_after=False)
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)

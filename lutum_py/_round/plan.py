@@ -268,7 +268,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     def _to_decide(self) -> SortedCalls:
         self._state._check_open()
-        return self.copy()
+        return self._copy()
 
     def _shown(self) -> SortedCalls:
         return self
@@ -472,7 +472,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     def __exit__(self, *error: object) -> None:
         if self._state._closed_by is None:
-            self._state._leave(self.begun())
+            self._state._leave(self._begun())
 
     def resolve(self, results: Iterable[ResultLike | NotEnded] = ()) -> CommittedRound:
         """Close the round without a transcript, and return the turn with its results.
@@ -669,7 +669,7 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     asking = Asking()
     yield from decide_each(asked, hooks, asking)
     yield from within  # last, since it is a deed, and a hook about another call may raise
-    calls.note_hooks(hooks)
+    calls._note_hooks(hooks)
     take_in(calls, asking)
     if on_event is not None:
         from .events import tell_decided

@@ -85,7 +85,7 @@ def dump_plan(
     check_key(key, binding)
     now, state = time(), calls._state
     kept = state._kept
-    lines = calls.with_tries()
+    lines = calls._with_tries()
     for call in calls._all():  # all of them before anything of the plan changes
         line = lines[call.id]
         stage, where = line[-1].stage, state_in(line)
@@ -99,7 +99,7 @@ def dump_plan(
         if where in _OPEN:
             call._check_newest()  # else what hooks decided in the newer plan would be gone around
     if kept.tries:
-        calls.take_tries(calls.begun_tries())
+        calls._take_tries(calls._begun_tries())
     data: dict[str, Any] = {
         "format": PLAN.name,
         "version": PLAN.version,

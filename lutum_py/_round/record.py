@@ -51,14 +51,14 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
     ((result,), _) = as_results([outcome])
     with ONCE:
         call = calls._any(result.id)
-        tries: Any = calls._state._kept.tries and calls.tries_of([result])
+        tries: Any = calls._state._kept.tries and calls._tries_of([result])
         if calls._state._kept.inner:
             check_shown(calls, result.id, tries=tries)
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
         assert call is not None
         if tries:
-            calls.take_tries(tries.values())
+            calls._take_tries(tries.values())
         calls._move(result.id)  # first: an interrupt may come anywhere
         # The result may come from another process, or from `call.again()`: what ends the call there
         # has to end it here, and a second end needs the step `again` between. That of a call that
@@ -105,7 +105,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         )
     given = outcome.call
     with ONCE:
-        call = calls.open_call(given, "cannot be suspended")
+        call = calls._open_call(given, "cannot be suspended")
         status = given.status
         if status is not CallStatus.SUSPENDED:
             raise LifecycleError(
@@ -123,7 +123,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
             )
         calls._move(call.id)
         if calls._state._kept.tries:
-            calls.take_try(given)
+            calls._take_try(given)
         # It was run elsewhere, and waits here for the same.
         if call._stage.name != "suspended" and given._told is not call._told:
             if call._stage.may_begin:
@@ -158,7 +158,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
                 "of one plan: those that were loaded from what one `plan.dump_json()` gave."
             )
         # With the tries that were begun, of which the calls tell once nothing is refused.
-        lines, given = calls.with_tries(), other.with_tries()
+        lines, given = calls._with_tries(), other._with_tries()
         both = [(own, lines[own.id], given[own.id]) for own in calls._all() if own.id in given]
         faults = [
             f"call {own.id!r} of tool `{own.name}` was {mine.kind} at {moment(mine.at)} here, "
@@ -177,7 +177,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         for own in longer:
             own._check_newest()
         for each in (calls, other):
-            each.take_tries(each.begun_tries())
+            each._take_tries(each._begun_tries())
         for own in longer:
             there: Any = other._any(own.id)
             calls._move(own.id)
@@ -189,7 +189,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
             _owes_after=calls._owes_after or other._owes_after,
         )
         for hooks in other._state._hook_sets:
-            calls.note_hooks(hooks)
+            calls._note_hooks(hooks)
         other._state._close("merged")
 
 

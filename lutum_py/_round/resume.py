@@ -252,7 +252,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
         if waits is not None and waits.phase is None:
             call._append("recorded", said="suspended")
         calls._move(call.id)
-        calls.note_hooks(hooks)
+        calls._note_hooks(hooks)
         calls._put(_askings=(*calls._askings, asking))
     became: HookOutcome = calls._file()[call.id].entry
     return became

@@ -133,9 +133,9 @@ class ToolRound(Immutable, OfTurn, OpenCalls[T_co], _RoundFields, Generic[T_co, 
     def __exit__(self, *error: object) -> None:
         plans, self._plans = self._plans or (), None
         if self._closed_by is None:
-            begun = self._shown().begun()
+            begun = self._shown()._begun()
             for plan in plans:
-                begun |= plan.begun()
+                begun |= plan._begun()
             self._leave(begun)
 
     def plan(self) -> ToolRoundPlan[T_co]:

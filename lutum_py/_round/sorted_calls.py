@@ -445,7 +445,7 @@ class SortedCalls:
             self._put(_by_id=known)
         return known.get(call_id) or self._state._kept.inner.get(call_id)
 
-    def open_call(self, given: CallLine, cannot: str) -> AnyToolCall:
+    def _open_call(self, given: CallLine, cannot: str) -> AnyToolCall:
         """Find the call of this plan that another object stands for, and that has no result.
 
         Args:
@@ -473,7 +473,7 @@ class SortedCalls:
     # Other tries. What happens to one is told to nobody as long as its result is not passed: a hook
     # may have made it for a dry run, and dropped it.
 
-    def tries_of(self, results: Iterable[ToolResult]) -> dict[str, Any]:
+    def _tries_of(self, results: Iterable[ToolResult]) -> dict[str, Any]:
         """Find the tries that gave some results, by the ids of their calls.
 
         Args:
@@ -493,19 +493,19 @@ class SortedCalls:
                     found[result.id] = each
         return found
 
-    def begun_tries(self) -> list[CallLine]:
+    def _begun_tries(self) -> list[CallLine]:
         """List the tries that `again()` made and that were begun."""
         every = self._state._kept.tries.values()
         return [each for tries in every for each in tries if was_begun_again(each._line)]
 
-    def with_tries(self) -> dict[str, tuple[Step, ...]]:
+    def _with_tries(self) -> dict[str, tuple[Step, ...]]:
         """Return the line of each call, by id, as it would tell of the tries that were begun."""
         lines = {call.id: call._line for call in self._all()}
-        for each in self.begun_tries() if self._state._kept.tries else ():
+        for each in self._begun_tries() if self._state._kept.tries else ():
             lines[each.id] = with_try(lines[each.id], each._line) or lines[each.id]
         return lines
 
-    def take_tries(self, tries: Iterable[CallLine]) -> None:
+    def _take_tries(self, tries: Iterable[CallLine]) -> None:
         """Let the lines of calls tell of some tries, which are no other tries any more then."""
         with ONCE:
             for each in [*tries]:
@@ -514,28 +514,28 @@ class SortedCalls:
                 if call is not None and call._take_try(each):
                     self._move(each.id)
 
-    def take_try(self, given: CallLine) -> None:
+    def _take_try(self, given: CallLine) -> None:
         """Let the line of a call tell of one that left its tool, if that is another try of it."""
         tries = self._state._kept.tries
         if given.id not in tries:
             return
         if any(each is given for each in tries[given.id]):
-            self.take_tries([given])
+            self._take_tries([given])
         # What ended before, as in a loop that tries again, is not to be told any more.
         tries[given.id] = [each for each in tries[given.id] if not each._stage.is_end]
 
-    def begun(self) -> dict[str, str]:
+    def _begun(self) -> dict[str, str]:
         """Return the tools of the calls that were begun or answered, by call id."""
         return {call.id: call.name for call in self._readable if was_touched(call._line)}
 
-    def copy(self) -> SortedCalls:
+    def _copy(self) -> SortedCalls:
         """Return a record of its own, open to assignment, with the same calls."""
         made = SortedCalls(self._state, self.toolset, self._calls)
         made._lists, made._askings = self._sorted, self._askings
         made._is_decided, made._owes_after = self._is_decided, self._owes_after
         return made
 
-    def note_hooks(self, hooks: object) -> None:
+    def _note_hooks(self, hooks: object) -> None:
         """Remember a hook set that decided: its after-hooks are to be asked before the end."""
         known = self._state._hook_sets
         if isinstance(hooks, HookPlaces) and hooks not in known:

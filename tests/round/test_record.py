@@ -190,7 +190,7 @@ def test_a_call_that_was_begun_before_the_dump_is_in_doubt() -> None:
 
 
 def test_a_call_that_was_approved_in_doubt_does_not_fall_back_into_it() -> None:
-    """Whoever approved a call knew that it was begun, so what it says then is to be told as ever."""
+    """Whoever approved a call knew that it was begun: what it says then is to be told as ever."""
     plan = opened(*adds(1)).plan()
     plan.pending[0].begin()
     plan = reloaded(plan)
