@@ -21,7 +21,7 @@ from lutum_py.errors import DeveloperError, PlanError, ResumeError, StaleError, 
 from lutum_py.store import Store, Waiting, open_store
 from lutum_py.testing import ScriptedModel
 
-if len(sys.argv) != 3:
+if len(sys.argv) != 3 or not sys.argv[2].isdecimal():
     sys.exit(__doc__)
 FOLDER: Final = Path(sys.argv[1])
 

@@ -178,7 +178,7 @@ def test_a_call_whose_tool_is_gone_is_a_conflict(in_memory: Path) -> None:
     assert (status, "has no tool 'pay'" in said["error"]) == (409, True)
 
 
-@pytest.mark.parametrize("arguments", [(), ("--help",)])
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("folder", "eighty")])
 def test_without_folder_and_port_it_says_how_it_is_run(arguments: tuple[str, ...]) -> None:
     """That is its docstring, and no traceback."""
     command = [sys.executable, str(PROGRAM), *arguments]
