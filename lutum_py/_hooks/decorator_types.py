@@ -8,7 +8,9 @@ called in either way, and the second way is whatever a checker finds there.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Protocol, TypeAlias, overload
+
+from typing_extensions import ParamSpec, TypeVar
 
 from .._call.decisions import Block, Complete, Suspend
 from .._transcript.result import ToolResult
@@ -25,6 +27,11 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 Answer2_co = TypeVar("Answer2_co", covariant=True)
 Returned = TypeVar("Returned")
 Returned_co = TypeVar("Returned_co", covariant=True)
+# Of a callable that is known only by what it takes and gives, such as one that a function returned,
+# mypy finds neither, and takes the defaults. Another overload would leave it in doubt about each
+# hook that has an `Any`.
+Own = ParamSpec("Own", default=...)
+Gave = TypeVar("Gave", default=Any)
 
 GateAnswer: TypeAlias = Block | Suspend | Complete[Output] | ToolResult | None
 """What a gate returns."""
@@ -79,29 +86,20 @@ class RegistersArgs(Protocol[Asked, Answer_contra]):
         ...
 
 
-# The last overloads below are for a callable that is known only by what it takes and gives, such as
-# one that a function returned: mypy finds no parameters in it.
-
-
 class Registers(Protocol[Asked, Answer_contra]):
     """Takes a function that is asked so, and gives it back as it was."""
 
-    @overload
-    def __call__(
-        self, hook: Fits[Asked, Answer_contra, Written, Returned], /
-    ) -> Callable[Written, Returned]: ...
-    @overload
-    def __call__(  # pyright: ignore[reportOverlappingOverload]
-        self, hook: Callable[Asked, Answer_contra | Awaitable[Answer_contra]], /
-    ) -> Callable[Asked, Any]: ...
+    def __call__(self, hook: Fits[Asked, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]:
+        """Register the function."""
+        ...
 
 
 class RegistersTwo(Protocol[Asked, Answer_contra, Asked2, Answer2_contra]):
     """Takes a function that is asked about two tools, and gives it back as it was."""
 
     def __call__(
-        self, hook: FitsTwo[Asked, Answer_contra, Asked2, Answer2_contra, Written, Returned], /
-    ) -> Callable[Written, Returned]:
+        self, hook: FitsTwo[Asked, Answer_contra, Asked2, Answer2_contra, Own, Gave], /
+    ) -> Callable[Own, Gave]:
         """Register the function."""
         ...
 
@@ -110,20 +108,8 @@ class RegistersGate(Protocol[Asked, Asked2, Answer_contra]):
     """Takes a gate, with or without a parameter for the decision, and gives it back as it was."""
 
     @overload
-    def __call__(self, hook: Gate, /) -> Gate: ...  # type: ignore[overload-overlap]
+    def __call__(self, hook: Gate, /) -> Gate: ...
     @overload
-    def __call__(
-        self, hook: Fits[Asked, Answer_contra, Written, Returned], /
-    ) -> Callable[Written, Returned]: ...
+    def __call__(self, hook: Fits[Asked, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]: ...
     @overload
-    def __call__(
-        self, hook: Fits[Asked2, Answer_contra, Written, Returned], /
-    ) -> Callable[Written, Returned]: ...
-    @overload
-    def __call__(  # pyright: ignore[reportOverlappingOverload]
-        self, hook: Callable[Asked, Answer_contra | Awaitable[Answer_contra]], /
-    ) -> Callable[Asked, Any]: ...
-    @overload
-    def __call__(  # pyright: ignore[reportOverlappingOverload]
-        self, hook: Callable[Asked2, Answer_contra | Awaitable[Answer_contra]], /
-    ) -> Callable[Asked2, Any]: ...
+    def __call__(self, hook: Fits[Asked2, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]: ...

@@ -348,7 +348,7 @@ def test_marks_take_selectors_and_stand_above_methods() -> None:
     with pytest.raises(HookError):
         marks.gate()(3)  # type: ignore[call-overload]
     with pytest.raises(HookError, match="marks methods, not <class 'dict'>"):
-        marks.gate()(dict)  # type: ignore[arg-type]
+        marks.gate()(dict)  # type: ignore[call-overload]
 
 
 def test_one_marked_method_of_two_tools() -> None:

@@ -16,6 +16,7 @@ from lutum_py import (
     RunNormally,
     Selector,
     Suspend,
+    ToolCall,
     ToolDecision,
     ToolMetadata,
     ToolResult,
@@ -302,10 +303,47 @@ def replied_by_gate(metadata: ToolMetadata, input: Any) -> Complete[int] | Suspe
     return Complete(Reply(3))
 
 
+@hooks.before(Tools.count)
+async def noted(metadata: ToolMetadata, input: Any) -> None:
+    print(input.key)
+
+
+@hooks.after(Tools.count)
+def noted_after(call: ToolCall[Any, int], result: ToolResult) -> ToolResult | None:
+    return result
+
+
 class Policy:
     @policy.on(Tools.count)
     def replied(self, metadata: ToolMetadata, input: Any) -> Complete[int]:
         return Complete(Reply(3))
+
+    @policy.gate(Tools.count)
+    def long(self, metadata: ToolMetadata, input: Any) -> Block | None:
+        return Block("too long") if len(input.key) > 100 else None
+
+
+async def test_hooks(call: ToolCall[Any, int], result: ToolResult) -> None:
+    """With an `Any` for its input, too, a hook stays the function that it is."""
+    assert_type(lower_case(metadata=call.metadata, input=3), RunNormally[Any])
+    assert_type(not_too_long(call.metadata, input=3), Block | None)
+    assert_type(await noted(metadata=call.metadata, input=3), None)
+    assert_type(noted_after(call, result=result), ToolResult | None)
+    assert_type(Policy().replied(call.metadata, input=3), Complete[int])
+    assert_type(Policy().long(metadata=call.metadata, input=3), Block | None)
+    lower_case(call.metadata)  # error
+    not_too_long(metadata=call.metadata, inptu=3)  # error
+    Policy().replied(3, call.metadata)  # error
+
+
+@hooks.on(Tools.count)  # error
+def of_other_decision(metadata: ToolMetadata, input: Any) -> Block:
+    return Block("a gate blocks")
+
+
+@hooks.gate(Tools.count)  # error
+def of_other_gate(metadata: ToolMetadata, input: Any) -> Reject | None:
+    return Reject("a gate blocks")
 
 
 number = int("3")
