@@ -11,6 +11,8 @@ import pytest
 from tests.store.servers import Postgres, server
 from tests.store.test_kills import killed
 
+pytestmark = pytest.mark.slow
+
 SEED = int(os.environ.get("LUTUM_SOAK_SEED", "0"))
 """Another one for each round of `nox -s soak`."""
 
