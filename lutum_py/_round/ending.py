@@ -411,7 +411,7 @@ def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
         "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, also "
         "if the round is given up, or `plan.discard()` to forget the turn."
     )
-    given = {result.id for result in results}
+    given = {result.id: result for result in results}
     open_calls = (*calls.pending, *calls.in_doubt)
     answered = {each.id: each for each in open_calls if each.id in given}
     if calls._owes_after and (answered or calls.finished or calls.handled):
@@ -424,7 +424,30 @@ def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
             f"After-hook `{hook.name}` was not asked about the result of call {call.id!r} of tool "
             f"`{call.name}`. {remedy}"
         )
+    for call in answered.values():
+        check_as_left(call, given[call.id])
     calls._take_tries(tries.values())
+
+
+def check_as_left(call: CallLine, result: ToolResult) -> None:
+    """Refuse a result of a call in whose place an after-hook put another.
+
+    Raises:
+        MisuseError: It is one; nothing has changed.
+    """
+    # `"secret"`, which a hook made `"***"`: passed on all the same, the secret would be told.
+    line = call._line
+    last_try = next((n for n, step in enumerate(reversed(line)) if step.kind == "again"), len(line))
+    made = [step for step in line[len(line) - last_try :] if step.said == "replaced"]
+    end = end_of(line)
+    if not made or end is None or result == made[-1].detail[1]:
+        return
+    if result in (end.detail, *(step.detail[1] for step in made)):
+        raise MisuseError(
+            f"After-hook `{made[-1].by}` put another result of call {call.id!r} of tool "
+            f"`{call.name}` in the place of this one. Pass on what `plan.apply_after_hooks` "
+            "returned, as in `results = await plan.apply_after_hooks(hooks, results)`."
+        )
 
 
 def check_shown(

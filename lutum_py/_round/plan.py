@@ -340,7 +340,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 another tool or other arguments. Nothing changed.
             LifecycleError: The call that waits or asks for others is not pending in this plan; or
                 it waits without a ticket.
-            MisuseError: An after-hook has not seen the result of a call that another asked for.
+            MisuseError: An after-hook has not seen the result of a call that another asked for; or
+                put another in the place of this result.
             RoundClosedError: The round has ended.
         """
         from .record import record
@@ -502,7 +503,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             CommitError: The results do not answer the calls; `faults` lists every reason. Nothing
                 changed, and the plan can be used again.
-            MisuseError: The round was opened at another place than the end of this transcript.
+            MisuseError: The round was opened at another place than the end of this transcript; or
+                an after-hook was not asked about a result, or put another in its place.
             RoundClosedError: The round has ended.
         """
         transcript, state = transcript_of(target), self._state
@@ -534,7 +536,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             CommitError: The results do not fit the calls. Nothing changed.
             MisuseError: The round was opened at another place than the end of this transcript; or
-                an after-hook was not asked about a result that you pass, or that the plan has.
+                an after-hook was not asked about a result that you pass, or that the plan has, or
+                put another in the place of one that you pass.
             RoundClosedError: The round has ended.
         """
         transcript = transcript_of(target)

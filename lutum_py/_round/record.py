@@ -20,6 +20,7 @@ from .._call.lifecycle import CallStatus
 from .._call.line import Step, moment, newer_than, settled_by, state_in, wait_of
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._context.suspension import Decision
+from .._hooks.registered_hook import RegisteredHook
 from .._text.json import shorten
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
@@ -33,7 +34,14 @@ from ..errors import (
     PlanError,
     UnresolvedSuspension,
 )
-from .ending import ResultLike, as_results, asking_fault, check_shown, mismatches
+from .ending import (
+    ResultLike,
+    as_results,
+    asking_fault,
+    check_as_left,
+    check_shown,
+    mismatches,
+)
 from .inner import ask, take_inner
 from .sorted_calls import SortedCalls
 
@@ -57,6 +65,8 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
         assert call is not None
+        if RegisteredHook.any_after:
+            check_as_left(call, result)
         if tries:
             calls._take_tries(tries.values())
         calls._move(result.id)  # first: an interrupt may come anywhere

@@ -300,6 +300,51 @@ class TestAfterHooks:
             assert [each.model_text for each in ended(shown).results] == ["masked"]
         assert len(seen) == 1
 
+    @pytest.mark.parametrize("end", ["commit", "abort", "record"])
+    @pytest.mark.parametrize("passed", [0, 1])
+    def test_a_result_that_an_after_hook_replaced_is_not_taken(self, end: str, passed: int) -> None:
+        """What a hook put another in the place of, as to hide a secret, goes into no transcript:
+        neither what the tool gave, nor what an earlier hook made of it.
+        """
+        hooks = AppTools.HookSet()
+        hooks.after()(lambda call, result: call.again().complete({"hits": ["half"]}))
+        masks = AppTools.HookSet()
+
+        @masks.after()
+        def mask(call: AnyToolCall, result: ToolResult) -> ToolResult:
+            return call.again().complete({"hits": ["masked"]})
+
+        transcript = Transcript()
+        with opened(AppTools, SEARCH) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            made = [plan.pending[0].complete({"hits": ["secret"]})]
+            made += plan.apply_after_hooks_sync(hooks, made)
+            (last,) = plan.apply_after_hooks_sync(masks, made[1:])
+
+            def ended(result: ToolResult) -> CommittedRound:
+                if end == "record":
+                    plan.record(result)
+                    return plan.commit(transcript)
+                if end == "commit":
+                    return plan.commit(transcript, [result])
+                return plan.abort(transcript, "stop", [result])
+
+            with pytest.raises(MisuseError, match=r"mask` put another result of call 's1'"):
+                ended(made[passed])
+            assert (len(transcript), [call.id for call in plan.pending]) == (0, ["s1"])
+            assert [each.result for each in ended(last).results] == ['{"hits":["masked"]}']
+
+    def test_a_result_that_nobody_showed_the_hooks_is_taken(self) -> None:
+        """What the program made of what the hooks gave, or of another try, is its own word."""
+        hooks = AppTools.HookSet()
+        hooks.after()(lambda call, result: call.again().complete({"hits": ["masked"]}))
+        with opened(AppTools, SEARCH) as asked:
+            plan = asked.plan()
+            call = plan.pending[0]
+            plan.apply_after_hooks_sync(hooks, [call.complete({"hits": ["secret"]})])
+            own = call.again().complete({"hits": ["nothing"]})
+            assert plan.resolve([own]).results == (own,)
+
     @pytest.mark.parametrize("end", ["commit", "resolve", "abort"])
     @pytest.mark.parametrize("by", ["round", "older plan", "newer plan", "plan of other hooks"])
     def test_no_other_plan_goes_around_after_hooks(self, by: str, end: str) -> None:
