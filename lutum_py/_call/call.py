@@ -414,9 +414,10 @@ class AnyToolCall(CallState):
         """Refuse a call that `begin` would refuse, and change nothing."""
         invocation = invocation or self.spec.invocation
         if invocation is None:
+            what = "an input model" if isinstance(self.spec.arguments.type, type) else "a schema"
             raise MisuseError(
-                f"Tool `{self.name}` (call {self.id!r}) has no function. Do the work yourself and "
-                "answer with `call.complete(output)`."
+                f"Tool `{self.name}` (call {self.id!r}) is {what} without a function. Do the work "
+                "yourself and answer with `call.complete(output)`."
             )
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)

@@ -123,15 +123,21 @@ def find_by_schema() -> AnyToolCall:
     return toolset.parse_tool_call(ToolMetadata(id="c1", name="find", arguments="{}"))
 
 
-@pytest.mark.parametrize("made", [lambda: call_of(FindArgs, {"words": []}), find_by_schema])
-def test_what_has_no_function_is_not_run(made: Callable[[], Any]) -> None:
+@pytest.mark.parametrize(
+    ("what", "made"),
+    [
+        ("an input model", lambda: call_of(FindArgs, {"words": []})),
+        ("a schema", find_by_schema),
+    ],
+)
+def test_what_has_no_function_is_not_run(what: str, made: Callable[[], Any]) -> None:
     """An input model or a schema without a function is not run, and neither is taken for the other;
     the remedy is named.
     """
     call = made()
     expected = (
-        "Tool `find` (call 'c1') has no function. Do the work yourself and answer with "
-        "`call.complete(output)`."
+        f"Tool `find` (call 'c1') is {what} without a function. Do the work yourself and answer "
+        "with `call.complete(output)`."
     )
     for run in (lambda: asyncio.run(call.call()), call.call_sync, call.invoke_sync):
         with pytest.raises(TypeError) as caught:
