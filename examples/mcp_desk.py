@@ -197,4 +197,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ExceptionGroup as failed:  # of the client: nobody answers there, or the state is none
+        first: Exception = failed
+        while isinstance(first, ExceptionGroup):
+            first = first.exceptions[0]
+        sys.exit(f"{type(first).__name__}: {first}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,3 +67,18 @@ def test_a_person_answers_in_another_process(tmp_path: Path) -> None:
             True,
         )
         assert len(outbox.read_text().splitlines()) == 1
+
+
+def test_an_address_at_which_nobody_answers_is_one_line(tmp_path: Path) -> None:
+    """So is one that is no address, and a state that is none."""
+    damaged = tmp_path / "damaged.json"
+    damaged.write_text("{", encoding="utf-8")
+    with served(tmp_path / "outbox.txt") as url:
+        failed = [
+            started("ask", "http://127.0.0.1:9/mcp", "--state", tmp_path / "state.json"),
+            started("ask", "nowhere", "--state", tmp_path / "state.json"),
+            started("answer", url, "yes", "--state", damaged),
+        ]
+    for done in failed:
+        assert (done.returncode, done.stdout) == (1, "")
+        assert re.fullmatch(r"\w+(Error|Protocol): .*\n", done.stderr), done.stderr
