@@ -114,7 +114,7 @@ class Reply(Immutable, Generic[Out_co]):
         return f"[{self.code}] {self.message}"
 
     if TYPE_CHECKING:
-        # By this an overload of `tool()` tells every other output from a reply.
+        # By this an overload of `tool()` tells all other outputs from a reply.
         __sizeof__: ClassVar[None]  # type: ignore[assignment]
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]

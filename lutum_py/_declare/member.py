@@ -36,16 +36,21 @@ if TYPE_CHECKING:
 Params = ParamSpec("Params", default=...)
 Input = TypeVar("Input")
 Output = TypeVar("Output", default=Any)
-# An async function of a reply fits one overload alone: of two that fit mypy makes `Any`, wherever
-# an argument has an `Any` in it, as the parameters of `async def f(row: Any) -> Reply[int]` have.
-Plain = TypeVar("Plain", bound="_IsNoReply | None", default=Any)
-Model = TypeVar("Model", bound=BaseModel)
+# An async function of a reply, and a `ToolInput`, each fit one overload alone: of two that fit mypy
+# makes `Any`, wherever an argument has an `Any` in it, as the parameters of
+# `async def f(row: Any) -> Reply[int]` have, and each lambda.
+Plain = TypeVar("Plain", bound="_IsPlain | None", default=Any)
+Model = TypeVar("Model", bound="_IsPlainModel")
 ToolsetClass = TypeVar("ToolsetClass", bound=ToolsetMeta)
 
 if TYPE_CHECKING:
 
-    class _IsNoReply(Protocol):
+    class _IsPlain(Protocol):
         def __sizeof__(self) -> int: ...
+
+    class _IsPlainModel(_IsPlain, Protocol):
+        @property
+        def model_fields_set(self) -> set[str]: ...
 
     class _Told(TypedDict, total=False):
         """The options of all members; the types of `needs_approval` and `rule` go by the input."""

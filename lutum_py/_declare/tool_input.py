@@ -78,6 +78,8 @@ class ToolInput(BaseModel, Generic[Out]):
 
     if TYPE_CHECKING:
         Call: ClassVar[Any]
+        # By this an overload of `tool()` tells all other models from this one.
+        __sizeof__: ClassVar[None]  # type: ignore[assignment]
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         return masked_args(type(self), super().__repr_args__())

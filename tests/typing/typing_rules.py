@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel
+from typing_extensions import assert_type
 
 from lutum_py.typing import HookOutcome
 from lutum_py import (
     AnyToolCall,
     Complete,
     Reject,
+    Selector,
     ToolContext,
+    ToolInput,
     Toolset,
     tool,
     tool_fn,
@@ -92,7 +96,25 @@ class Office(Toolset):
     desk = toolset(Desk, prefix="desk_", rule=of_call_later)
 
 
+class Payment(ToolInput[dict[str, int]]):
+    cents: int
+
+
+class Purse(Toolset):
+    capped = tool(Payment, rule=lambda input: Payment(cents=min(input.cents, 50)))
+    small = tool(Payment, rule=lambda input: Reject("no") if input.cents > 5 else None)
+    asked = tool(Payment, needs_approval=lambda input: input.cents > 5, rule=lambda input: input)
+    pay_back = tool(Refund, rule=lambda input: input if input.cents else None)
+
+
+assert_type(Purse.capped, Selector[Payment, dict[str, int]])
+assert_type(Purse.small, Selector[Payment, dict[str, int]])
+assert_type(Purse.asked, Selector[Payment, dict[str, int]])
+assert_type(Purse.pay_back, Selector[Refund, Any])
+
+
 class Wrong(Toolset):
+    at_all = tool(Payment, rule=lambda input: input.cnts)  # error
     now = tool(send, rule=number)  # error
     later = tool(send, rule=number_later)  # error
     other = tool(refund, rule=lower)  # error
