@@ -38,7 +38,7 @@ from lutum_py import (
 from lutum_py.errors import HeldError, ResumeError, StaleError, StoreError
 from lutum_py.store import Held, Store, open_store
 from lutum_py.testing import ScriptedModel
-from tests.store.kills import Bank, die_after
+from tests.store.kills import Bank, bring_driver, die_after
 
 KEY: Final = b"a key of the driver of holds"
 LEASE: Final = 0.3
@@ -273,6 +273,7 @@ def verdict(where: str, told: Counter[str]) -> list[str]:
 
 
 def main(where: str, folder: str, *options: Any) -> None:
+    bring_driver(where)
     Here.folder = Path(folder)
     Bank(Here.folder / "bank.db")
     if options[0] == "sweep":
