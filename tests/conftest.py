@@ -72,6 +72,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-slow", action="store_true", help="skip the tests marked slow")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the collector of cycles from what stays to the end.
+
+    What is collected is hundreds of thousands of objects, which each full collection would go
+    through, and many tests make one. What a test makes is collected as ever.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--no-slow"):
         for item in items:

@@ -51,17 +51,19 @@ def seconds(work: Work, times: int, *, collecting: bool = False) -> float:
         times: How often it repeats itself.
         collecting: Leave the collector on, where what it costs is part of the work.
     """
-    was_on = gc.isenabled()
+    was_on, is_frozen = gc.isenabled(), gc.get_freeze_count() > 0
     if collecting:
         # What was there before is no part of the work.
         gc.collect()
-        gc.freeze()
+        if not is_frozen:
+            gc.freeze()
     else:
         gc.disable()
     start = time.process_time()
     work(times)
     took = time.process_time() - start
-    gc.unfreeze()
+    if not is_frozen:
+        gc.unfreeze()
     if was_on:
         gc.enable()
     return took

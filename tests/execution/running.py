@@ -112,11 +112,7 @@ def statuses(outcomes: list[Outcome] | tuple[Outcome, ...]) -> list[str]:
 
 
 def running(work: Coroutine[Any, Any, R]) -> R:
-    """Run to the end; what the loop complains of is an error, and so is a task that is left.
-
-    Only what the run made is collected: all that was there before is many times more.
-    """
-    gc.freeze()
+    """Run to the end; what the loop complains of is an error, and so is a task that is left."""
     complaints: list[dict[str, Any]] = []
 
     async def main() -> R:
@@ -133,7 +129,6 @@ def running(work: Coroutine[Any, Any, R]) -> R:
         return asyncio.run(main())
     finally:
         gc.collect()
-        gc.unfreeze()
         assert complaints == []
 
 
