@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 import shutil
 import subprocess
@@ -21,6 +22,8 @@ nox.needs_version = ">=2025.10.14"
 nox.options.default_venv_backend = "virtualenv"
 nox.options.error_on_missing_interpreters = False
 nox.options.reuse_venv = "yes"
+# Installing compiles nothing: what keeps no compiled modules would compile them in each process.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 PROJECT: Final[dict[str, Any]] = nox.project.load_toml("pyproject.toml")
 SUPPORTED: Final = ("3.11", "3.12", "3.13", "3.14")
