@@ -173,7 +173,7 @@ def lint(session: nox.Session) -> None:
     session.run("python", "-P", "tests/check_private_imports.py")
 
 
-@nox.session(default=False, tags=["full"], python=NEWEST)
+@nox.session(default=False, tags=["full", "all_cores"], python=NEWEST)
 def coverage(session: nox.Session) -> None:
     """Run all tests on the newest Python that is here; every branch must be covered.
 
@@ -194,7 +194,7 @@ def coverage(session: nox.Session) -> None:
     session.run("coverage", "report")
 
 
-@nox.session(default=False, tags=["full"])
+@nox.session(default=False, tags=["full", "one_core"])
 def typing(session: nox.Session) -> None:
     """Check types, and that four checkers see the typed idioms alike."""
     install(session, "-e", package(*EXTRAS), *group("typing"))
@@ -204,7 +204,7 @@ def typing(session: nox.Session) -> None:
     session.run("python", "tests/typing/check_idioms.py")
 
 
-@nox.session(default=False, tags=["full"])
+@nox.session(default=False, tags=["full", "one_core"])
 def docs(session: nox.Session) -> None:
     """Run every block of the README and the docs and each docstring; build the site strictly."""
     install(session, "-e", package(*EXTRAS), *group("docs"))
@@ -228,7 +228,7 @@ def tests_everywhere(session: nox.Session) -> None:
     test(session, "--no-slow")
 
 
-@nox.session(default=False, tags=["full"], python=OLDEST)
+@nox.session(default=False, tags=["full", "all_cores"], python=OLDEST)
 def minimums(session: nox.Session) -> None:
     """Run what meets a dependency, with the lowest versions that are declared.
 
@@ -251,7 +251,7 @@ def minimums(session: nox.Session) -> None:
     test(session, *MEETING_DEPENDENCIES, *ignored, "--no-slow")
 
 
-@nox.session(default=False, tags=["full"])
+@nox.session(default=False, tags=["full", "one_core"])
 def wheel(session: nox.Session) -> None:
     """Check what a release uploads, and test the built wheel out of reach of the source tree.
 
@@ -270,7 +270,9 @@ def wheel(session: nox.Session) -> None:
         install(session, "--force-reinstall", "--no-deps", str(file))
         install(session, f"lutum-py[{','.join(EXTRAS)}] @ {file.as_uri()}", *group("full"))
         for folder in ("docs", "examples", "tests"):
-            shutil.copytree(folder, outside / folder)
+            # Compiled modules come and go while tests run beside.
+            compiled = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(folder, outside / folder, ignore=compiled)
         shutil.copy("pyproject.toml", outside)
         with session.chdir(outside):
             test(session, *MEETING_INSTALLATION)
