@@ -309,6 +309,14 @@ class Held(Generic[T_co]):
         return is_any
 
 
+def _who_runs() -> object:
+    """Return the task that runs here, or the thread where there is none."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return threading.get_ident()
+
+
 @dataclass(eq=False, repr=False)
 class Hold(Generic[T_co]):
     """A conversation that is to be yours alone, made by `store.hold`; enter it once.
@@ -326,6 +334,7 @@ class Hold(Generic[T_co]):
     _token: str = field(default_factory=lambda: uuid4().hex)
     _other: str = "somebody else"
     _is_entered: bool = False
+    _by: object = None
     _is_left: threading.Event = field(default_factory=threading.Event)
     _lost: StaleError | None = None
 
@@ -338,11 +347,19 @@ class Hold(Generic[T_co]):
         """Return how long to wait before each next attempt.
 
         Raises:
-            MisuseError: It was entered before.
+            MisuseError: It was entered before, or the conversation is held here already.
         """
         if self._is_entered:
             what = f"This hold of conversation {self._id!r} was entered before."
             raise MisuseError(f"{what} Call `store.hold` again.")
+        self._by = _who_runs()
+        around = self._records._holds.get(self._id)
+        is_held = around is not None and around._by == self._by and around._lost is None
+        if is_held and self._wait is None:
+            raise MisuseError(
+                f"Conversation {self._id!r} is held by a block around this one, which would wait "
+                "for it forever. Go on with what that `with` gave."
+            )
         self._is_entered = True
         return self._pauses(monotonic() + (inf if self._wait is None else self._wait))
 
@@ -372,6 +389,7 @@ class Hold(Generic[T_co]):
             return None
         with self._records._database.write() as rows:
             if take_hold(rows, self._id, self._token, self._records._owner, self._lease):
+                self._records._holds[self._id] = self
                 return Held(self, rows)
         return None
 
@@ -420,6 +438,8 @@ class Hold(Generic[T_co]):
     def _leave(self) -> None:
         """Give it back; if the database fails, its lease runs out."""
         self._is_left.set()
+        if self._records._holds.get(self._id) is self:
+            del self._records._holds[self._id]
         with suppress(LutumError), self._records._database.write() as rows:
             give_back(rows, self._id, self._token)
 

@@ -62,6 +62,7 @@ class Store(Records):
             What gives a `Held` when it is entered, by `async with` or `with`, and then raises
 
             - `HeldError` if the time is up,
+            - `MisuseError` if this thread or task has it already, and would wait forever,
             - `StoreError` and `TranscriptError` if the conversation cannot be read,
             - `StaleError` if the hold ran out and somebody took it: then the block is cancelled,
               and this comes out of the `async with`; in a `with` out of the next `save`.

@@ -377,6 +377,32 @@ def test_a_hold_is_entered_once_and_saves_no_more_when_it_is_left(store: Store) 
         desk.save()
 
 
+def test_nobody_waits_forever_for_himself(store: Store) -> None:
+    """A block within the block that holds the conversation is refused, since it would never begin;
+    other conversations, and a wait that ends, are as ever.
+    """
+
+    async def go() -> None:
+        async with store.hold("one", Desk):
+            with pytest.raises(MisuseError, match="held by a block around this one"):
+                await store.hold("one", Desk).__aenter__()
+            async with store.hold("two", Desk):
+                pass
+            later = asyncio.create_task(store.hold("one", Desk).__aenter__())
+            await asyncio.sleep(0)
+        await later  # another task may wait for this one
+
+    asyncio.run(go())
+    with store.hold("three", Desk) as desk:
+        with pytest.raises(MisuseError, match="held by a block around this one"):
+            store.hold("three", Desk).__enter__()
+        with pytest.raises(HeldError):
+            store.hold("three", Desk, wait=0).__enter__()
+        desk.save()
+    with store.hold("three", Desk):
+        pass
+
+
 def test_what_was_left_runs_nothing_and_ends_nothing(store: Store) -> None:
     """Somebody else may have it now: no call is run, and nothing is said in the session."""
     begun(store, LOOK)
