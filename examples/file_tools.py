@@ -12,6 +12,7 @@ import re
 import stat
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -162,6 +163,8 @@ def inside(root: Path, path: str) -> Path:
     """
     try:
         real = (root / meant(path)).resolve()
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            real.lstat()  # else a name that is too long is found out by whoever uses it
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise OutsideRootError(f"that is not a usable path: {reason.lower()}") from None
@@ -216,6 +219,21 @@ def _head(path: Path, limit: int) -> tuple[bytes, int]:
         return file.read(limit) or b"", about.st_size
 
 
+def _mode(path: Path, name: str, what: str) -> int:
+    """Tell what is at a path, as `stat` does.
+
+    Raises:
+        NotFound: Nothing is.
+        ExecutionFailed: It may not be looked at.
+    """
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise NotFound(f"there is no {what} {name!r}") from None
+    except OSError as error:
+        raise ExecutionFailed(f"{name!r} cannot be looked at: {_reason(error)}") from None
+
+
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
@@ -240,7 +258,7 @@ def list_files(
         limit: How many files to name; all are counted.
     """
     top = root / meant(path)
-    if not top.is_dir():
+    if not stat.S_ISDIR(_mode(top, path, "directory")):
         raise NotFound(f"there is no directory {path!r}")
     count: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
@@ -274,8 +292,7 @@ def read_file(
         lines: How many lines to read.
     """
     real = root / meant(path)
-    if not real.exists():
-        raise NotFound(f"there is no file {path!r}")
+    _mode(real, path, "file")
     try:
         data, size = _head(real, MAX_READ)
     except OSError as error:
@@ -311,12 +328,11 @@ def search_text(
         max_results: How many lines to give.
     """
     top = root / meant(path)
-    if not top.exists():
-        raise NotFound(f"there is no file or directory {path!r}")
+    is_folder = stat.S_ISDIR(_mode(top, path, "file or directory"))
     found: list[Match] = []
     count: Counter[str] = Counter()
     wanted = query.lower()
-    for name, real in _walk(root, top, count) if top.is_dir() else [(path, top)]:
+    for name, real in _walk(root, top, count) if is_folder else [(path, top)]:
         if count["bytes"] > MAX_SEARCHED or len(found) >= max_results:
             count["left"] += 1
             break

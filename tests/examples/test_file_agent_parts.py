@@ -23,7 +23,7 @@ from lutum_py import (
     ToolResult,
     Transcript,
 )
-from lutum_py.errors import ExecutionFailed, HookError, NotFound
+from lutum_py.errors import ExecutionFailed, HookError, NotFound, ToolError
 from lutum_py.testing import ScriptedModel
 from lutum_py.turns import RefusalItem
 from tests.examples.conftest import EXAMPLES
@@ -177,6 +177,22 @@ def test_what_is_not_there_is_not_found(
     """A path to nothing is a `NotFound` that names it."""
     with pytest.raises(NotFound, match="'none'"):
         getattr(tools, name)(root, *arguments)
+
+
+@pytest.mark.parametrize("name", ["list_files", "read_file", "write_file"])
+def test_a_name_that_no_file_can_have_is_told_to_the_model(
+    agent: Any, tools: Any, root: Path, name: str
+) -> None:
+    """The rule says so before anybody is asked, and the tool does where it is called without one;
+    neither tells where the root is.
+    """
+    arguments = {"path": "long" * 100, **({"text": "x"} if name == "write_file" else {})}
+    rejected = decide(agent, root, name, pytest.fail, **arguments)
+    assert isinstance(rejected, RejectedCall)
+    assert rejected.reason == "that is not a usable path: file name too long"
+    with pytest.raises(ToolError, match="file name too long") as failed:
+        getattr(tools, name)(root, **arguments)
+    assert str(root) not in str(failed.value)
 
 
 def test_walks_and_searches_end_at_their_limits(
