@@ -56,7 +56,7 @@ class Policy:
             raise MisuseError.of_field("Policy", "otherwise", "'suspend' or 'block'", otherwise)
         self._toolset: Any = toolset
         self._otherwise = otherwise
-        self._rules: dict[str, Rules] = {each.name: UNSAID for each in toolset}
+        self._rules: dict[str, Rules] = {each.name: UNSAID for each in self._toolset}
 
     def trust(self, *tools: Named) -> None:
         """Say that nobody from outside writes what these tools give.
