@@ -387,7 +387,8 @@ def tool_fn(
         fn: An async or plain function, or a method. The model fills in its annotated parameters;
             `self`, a `ToolContext`, and what is skipped are hidden from it. A single one without
             a default that is a model, a dataclass or a `TypedDict` is the whole input: its fields
-            are the arguments.
+            are the arguments. What the model reads of a parameter is the description of a pydantic
+            `Field`, what the docstring says of it, or a text as in `Annotated[str, "Where."]`.
         input: The type of the one parameter that is the whole input, which checkers then know.
         name: The name on the wire; the function's own by default.
         description: What the model is told; the docstring's text by default.

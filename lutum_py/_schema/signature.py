@@ -136,7 +136,8 @@ def read_signature(
 
     Args:
         function: The function to read.
-        docstring: Its parsed docstring, for the descriptions of the parameters.
+        docstring: Its parsed docstring, for the descriptions of the parameters. Where it has none,
+            a text in the annotation is one.
         skip: Names of parameters to hide.
         namespace: Local names of the place of definition, for annotations that are strings.
 
@@ -195,7 +196,7 @@ def read_signature(
         elif _is_skipped(annotation):
             hidden[name] = parameter.default
         else:
-            about = docstring.parameters.get(name)
+            about = docstring.parameters.get(name) or _said_in(annotation)
             visible.append(Parameter(name, annotation, parameter.default, about))
     output, is_async = hints.get("return", REQUIRED), inspect.iscoroutinefunction(function)
     if not is_async and get_origin(output) in (Awaitable, Coroutine):
@@ -209,6 +210,12 @@ def read_signature(
         output=type(None) if output is None else output,
         is_async=is_async,
     )
+
+
+def _said_in(annotation: Any) -> str | None:
+    """Return what an annotation says in words, as in `Annotated[str, "Which city."]`."""
+    marks = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    return next((mark for mark in marks if isinstance(mark, str)), None)
 
 
 def read_others(

@@ -80,6 +80,34 @@ def test_fields_and_validators_of_annotations_hold() -> None:
     )
 
 
+def test_a_text_in_an_annotation_describes_a_parameter() -> None:
+    """A text beside the type is what the model reads of a parameter that nothing else describes."""
+
+    @tool_fn
+    def move(  # noqa: D417 - that is what is tried
+        city: Annotated[str, "Which city."],
+        days: Annotated[int | None, "How many.", "and more"] = None,
+        unit: Annotated[str, "Loses."] = "C",
+        kind: Annotated[str, "Loses too.", Field(description="Wins.")] = "x",
+    ) -> str:
+        """Move.
+
+        Args:
+            city:
+            unit: The unit.
+        """
+        return f"{city}{days}{unit}{kind}"
+
+    properties = schema_of(move)["properties"]
+    assert {name: each["description"] for name, each in properties.items()} == {
+        "city": "Which city.",
+        "days": "How many.",
+        "unit": "The unit.",
+        "kind": "Wins.",
+    }
+    assert call_of(move, {"city": "Oslo"}).call_sync().result == '"OsloNoneCx"'
+
+
 def test_an_alias_of_the_author_is_the_name_on_the_wire() -> None:
     """An alias in `Field` names the argument, also of a parameter that would need one of ours."""
 
