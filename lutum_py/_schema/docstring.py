@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
-
-from .._text.immutable import dataclass
 
 
 @dataclass(frozen=True, slots=True)
