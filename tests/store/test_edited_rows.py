@@ -500,7 +500,6 @@ def is_of_its_column(column: str, cell: Any) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_value_that_no_store_writes_is_refused() -> None:
     """Wrong types, bytes and numbers out of range, in any cell, sealed by whoever has the key: each
     way to read them gives a `StoreError`, or never saw them; so does JSON of another shape.
