@@ -21,25 +21,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._session.model import Model as Model
-from .._session.model import StreamingModel as StreamingModel
-from .._session.model import SyncModel as SyncModel
-from .._session.model import SyncStreamingModel as SyncStreamingModel
-from .._text.on_demand import exported, on_demand
-from .._transcript.request import ToolChoice as ToolChoice
+from .._session.model import Model, StreamingModel, SyncModel, SyncStreamingModel
+from .._text.on_demand import on_demand
+from .._transcript.request import ToolChoice
 
 if TYPE_CHECKING:
-    from ._anthropic import Anthropic as Anthropic
-    from ._anthropic import MessagesClient as MessagesClient
-    from ._bedrock import Bedrock as Bedrock
-    from ._bedrock import ConverseClient as ConverseClient
-    from ._gemini import Gemini as Gemini
-    from ._gemini import GenerateClient as GenerateClient
-    from ._openai import ChatClient as ChatClient
-    from ._openai import OpenAIChat as OpenAIChat
-    from ._openai import OpenAIResponses as OpenAIResponses
-    from ._openai import ResponsesClient as ResponsesClient
-    from ._sdk_model import LossWarning as LossWarning
+    from ._anthropic import Anthropic, MessagesClient
+    from ._bedrock import Bedrock, ConverseClient
+    from ._gemini import Gemini, GenerateClient
+    from ._openai import ChatClient, OpenAIChat, OpenAIResponses, ResponsesClient
+    from ._sdk_model import LossWarning
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
@@ -51,4 +42,22 @@ else:
             "models._openai": ("ChatClient", "OpenAIChat", "OpenAIResponses", "ResponsesClient"),
         },
     )
-    __all__ = list(exported(__dir__()))
+
+__all__ = [
+    "Anthropic",
+    "Bedrock",
+    "ChatClient",
+    "ConverseClient",
+    "Gemini",
+    "GenerateClient",
+    "LossWarning",
+    "MessagesClient",
+    "Model",
+    "OpenAIChat",
+    "OpenAIResponses",
+    "ResponsesClient",
+    "StreamingModel",
+    "SyncModel",
+    "SyncStreamingModel",
+    "ToolChoice",
+]

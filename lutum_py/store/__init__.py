@@ -50,18 +50,18 @@ Example:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from ._hold import Held, HeldRunOptions, Hold, InDoubt
+from ._store import Store, open_store
+from ._values import Claim, Stored, Waiting
 
-from .._text.on_demand import exported
-from ._hold import Held as Held
-from ._hold import HeldRunOptions as HeldRunOptions
-from ._hold import Hold as Hold
-from ._hold import InDoubt as InDoubt
-from ._store import Store as Store
-from ._store import open_store as open_store
-from ._values import Claim as Claim
-from ._values import Stored as Stored
-from ._values import Waiting as Waiting
-
-if not TYPE_CHECKING:
-    __all__ = list(exported(globals()))
+__all__ = [
+    "Claim",
+    "Held",
+    "HeldRunOptions",
+    "Hold",
+    "InDoubt",
+    "Store",
+    "Stored",
+    "Waiting",
+    "open_store",
+]
