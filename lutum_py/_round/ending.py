@@ -596,7 +596,7 @@ def show_results(
         calls._take_tries(tries.values())
     if calls._owes_after:  # this stands for the hook set that decided before the plan was saved
         calls._note_hooks(hook_set)
-        calls._put(_owes_after=False)
+        calls._set(_owes_after=False)
     return [*shown, *suspended]
 
 

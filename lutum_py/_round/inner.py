@@ -421,7 +421,7 @@ def decide_asked(
                 call._become(draft)
                 decided.add(call.id)
         calls._note_hooks(hooks)
-        calls._put(_askings=(*calls._askings, asking), _is_decided=True)
+        calls._set(_askings=(*calls._askings, asking), _is_decided=True)
     if on_event is not None:
         tell_decided(calls, on_event, decided)
 
@@ -459,7 +459,7 @@ def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = N
     is_set = isinstance(hooks, HookPlaces)
     if calls._owes_after and is_set:  # it stands for that which decided before the plan was saved
         calls._note_hooks(hook_set)
-        calls._put(_owes_after=False)
+        calls._set(_owes_after=False)
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)
     for inner in read_in(calls._state._kept.inner.values()):

@@ -194,7 +194,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
             own._become(there._told)
         if other._state._kept.inner:
             take_inner(calls, other)
-        calls._put(
+        calls._set(
             _askings=(*calls._askings, *(a for a in other._askings if a not in calls._askings)),
             _owes_after=calls._owes_after or other._owes_after,
         )

@@ -253,7 +253,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
             call._append("recorded", said="suspended")
         calls._move(call.id)
         calls._note_hooks(hooks)
-        calls._put(_askings=(*calls._askings, asking))
+        calls._set(_askings=(*calls._askings, asking))
     became: HookOutcome = calls._file()[call.id].entry
     return became
 

@@ -47,7 +47,6 @@ from .._call.outcomes import (
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
 from .._text.escaping import visible
-from .._text.immutable import Immutable
 from .._text.json import digest_of
 from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn
@@ -281,8 +280,6 @@ class SortedCalls:
         "toolset",
     )
 
-    _put: Any = Immutable._put  # also of a plan, which refuses assignments
-
     def __init__(self, state: RoundState, toolset: Any, calls: tuple[AnyToolCall, ...]) -> None:
         self._state = state
         self.toolset: Any = toolset
@@ -319,7 +316,7 @@ class SortedCalls:
                     made[one[0]].append(one)
                 in_order: Any = [sorted(each, key=_AT) for each in made.values()]
                 lists = Lists._make((*(tuple([e[2] for e in of]) for of in in_order), self._seen))
-                self._put(_lists=lists)
+                self._set(_lists=lists)
         return lists
 
     def _file(self) -> dict[str, Filed]:
@@ -333,7 +330,7 @@ class SortedCalls:
                 # One that asks for others stands elsewhere once the last of these has its result.
                 again += [inner[id]._asked_by or "" for id in again if id in inner]
                 filed.update((id, self._stand(id)) for id in dict.fromkeys(again))
-            self._put(_filed=filed, _seen=len(moved))
+            self._set(_filed=filed, _seen=len(moved))
             return filed
 
     def _stand(self, id: str) -> Filed:
@@ -442,7 +439,7 @@ class SortedCalls:
         known = self._by_id
         if known is None:
             known = {**self._state._unread, **{call.id: call for call in self._calls}}
-            self._put(_by_id=known)
+            self._set(_by_id=known)
         return known.get(call_id) or self._state._kept.inner.get(call_id)
 
     def _open_call(self, given: CallLine, cannot: str) -> AnyToolCall:
@@ -534,6 +531,11 @@ class SortedCalls:
         made._lists, made._askings = self._sorted, self._askings
         made._is_decided, made._owes_after = self._is_decided, self._owes_after
         return made
+
+    def _set(self, **values: Any) -> None:
+        """Set attributes, also of a plan, which refuses it."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def _note_hooks(self, hooks: object) -> None:
         """Remember a hook set that decided: its after-hooks are to be asked before the end."""
