@@ -22,6 +22,9 @@ _OURS: Final = re.compile(r'  File "<python-input-0>".*\n(?:    .*\n)*')
 _KEPT: Final = re.compile(r"^(    (?:.*\W)?)_ = \((.*)$(?:\n {5}(    +[~^]+)$)?", re.MULTILINE)
 """A line in which the value of a program is kept, and the marks below: see `keeping_value`."""
 
+_LARGEST: Final = 10**18
+"""No limit is larger: the interpreter counts in 64 bits, and could run no program at all."""
+
 _LONGEST: Final = 1000
 """Characters of the beginning and of the end of a traceback, which may quote a long line."""
 
@@ -37,7 +40,7 @@ class ProgramLimits:
         calls: Calls that it may make. A plan takes 100 within one call, whatever is said here.
 
     Raises:
-        InvalidValueError: A limit is not a number above 0.
+        InvalidValueError: A limit is not a number above 0, or is above 10**18.
 
     Example:
         >>> ProgramLimits(seconds=1).calls
@@ -53,10 +56,11 @@ class ProgramLimits:
         for field in fields(self):
             value = getattr(self, field.name)
             is_fraction = field.name == "seconds" and is_seconds(value)
-            if not (is_fraction or is_whole(value)) or value <= 0:
+            if not (is_fraction or is_whole(value)) or not 0 < value <= _LARGEST:
+                number = "number of seconds" if field.name == "seconds" else "whole number"
                 raise InvalidValueError(
-                    f"ProgramLimits({field.name}={shorten(value)}): give a "
-                    f"{'number of seconds' if field.name == 'seconds' else 'whole number'} above 0."
+                    f"ProgramLimits({field.name}={shorten(value)}): give a {number} above 0, and "
+                    "10**18 at most."
                 )
 
 

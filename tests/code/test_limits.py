@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import Any
 
@@ -108,12 +109,20 @@ def test_a_long_program_is_not_read() -> None:
         {"calls": True},
         {"printed": -1},
         {"seconds": "5"},
+        {"seconds": 10**400},
+        {"memory": 2**64},
+        {"printed": 2**64},
+        {"calls": sys.maxsize},
     ],
 )
-def test_a_limit_is_a_number_above_0(wrong: dict[str, Any]) -> None:
-    """Any other is refused where it is given."""
+def test_a_limit_is_a_number_above_0_that_the_interpreter_can_count_to(
+    wrong: dict[str, Any],
+) -> None:
+    """Any other is refused where it is given, and no program fails by the largest that is taken."""
     with pytest.raises(InvalidValueError, match=next(iter(wrong))):
         ProgramLimits(**wrong)
+    most = 10**18
+    assert output_of("1", limited(seconds=most, memory=most, printed=most, calls=most)) == 1
 
 
 REACHES = [
