@@ -70,7 +70,7 @@ def program_tool(
 
     Args:
         tools: What a program may call: those that are on of a toolset that stands, under the same
-            wire names, beside this tool.
+            wire names, beside this tool; without a search for deferred ones.
         name: The name of the tool.
         description: What the model is told, in place of the usual words; the signatures of the
             tools follow in any case.
@@ -110,7 +110,9 @@ def program_tool(
         "program_tool", "limits", "ProgramLimits or None", limits, ProgramLimits | None
     )
     MisuseError.check("program_tool", "description", "a text or None", description, str | None)
-    definitions = [each.definition for each in tools.default_selectors()]
+    # No search loads a tool for a program: there it would promise what it cannot keep.
+    offered = [each for each in tools.default_selectors() if not each._loads_tools]
+    definitions = [each.definition for each in offered]
     for each in definitions:
         _check_name(tools, each.name)
     parameters = {each.name: [*each.input_schema["properties"]] for each in definitions}

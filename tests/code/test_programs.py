@@ -20,6 +20,7 @@ from lutum_py import (
 from lutum_py.code import program_tool
 from lutum_py.errors import InvalidValueError, MisuseError, ToolDefinitionError
 from lutum_py.execution import run_sync
+from lutum_py.window import tool_search
 from tests.code.programs import REPLAY, STATE, Shop, failed, output_of, planned, ran, result_of
 
 BOTH = pytest.mark.parametrize("tools", [STATE, REPLAY], ids=["state", "replay"])
@@ -238,3 +239,24 @@ def test_a_tool_that_is_off_is_not_offered() -> None:
     assert "lose" not in told.description
     assert told.idempotent
     assert ran("3").output == {"output": 3}
+
+
+def test_a_program_is_offered_no_search_for_deferred_tools() -> None:
+    """It would tell of tools that no program can call, in any turn."""
+
+    class Many(Toolset):
+        add = tool(Shop.add.spec.origin)
+        lose = tool(Shop.lose.spec.origin, deferred=True)
+        search_tools = tool(tool_search())
+
+    class Desk(Toolset):
+        many = toolset(Many, off=True)
+        run_program = tool(program_tool(Many))
+
+    told = Desk.run_program.definition.description
+    assert "async def add" in told
+    assert "lose" not in told
+    assert "search_tools" not in told
+    code, text = failed("await search_tools('lose')", Desk)
+    assert code == "program_error"
+    assert "name 'search_tools' is not defined" in text
