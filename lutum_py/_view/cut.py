@@ -39,7 +39,7 @@ class Cut:
         stop: The first item after them.
         text: What is read instead; None for `cap`.
         at: How long the transcript was when the cut was made.
-        freed: How many tokens it freed, estimated.
+        freed: How many tokens it freed, estimated; below 0 if its text is longer than what went.
         lost_from: The first item that is sent in another form: a provider's cache is lost from
             there.
         keep: The wire names of tools whose results stay as they are.
@@ -91,8 +91,9 @@ class Cut:
             "drop": f"I{where[1:]} {'is' if one else 'are'} dropped",
             "summary": f"I{where[1:]} {'is' if one else 'are'} summarised",
         }[self.kind]
+        less = "less" if self.freed >= 0 else "more"
         return (
-            f"{said}: about {self.freed:,} tokens less. Caches are lost from item "
+            f"{said}: about {abs(self.freed):,} tokens {less}. Caches are lost from item "
             f"{self.lost_from} on."
         )
 

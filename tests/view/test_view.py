@@ -506,6 +506,13 @@ def test_a_cut_says_what_it_is_what_it_frees_and_what_it_costs() -> None:
     assert further.drop_rounds(transcript, older_than=4).cuts[0].lost_from == 6
 
 
+def test_a_cut_that_adds_tokens_says_how_many_there_are_more() -> None:
+    """A summary may be longer than what it stands for."""
+    (cut,) = View().summarise(conversation(2), (0, 4), "So much. " * 500).cuts
+    assert cut.freed < 0
+    assert f"summarised: about {-cut.freed:,} tokens more. Caches" in str(cut)
+
+
 def test_what_is_new_in_a_view_is_told_without_what_it_took_in() -> None:
     """The cuts since an earlier view, each with what it freed since."""
     transcript = conversation(12)
