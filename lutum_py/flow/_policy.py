@@ -82,7 +82,8 @@ class Policy:
             tool: The tool.
             parameters: The places, as in `["to", "files[].id"]`.
             edges: Where they may come from, beside those of an earlier `fill`; with none at all,
-                every value but the parameter's default is asked about.
+                every value is asked about but the default that the parameter has in its schema,
+                where a secret or a `default_factory` has none.
 
         Raises:
             HookError: There is no such tool, by its schema nothing can be at a place or at that of
