@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -24,6 +24,7 @@ from typing import (
 
 from .._schema.secrets import MASK
 from .._text.escaping import visible, visible_json
+from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
 from .._text.on_demand import ONCE
 from ..errors import MisuseError

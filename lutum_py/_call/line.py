@@ -10,13 +10,13 @@ threads cannot both begin a call. For example, that of a payment that a person a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from time import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
+from .._text.immutable import dataclass
 from .._text.json import digest_of
 from .._text.on_demand import ONCE
 from .lifecycle import STAGES, WITHIN, Stage, StepKind

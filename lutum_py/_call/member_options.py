@@ -7,11 +7,12 @@ its path. An option is added here, with how it goes inward, and to the signature
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from .._schema.options import Caller, check_bool, read_callers
+from .._text.immutable import dataclass
 from .._text.json import is_seconds, shorten
 from ..errors import ToolDefinitionError
 

@@ -6,10 +6,11 @@ For a call that waits, also what a person is asked, and the decisions that can a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from .._text.escaping import visible, visible_json
+from .._text.immutable import dataclass
 from .._text.json import compact_json, cut, shorten
 from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata

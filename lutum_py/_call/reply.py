@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import UnionType
 from typing import (
     TYPE_CHECKING,
@@ -18,7 +17,7 @@ from typing import (
     get_origin,
 )
 
-from .._text.immutable import Immutable
+from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
 from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError

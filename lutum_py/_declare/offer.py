@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -12,7 +11,7 @@ from .._call.outcomes import RecoverableToolCallIssue
 from .._call.selector import AnySelector, Selector
 from .._schema.definition import ToolDef
 from .._text.escaping import quoted
-from .._text.immutable import Immutable
+from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from .._transcript.assistant import ToolMetadata, dialect_named

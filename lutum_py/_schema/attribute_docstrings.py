@@ -6,10 +6,10 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from .._text.immutable import dataclass
 from .signature import parsed
 
 if TYPE_CHECKING:

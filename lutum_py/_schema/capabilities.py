@@ -8,11 +8,11 @@ decides anything: a gate reads `risk_of` and the user's policy says what follows
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
+from .._text.immutable import dataclass
 from .._text.json import is_sequence
 from .._text.suggestion import meant_by
 from ..errors import ToolDefinitionError

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel, TypeAdapter
@@ -20,6 +19,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticKnownError, SchemaSerializer, SchemaValidator
 from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_validator_function
 
+from .._text.immutable import dataclass
 from .._text.json import infinity_in, is_object
 from .plain_types import is_model
 

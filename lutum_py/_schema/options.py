@@ -7,9 +7,10 @@ made of it. An option is added here twice, to the functions that take it, and to
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
+from .._text.immutable import dataclass
 from .._text.json import is_seconds, shorten
 from ..errors import ToolDefinitionError
 

@@ -7,10 +7,10 @@ reference leads to a place in the same document, or nowhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin
 
+from .._text.immutable import dataclass
 from .._text.json import is_array, is_object, shorten
 
 JsonSchema: TypeAlias = dict[str, Any]

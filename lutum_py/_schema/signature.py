@@ -11,13 +11,13 @@ import sys
 import typing
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from typing_extensions import Format
 
+from .._text.immutable import dataclass
 from .._text.json import cut, shorten
 from .._text.on_demand import ONCE
 from .._text.suggestion import names_for_message

@@ -6,13 +6,13 @@ Of each call that is the id, the wire name of the tool and the raw argument text
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from importlib import import_module
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
 
-from .._text.immutable import Frozen, setters_of
+from .._text.immutable import Frozen, dataclass, setters_of
 from .._text.json import is_whole, shorten, size_of
 from .._text.unicode import sendable
 from ..errors import MisuseError

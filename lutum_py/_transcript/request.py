@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType, NoneType
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 
 from .._schema.definition import ToolDef
-from .._text.immutable import Frozen
+from .._text.immutable import Frozen, dataclass
 from .._text.json import is_array, is_whole, shorten
 from ..errors import InvalidValueError, MisuseError
 from .assistant import AssistantTurn

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
 
+from .._text.immutable import dataclass
 from .._text.json import is_whole, shorten
 from ..errors import InvalidValueError, MisuseError
 from .result import ToolResult, with_message

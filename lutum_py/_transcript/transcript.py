@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast, overload
 
-from .._text.immutable import Frozen
+from .._text.immutable import Frozen, dataclass
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
 from .assistant import AssistantTurn, Usage

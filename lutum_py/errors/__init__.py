@@ -57,10 +57,10 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._text.escaping import LINES, visible
+from .._text.immutable import dataclass
 from .._text.on_demand import on_demand
 
 if TYPE_CHECKING:

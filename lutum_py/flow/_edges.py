@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from .._call.selector import AnySelector
 from .._declare.offer import Named
+from .._text.immutable import dataclass
 from ..errors import MisuseError
 from ._places import Path
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ from .._hooks.registered_hook import CallGate
 from .._round.inner import read_within
 from .._schema.secrets import MASK
 from .._text.escaping import visible
+from .._text.immutable import dataclass
 from .._text.json import copy_json, cut, is_number
 from .._transcript.transcript import Transcript
 from ..errors import HookError

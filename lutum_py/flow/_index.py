@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from .._text.escaping import visible
+from .._text.immutable import dataclass
 from .._text.json import parse_json
 from .._transcript.assistant import AssistantTurn, given_by_provider
 from .._transcript.labels import Labels
