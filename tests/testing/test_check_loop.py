@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -190,6 +191,36 @@ def test_an_interrupt_is_not_taken_for_a_fault() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         check_loop(interrupted, Small)
+
+
+@pytest.mark.parametrize("error", [SystemExit("bye"), asyncio.CancelledError("bye")])
+def test_a_loop_that_ends_the_program_is_told_with_its_script(error: BaseException) -> None:
+    """An end of the program, or of the loop's task, gets out because of what the model sent."""
+
+    async def ending(session: Session, model: Any) -> None:
+        raise error
+
+    failure = failure_of(_asking(ending))
+    assert failure.faults[0].kind == "raised"
+    told = f"After turn 1 the loop let {type(error).__name__} out"
+    assert told in str(failure)
+    assert "may_raise" not in str(failure)
+    assert "ScriptedModel.tool_calls(" in str(failure)
+
+
+def test_a_generator_is_told_to_be_one() -> None:
+    """A loop that yields does nothing where it is called, and the failure says so."""
+
+    def yields(session: Session, model: Any) -> Iterator[Any]:
+        yield model.respond_sync(session.text_turn(model).request())
+
+    async def yields_later(session: Session, model: Any) -> AsyncIterator[Any]:
+        yield await model.respond(session.text_turn(model).request())
+
+    for loop in (yields, yields_later):
+        failure = failure_of(loop)
+        assert failure.faults[0].kind == "never_asked"
+        assert "It gave a generator, which nobody ran" in str(failure)
 
 
 def test_a_loop_cannot_hide_behind_its_own_handlers() -> None:

@@ -56,7 +56,7 @@ class Referee:
         self._asked = 0
         self.given: list[AssistantTurn] = []
         self.faults: list[LoopFault] = []
-        self.let_out: Exception | None = None
+        self.let_out: BaseException | None = None
         self.is_stopped = False
 
     def next(self, _: object) -> AssistantTurn:
@@ -97,24 +97,26 @@ class Referee:
                 asyncio.run(_awaited(outcome))
         except BaseException as error:
             if not self.is_stopped:
-                if not isinstance(error, Exception):
+                # What else is no `Exception` ends the check: an interrupt, or what pytest raises.
+                if not isinstance(error, Exception | SystemExit | asyncio.CancelledError):
                     raise
                 self._ended_by(error)
         if inspect.isawaitable(outcome) and _is_inside_event_loop():
             raise _never_run(outcome)
         if not (self._asked or self.faults):
             text = "The loop never asked the model, so nothing was tried. Is it the right function?"
+            if inspect.isgenerator(outcome) or inspect.isasyncgen(outcome):
+                text += " It gave a generator, which nobody ran: pass a function that runs it."
             self.faults.append(LoopFault("never_asked", text))
 
-    def _ended_by(self, error: Exception) -> None:
+    def _ended_by(self, error: BaseException) -> None:
         if all(isinstance(one, self._may_raise) for one in _single(error)):
             self.let_out = error
             return
         when = f"After turn {self._asked}"
-        remedy = (
-            "Whatever the model sends, answer each call with a result; what the loop may let out "
-            "is said with `may_raise`."
-        )
+        remedy = "Whatever the model sends, answer each call with a result."
+        if isinstance(error, Exception):
+            remedy = f"{remedy[:-1]}; what the loop may let out is said with `may_raise`."
         if not self._asked:  # the model had no part in it
             when = "Before its first request"
             remedy = (
@@ -149,7 +151,7 @@ async def _awaited(outcome: Awaitable[object]) -> None:
     await outcome
 
 
-def _single(error: Exception) -> Iterator[Exception]:
+def _single(error: BaseException) -> Iterator[BaseException]:
     """Take groups of exceptions apart, as task groups raise them."""
     if not isinstance(error, ExceptionGroup):
         yield error
@@ -158,7 +160,7 @@ def _single(error: Exception) -> Iterator[Exception]:
         yield from _single(inner)
 
 
-def _place_of(error: Exception) -> str:
+def _place_of(error: BaseException) -> str:
     """Say where in the user's code an exception came from."""
     frames = traceback.extract_tb(error.__traceback__)
     # The last frame of the user's: an exception mostly comes out of a library that the loop called
