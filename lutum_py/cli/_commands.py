@@ -32,6 +32,7 @@ from ._screen import (
     failing,
     render,
     silence,
+    stand_in_for_closed,
     text,
     unwritten,
     write,
@@ -77,6 +78,7 @@ WithTraceback = Annotated[
 
 def run(arguments: Sequence[str] | None) -> int:
     """Run one command and give its exit code; what is wrong goes to standard error."""
+    stand_in_for_closed()
     given = None if arguments is None else list(arguments)
     try:
         typer.main.get_command(app).main(args=given, prog_name="lutum")

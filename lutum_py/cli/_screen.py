@@ -41,6 +41,14 @@ def system_reason(error: OSError | ValueError) -> str:
     return visible(said or str(error)).lower()
 
 
+def stand_in_for_closed() -> None:
+    """Put the null device in place of each standard stream that the process began without."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
+
+
 def text(words: str, style: str = "") -> Text:
     """Make a safe text for a table or a line; markup in it is just text."""
     return Text(visible(words), style=style)
@@ -85,7 +93,8 @@ def _rendered(stream: TextIO, *shown: RenderableType) -> str:
         highlight=False,
         emoji=False,
     )
-    if not console.is_terminal and "COLUMNS" not in os.environ:
+    # Rich prints nothing at all where `COLUMNS=0`.
+    if (not console.is_terminal and not os.environ.get("COLUMNS")) or console.width < 1:
         console.width = _PIPED_WIDTH
     for each in shown:
         if not isinstance(each, Text):

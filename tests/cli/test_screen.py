@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from errno import ENOSPC
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -41,7 +41,8 @@ def test_safe_text_prints(lutum: Lutum, words: str) -> None:
     lines = ran.out.splitlines()
     assert ran.code == 1
     assert all(line.isprintable() for line in lines)
-    faults = openai_chat.check(body)
+    # As it was read: in JSON, two halves of a surrogate pair side by side are one character.
+    faults = openai_chat.check(json.loads(json.dumps(body)))
     assert len(lines) == len(ran.out.split("\n")) - 1 == 1 + 4 * len(faults)
 
 
@@ -128,6 +129,38 @@ def test_a_full_stream_is_told_once(
         told = "lutum: the output cannot be written: no space left on device.\n"
         assert (ran.code, ran.out, ran.err) == (2, "", told if name == "stdout" else "")
         assert os.path.samestat(os.fstat(full.handle), Path(os.devnull).stat())
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_closed_stream_changes_no_exit_code(
+    lutum: Lutum, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What a process without a standard stream writes there goes nowhere, and it works as ever."""
+    for code, data in ((0, CLEAN), (0, FOUND), (2, b"no JSON")):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, name, None)
+            ran = lutum("repair", "-", "--dialect", "openai_chat", stdin=data)
+            getattr(sys, name).close()
+        assert ran.code == code, ran
+        assert (ran.out if name == "stdout" else ran.err) == ""
+
+
+def test_a_closed_standard_input_is_empty(lutum: Lutum, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that began without standard input reads nothing from it, and says so."""
+    ran = lutum("check", "-", stdin=cast("Any", None))
+    sys.stdin.close()
+    assert (ran.code, ran.err) == (2, "lutum: standard input is empty, so it is not JSON.\n")
+
+
+@pytest.mark.parametrize("columns", ["0", "", "-5", "many"])
+def test_a_width_that_is_none_does_not_hide_the_output(
+    lutum: Lutum, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    """What is shown does not go away where `COLUMNS` says that there is no room."""
+    usual = lutum("inspect", "tools:Tools")
+    monkeypatch.setenv("COLUMNS", columns)
+    ran = lutum("inspect", "tools:Tools")
+    assert (ran.code, ran.out.split()) == (0, usual.out.split())
 
 
 class Terminal(io.StringIO):
