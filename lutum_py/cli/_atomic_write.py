@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
+from stat import S_ISREG
 from typing import BinaryIO, Final
 
 from ._screen import Failure, system_reason
@@ -26,12 +27,13 @@ def write_file(path: Path, data: bytes) -> None:
     Raises:
         Failure: It cannot be written; the file is as it was.
     """
-    target = path.resolve()
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)
-            return
-        _replace(target, data)
+        # Not of the path resolved: the links of open pipes (`/dev/stdout`, `/dev/fd/63`) name none.
+        with suppress(FileNotFoundError):
+            if not S_ISREG(path.stat().st_mode):
+                path.write_bytes(data)
+                return
+        _replace(path.resolve(), data)
     except OSError as error:
         raise Failure(f"`{path}` cannot be written: {system_reason(error)}.") from error
 

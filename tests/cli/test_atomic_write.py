@@ -152,3 +152,20 @@ def test_a_pipe_is_written_to_directly(lutum: Lutum, folder: Path) -> None:
     reader.join()
     assert read == [DATA]
     assert pipe.is_fifo()
+
+
+def test_an_open_pipe_is_written_to_by_its_address(lutum: Lutum) -> None:
+    """`/dev/fd/N`, as the shell gives it for `>(gzip)`, leads to the pipe that is open there."""
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as read:
+        with os.fdopen(writer, "wb"):
+            write_file(lutum, Path(f"/dev/fd/{writer}"))
+        assert read.read() == DATA
+
+
+def test_a_link_that_leads_to_itself_is_told(lutum: Lutum, folder: Path) -> None:
+    """A circle of links is a failure, and stays what it is."""
+    link = folder / "link"
+    link.symlink_to(link)
+    write_file(lutum, link, "too many levels of symbolic links")
+    assert link.is_symlink()
