@@ -70,7 +70,9 @@ def wish_of(
         raise Failure(f"`{action}` is none of {', '.join(ACTIONS)}.{meant_by(action, ACTIONS)}")
     if which is None:
         raise Failure(f"Say which call to {action}: CONVERSATION/CALL, as it is shown.")
-    if bool(changes) != (action == "edit"):
+    if action == "edit" and not changes:
+        raise Failure("Say what the edit changes: `--set NAME=JSON`.")
+    if action != "edit" and changes:
         raise Failure("`--set NAME=JSON` says what an edit changes, and goes with `edit` only.")
     if result is not None and action == "cancel":
         raise Failure("`--result` does not go with `cancel`: a call that is not run has none.")

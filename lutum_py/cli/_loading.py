@@ -149,7 +149,9 @@ def _import(place: str) -> ModuleType:
         # module, then one was found that imports something that is not installed, which is a
         # failure of its own.
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        if missing and not is_file and f"{place}.".startswith(f"{missing}."):
+        # A name that begins with a dot is relative to a package, and here there is none.
+        is_missing = missing is not None and f"{place}.".startswith(f"{missing}.")
+        if not is_file and (is_missing or place.startswith(".")):
             raise Failure(
                 f"There is no module `{place}`: it is neither installed nor in the current "
                 f"directory. {_FORM}."

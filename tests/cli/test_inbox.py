@@ -224,7 +224,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("approve", "t/7/c2"), "Did you mean `t/7/c1`?"),
     (("approve",), "CONVERSATION/CALL"),
     (("aprove", "t/7/c1"), "Did you mean `approve`?"),
-    (("edit", "t/7/c1"), "`--set NAME=JSON`"),
+    (("edit", "t/7/c1"), "Say what the edit changes: `--set NAME=JSON`."),
     (("edit", "t/7/c1", "--set", "cents"), "`--set NAME=JSON`"),
     (("edit", "t/7/c1", "--set", "to=bank"), "is not JSON"),
     (("edit", "t/7/c1", "--set", "pin=HUNTER2"), "`--set pin=`: what is given is not JSON"),

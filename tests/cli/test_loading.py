@@ -27,7 +27,8 @@ MISTAKES = {
     "silent:Tools": "Importing `silent` failed: RuntimeError: no message (silent.py:1).",
     "needs:Tools": "Importing `needs` failed: ModuleNotFoundError: No module named 'not_there'",
     "json.py:Tools": "`json.py` cannot be imported: another module is called `json`",
-    "..:Tools": "Importing `..` failed: ",
+    "..:Tools": "There is no module `..`: it is neither installed nor in the current directory.",
+    ".tools:Tools": "There is no module `.tools`",
 }
 MODULES = {
     "one": "from lutum_py import Toolset\nclass Only(Toolset): ...\n",
