@@ -18,7 +18,7 @@ from typing import Any, Final
 from .._text.json import is_array, is_object, parse_json, shorten
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem, TurnRequest
-from .._transcript.saved import SESSION, TRANSCRIPT, Saved, open_saved, seal_in_words
+from .._transcript.saved import PLAN, SESSION, TRANSCRIPT, Saved, open_saved, seal_in_words
 from .._transcript.transcript import Transcript
 from ..dialects import DIALECTS
 from ..dialects._facts import Facts, facts_of
@@ -174,10 +174,8 @@ def conversation_of(
             seal_in_words(saved, "session")
             return session_of(name, saved, dialect)
     if isinstance(form, str) and form.startswith(_OF_THIS_LIBRARY):
-        raise Failure(
-            f"{name} holds no conversation: its format is {shorten(form)}. `lutum show` shows a "
-            "saved plan."
-        )
+        hint = " `lutum show` shows a saved plan." if form == PLAN.name else ""
+        raise Failure(f"{name} holds no conversation: its format is {shorten(form)}.{hint}")
     possible = _possible(value)
     if not possible:
         raise Failure(

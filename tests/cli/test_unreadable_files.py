@@ -135,3 +135,4 @@ def test_what_was_saved_and_is_no_conversation_is_told_by_its_name(
         ran = lutum(command, "saved.json", *to)
         assert ran.code == 2
         assert f"`saved.json` holds no conversation: its format is 'lutum_py.{kind}'" in ran.err
+        assert ("`lutum show` shows" in ran.err) is (kind == "plan")
