@@ -50,7 +50,7 @@ DUMP: Final = (
     '`response.model_dump(mode="json", by_alias=True, exclude_none=True)` '
     "(google-genai)"
 )
-"""What to do with what is not JSON object, but perhaps an SDK's."""
+"""What to do with what is not a JSON object, but perhaps an SDK's."""
 
 _SPLIT: Final = "Feed what `lutum_py.dialects.sse.events(chunks)` gives of a response"
 

@@ -474,7 +474,7 @@ class FrontRendering(Rendering):
             value, is_read = arguments_object(call.arguments)
             if not is_read:
                 where = f"{position}.tool_calls[{number}]"
-                text = f"the arguments are not JSON object; their text goes out as {UNREADABLE}"
+                text = f"the arguments are not a JSON object; their text goes out as {UNREADABLE}"
                 self.losses.append(Loss(where, text))
             yield call, value
 
