@@ -88,6 +88,19 @@ SCHEMAS: dict[str, Any] = {
         "$ref": "#/$defs/a~1b",
         "$defs": {"a/b": {"type": "object", "properties": {"more": {"$ref": "#/$defs/a~1b"}}}},
     },
+    "references in a union": {
+        "$ref": "#/$defs/a",
+        "$defs": {
+            "a": {
+                "type": "object",
+                "properties": {
+                    "next": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]},
+                    "other": {"oneOf": [{"$ref": "#/$defs/b"}, {"type": "null"}]},
+                },
+            },
+            "b": {"type": "object", "properties": {"back": {"allOf": [{"$ref": "#/$defs/a"}]}}},
+        },
+    },
     "joined": {
         "allOf": [
             {"type": "object", "properties": {"a": {"minimum": 1}}, "required": ["a"]},

@@ -142,6 +142,9 @@ _ANY_VALUE: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
     max_leaves=5,
 )
+_MAY_REFER: Final = frozenset({"$ref", "allOf", *UNIONS})
+"""The keywords through which a schema may refer to itself and yet be read at once."""
+
 _MORE = 3
 """So many more entries than it must have does an array or an object get at most."""
 
@@ -161,11 +164,10 @@ class SchemaValues:
         """Return a strategy for the values of a schema."""
         if schema is False:
             return st.nothing()
-        reference = schema.get("$ref") if is_object(schema) else None
-        if not isinstance(reference, str):
+        if not is_object(schema) or schema.keys().isdisjoint(_MAY_REFER):
             return self._unions(schema)
         # {"$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}} would else never
-        # end.
+        # end, and neither would it with the reference in an `anyOf`.
         # Kept before it is read, because a schema may refer to itself.
         key = canonical_json(schema)
         if key not in self._by_reference:
