@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from inspect import iscoroutine
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from .._text.json import shorten
@@ -92,4 +93,17 @@ def no_model(model: Any, wanted: str) -> MisuseError:
     return MisuseError(
         f"A model is an object with `respond` or `respond_sync`, not {shorten(model)}. Wrap the "
         "client of a provider, as in `lutum_py.models.OpenAIChat(client, 'gpt-5')`."
+    )
+
+
+def no_events(model: Any, method: str, given: Any) -> MisuseError:
+    """Say how a model gives events whose method gave something else."""
+    if iscoroutine(given):
+        given.close()  # else Python warns of it as well
+    kind, word = (
+        ("a generator", "") if method == "stream_sync" else ("an async generator", "async ")
+    )
+    return MisuseError(
+        f"`{method}` of {type(model).__name__} gave {shorten(given)}, which is no iterator of "
+        f"events. Make it {kind}: `{word}def {method}(self, request)` with a `yield` of each event."
     )

@@ -29,7 +29,7 @@ from .._transcript.stream_events import (
 )
 from .._transcript.transcript import CommittedRound, Transcript, TranscriptView
 from ..errors import DialectError, LifecycleError, MisuseError
-from .model import AnyModel, no_model
+from .model import AnyModel, no_events, no_model
 
 if TYPE_CHECKING:
     from .._view.view import View
@@ -136,7 +136,10 @@ class _StreamOutcome(Generic[Outcome]):
         stream = getattr(self._model, method, None)
         if stream is None:
             raise no_model(self._model, method)
-        return stream(self._prepared.request)
+        events = stream(self._prepared.request)
+        if not hasattr(events, "__aiter__" if method == "stream" else "__iter__"):
+            raise no_events(self._model, method, events)
+        return events
 
     # A streamed turn ends as a whole one does: the last event has the turn, and `take` reads it.
     # Were the outcome put together from the events, a dialect's two ways could come to differ.

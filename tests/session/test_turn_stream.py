@@ -327,6 +327,27 @@ def test_a_model_that_streams_in_the_other_way_is_told_how() -> None:
         asyncio.run(asked().text_turn(AsksSync()).stream().collect())
 
 
+class Returns:
+    async def stream(self, request: TurnRequest) -> AsyncIterator[StreamEvent]:
+        return Plain().stream(request)
+
+    def stream_sync(self, request: TurnRequest) -> None:
+        """Forget to give anything."""
+
+
+@both_collect
+def test_a_model_whose_stream_is_no_iterator_is_told_what_to_write(collect: Any) -> None:
+    """An `async def` that returns its events, or a method that returns nothing, gives none."""
+    session = asked()
+    with pytest.raises(
+        MisuseError,
+        match=r"`stream\w*` of Returns gave (None|<coroutine).* Make it an? (async )?generator: "
+        r"`(async )?def stream\w*\(self, request\)` with a `yield` of each event\.",
+    ):
+        collect(session.text_turn(Returns()))  # type: ignore[arg-type]
+    assert len(session.transcript) == 1
+
+
 @both_collect
 def test_a_stream_ends_with_a_turn_or_is_told(collect: Any) -> None:
     """A `TurnFinished` of anything else is an error that says what a model gives."""
