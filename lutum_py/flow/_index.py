@@ -95,10 +95,8 @@ class Index:
         elif isinstance(item, AssistantTurn) and (given := given_by_provider(item)):
             source = Source("result", position, given[-1]["kind"], trusted=False)
             self.untrusted.append(source)
-        elif not isinstance(item, ToolResult):
-            return None
-        elif never_ran(item):
-            return Source("result", position, item.name, item.id)
+        elif not isinstance(item, ToolResult) or never_ran(item):
+            return None  # why a call was not run may quote it, and so is no source of its values
         else:
             trusted, readers = self._labels_of(item.name, item.labels)
             source = Source("result", position, item.name, item.id, trusted)
