@@ -107,8 +107,11 @@ class Index:
             if item.is_success:
                 self._take_values(item)
         words = _words_of(item) if self._runs else ()
+        # A result may repeat what it was asked, as the program of a model does, which may have
+        # copied that itself: so nobody trusted said it.
+        sent = _sent_words(item) if self._runs and source.trusted else ()
         for run in self._runs:
-            self._rows[source.trusted].update(_rows(words, run))
+            self._rows[source.trusted].update({*_rows(words, run)}.difference(_rows(sent, run)))
         return source
 
     def _labels_of(self, tool: str, own: Labels | None) -> tuple[bool, list[frozenset[Words]]]:
@@ -183,6 +186,11 @@ def _words_of(item: Any) -> Words:
     if isinstance(item, AssistantTurn):
         return loose(" ".join(texts_in(given_by_provider(item))))
     return loose(item.text)
+
+
+def _sent_words(item: object) -> Words:
+    """Return the loose words of the arguments that a result was given for."""
+    return loose(" ".join(texts_in(_arguments_of(item)))) if isinstance(item, ToolResult) else ()
 
 
 def _rows(words: Words, run: int) -> Iterator[Words]:
