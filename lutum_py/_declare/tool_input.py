@@ -305,10 +305,8 @@ def _declared_output(model: type[BaseModel], meaning: Mapping[Any, Any] = {}) ->
         if origin is ToolInput:
             return _NOT_GIVEN if isinstance(given[0], TypeVar) else given[0]
         meaning = dict(zip(_generic(origin)["parameters"], given, strict=True))
-    for base in model.__bases__:
-        if ToolInput in base.__mro__:
-            return _declared_output(base, meaning)
-    return _NOT_GIVEN
+    declared = (_declared_output(e, meaning) for e in model.__bases__ if ToolInput in e.__mro__)
+    return next((each for each in declared if each is not _NOT_GIVEN), _NOT_GIVEN)
 
 
 def _filled_in(annotation: Any, meaning: Mapping[Any, Any]) -> Any:

@@ -312,6 +312,14 @@ class Users(Paged[User]):
     pass
 
 
+class Noted(ToolInput):
+    note: str = ""
+
+
+class NotedInts(Noted, ToolInput[int]):
+    pass
+
+
 class Page(BaseModel, Generic[T]):
     items: list[T]
 
@@ -362,6 +370,7 @@ def test_the_output_is_found_through_bases() -> None:
     assert spec_of(Users).output.type is User
     assert spec_of(Paged[int]).output.type is int
     assert spec_of(Paged).output.type is None
+    assert spec_of(NotedInts).output.type is int
 
 
 def test_type_variables_in_an_output_stand_for_what_is_given() -> None:
