@@ -83,8 +83,6 @@ class Records:
         # Rows that could not be claimed here, and until when they are left alone. That is not
         # written down: whoever has another key must not touch what they cannot seal.
         self._unfit: dict[tuple[str, int], int] = {}
-        # The hold of each conversation that is held by this object: nobody is to wait for himself.
-        self._holds: dict[str, Any] = {}
         try:
             prepare(self._database, is_there=is_there)
         except BaseException:
