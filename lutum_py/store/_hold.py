@@ -11,7 +11,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from math import inf
@@ -310,14 +309,6 @@ class Held(Generic[T_co]):
         return is_any
 
 
-def _who_runs() -> object:
-    """Return the task that runs here, or the thread where there is none."""
-    with suppress(RuntimeError):  # no event loop runs
-        if task := asyncio.current_task():
-            return task
-    return threading.get_ident()
-
-
 @dataclass(eq=False, repr=False)
 class Hold(Generic[T_co]):
     """A conversation that is to be yours alone, made by `store.hold`; enter it once.
@@ -335,7 +326,6 @@ class Hold(Generic[T_co]):
     _token: str = field(default_factory=lambda: uuid4().hex)
     _other: str = "somebody else"
     _is_entered: bool = False
-    _by: object = None
     _is_left: threading.Event = field(default_factory=threading.Event)
     _lost: StaleError | None = None
 
@@ -348,25 +338,13 @@ class Hold(Generic[T_co]):
         """Return how long to wait before each next attempt.
 
         Raises:
-            MisuseError: It was entered before, or the conversation is held here already.
+            MisuseError: It was entered before.
         """
         if self._is_entered:
             what = f"This hold of conversation {self._id!r} was entered before."
             raise MisuseError(f"{what} Call `store.hold` again.")
-        self._by = _who_runs()
-        if self._wait is None and any(map(self._waits_for, _AROUND.get())):
-            raise MisuseError(
-                f"Conversation {self._id!r} is held by a block around this one, which would wait "
-                "for it forever. Go on with what that `with` gave."
-            )
         self._is_entered = True
         return self._pauses(monotonic() + (inf if self._wait is None else self._wait))
-
-    def _waits_for(self, around: Hold[Any]) -> bool:
-        """Whether this one cannot be entered before a block is left that is around it."""
-        is_the_same = around._records is self._records and around._id == self._id
-        is_over = around._is_left.is_set() or around._lost is not None
-        return is_the_same and not is_over and around._by == self._by
 
     def _pauses(self, end: float) -> Iterator[float]:
         """Yield each pause, a longer one each time.
@@ -451,7 +429,6 @@ class Hold(Generic[T_co]):
         again = self._enter()
         while (held := self._take()) is None:
             sleep(next(again))
-        _AROUND.set((*_AROUND.get(), self))
         self._thread = threading.Thread(target=self._keep, name="lutum-hold", daemon=True)
         self._thread.start()
         return held
@@ -465,7 +442,6 @@ class Hold(Generic[T_co]):
 
     def __exit__(self, *_: object) -> None:
         self._leave()
-        _be_outside(self)
         self._thread.join()
 
     # Async.
@@ -478,7 +454,6 @@ class Hold(Generic[T_co]):
         except asyncio.CancelledError:  # while it was taken, perhaps
             await in_thread(self._leave)
             raise
-        _AROUND.set((*_AROUND.get(), self))
         self._task = cast("asyncio.Task[object]", asyncio.current_task())
         self._cancelled_before = self._task.cancelling()
         self._renewing = asyncio.create_task(self._keep_async())
@@ -503,21 +478,10 @@ class Hold(Generic[T_co]):
         # beginning, somebody else has cancelled too, and that has to go on.
         is_ours = is_cancelled and self._task.uncancel() <= self._cancelled_before
         await in_thread(self._leave)
-        _be_outside(self)
         if self._lost is not None and (
             kind is None or (is_ours and issubclass(kind, asyncio.CancelledError))
         ):
             raise self._lost from error
-
-
-# By the context and not by the thread alone: a web framework enters a block in a thread of a pool,
-# and gives the thread to another request before the block is left.
-_AROUND: ContextVar[tuple[Hold[Any], ...]] = ContextVar("lutum_py_holds", default=())
-"""The holds whose blocks are around what runs; a task has those of who made it, too."""
-
-
-def _be_outside(hold: Hold[Any]) -> None:
-    _AROUND.set(tuple(each for each in _AROUND.get() if each is not hold))
 
 
 def pauses() -> Iterator[float]:

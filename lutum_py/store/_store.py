@@ -56,13 +56,13 @@ class Store(Records):
             toolset: The toolset of its plans.
             lease: How long it is yours without a sign of life, in seconds. It is renewed while the
                 block runs; one that ran out is yours until somebody takes it.
-            wait: How long to wait for whoever has it, in seconds; None for as long as it takes.
+            wait: How long to wait for whoever has it, in seconds; None for as long as it takes: in
+                the block of another hold of the same conversation, forever.
 
         Returns:
             What gives a `Held` when it is entered, by `async with` or `with`, and then raises
 
             - `HeldError` if the time is up,
-            - `MisuseError` if this thread or task has it already, and would wait forever,
             - `StoreError` and `TranscriptError` if the conversation cannot be read,
             - `StaleError` if the hold ran out and somebody took it: then the block is cancelled,
               and this comes out of the `async with`; in a `with` out of the next `save`.

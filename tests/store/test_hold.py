@@ -6,8 +6,6 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -377,68 +375,6 @@ def test_a_hold_is_entered_once_and_saves_no_more_when_it_is_left(store: Store) 
         desk.save()
     with pytest.raises(MisuseError, match="was left"):
         desk.save()
-
-
-def test_nobody_waits_forever_for_himself(store: Store) -> None:
-    """A block within the block that holds the conversation is refused, since it would never begin;
-    other conversations, and a wait that ends, are as ever.
-    """
-
-    async def go() -> None:
-        async with store.hold("one", Desk):
-            with pytest.raises(MisuseError, match="held by a block around this one"):
-                await store.hold("one", Desk).__aenter__()
-            async with store.hold("two", Desk):
-                pass
-            later = asyncio.create_task(store.hold("one", Desk).__aenter__())
-            await asyncio.sleep(0)
-        await later  # another task may wait for this one
-
-    asyncio.run(go())
-    with store.hold("three", Desk) as desk:
-        with pytest.raises(MisuseError, match="held by a block around this one"):
-            store.hold("three", Desk).__enter__()
-        with pytest.raises(HeldError):
-            store.hold("three", Desk, wait=0).__enter__()
-        desk.save()
-    with store.hold("three", Desk):
-        pass
-
-
-def test_a_thread_that_serves_another_request_waits_as_ever(store: Store) -> None:
-    """A web framework enters a block in one thread of its pool, and another request may ask for the
-    conversation in the same thread, before the block is left: that one waits until it is.
-    """
-    first, second = store.hold("one", Desk), store.hold("one", Desk)
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(copy_context().run, first.__enter__).result()
-        waits = pool.submit(copy_context().run, second.__enter__)
-        with pytest.raises(TimeoutError):
-            waits.result(0.05)
-        first.__exit__(None, None, None)
-        waits.result(30)
-    second.__exit__(None, None, None)
-
-
-def test_a_callback_of_a_loop_does_not_wait_for_itself(store: Store) -> None:
-    """Where no task runs, the thread counts."""
-
-    def callback() -> None:
-        with (
-            store.hold("one", Desk),
-            pytest.raises(MisuseError, match="held by a block around this one"),
-        ):
-            store.hold("one", Desk).__enter__()
-        done.set_result(None)
-
-    async def go() -> None:
-        nonlocal done
-        done = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().call_soon(callback)
-        await done
-
-    done: asyncio.Future[None]
-    asyncio.run(go())
 
 
 def test_what_was_left_runs_nothing_and_ends_nothing(store: Store) -> None:
