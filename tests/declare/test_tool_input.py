@@ -312,7 +312,7 @@ class Users(Paged[User]):
     pass
 
 
-class Noted(ToolInput):
+class Noted(ToolInput):  # type: ignore[type-arg]
     note: str = ""
 
 
