@@ -148,7 +148,8 @@ def work(where: str, role: str, random: Random) -> None:
                     approve(store)
                     done = len(ids()) if is_last and all_done(store) else 0
                 else:
-                    for id in random.sample(ids(), len(ids())):
+                    known = ids()  # more may come meanwhile
+                    for id in random.sample(known, len(known)):
                         done += asyncio.run(go_on(store, id, LEASE, LEASE / 2))
             except (HeldError, StaleError, ResumeError) as error:
                 with (Here.folder / type(error).__name__).open("a") as told:
