@@ -115,7 +115,10 @@ def program_tool(
     definitions = [each.definition for each in offered]
     for each in definitions:
         _check_name(tools, each.name)
-    parameters = {each.name: [*each.input_schema["properties"]] for each in definitions}
+    # By position as the signature shows them: what it does not show by name stands last.
+    parameters = {
+        each.name: sorted(each.input_schema["properties"], key=_is_odd) for each in definitions
+    }
     most = ProgramLimits() if limits is None else limits
     text = "\n\n".join([description or _WORDS, *map(_signature, definitions)])
 
@@ -139,7 +142,7 @@ def program_tool(
 
 
 def _check_name(tools: type[Toolset], name: str) -> None:
-    if not name.isidentifier() or iskeyword(name):
+    if _is_odd(name):
         what = "which is not a name in Python"
     elif (read := normalize("NFKC", name)) != name:
         what = f"which Python reads as {shorten(read)}"
@@ -173,6 +176,11 @@ def _answer(result: ToolResult) -> Answer:
     return {"exc_type": raises, "message": result.rejection_reason or result.model_text}
 
 
+def _is_odd(name: str) -> bool:
+    """Whether Python has no parameter of a name."""
+    return not name.isidentifier() or iskeyword(name)
+
+
 def _signature(tool: ToolDef) -> str:
     """Write a tool as the head of an async function, with what its model is told about it."""
     schema = tool.input_schema
@@ -185,7 +193,7 @@ def _signature(tool: ToolDef) -> str:
     for name, part in properties.items():
         default = part.get("default") if is_object(part) else None
         shown = "" if name in required else f" = {default!r}"
-        if not name.isidentifier() or iskeyword(name):
+        if _is_odd(name):
             odd.append(f"{name!r}: {types.of(part)}{shown}")
             continue
         # Python takes no required parameter after one with a default, and JSON schemas have them

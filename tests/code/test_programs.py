@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import Field
 
 from lutum_py import (
     Reject,
@@ -239,6 +240,24 @@ def test_a_tool_that_is_off_is_not_offered() -> None:
     assert "lose" not in told.description
     assert told.idempotent
     assert ran("3").output == {"output": 3}
+
+
+def test_arguments_by_position_go_as_the_signature_shows_them() -> None:
+    """A parameter whose name is none in Python is given by name, wherever its schema has it."""
+
+    @tool_fn
+    def pay(sender: Annotated[str, Field(alias="from")], to: str) -> str:
+        return f"{sender} pays {to}"
+
+    class Bank(Toolset):
+        pay_ = tool(pay)
+
+    class Desk(Toolset):
+        bank = toolset(Bank, off=True)
+        run_program = tool(program_tool(Bank))
+
+    assert "async def pay(to: str, **others)" in Desk.run_program.definition.description
+    assert output_of("await pay('bob', **{'from': 'ann'})", Desk) == "ann pays bob"
 
 
 def test_a_program_is_offered_no_search_for_deferred_tools() -> None:
