@@ -52,7 +52,7 @@ class Here:
 
 
 def _pays(key: str | None, ctx: ToolContext, cents: int) -> str:
-    return Bank(Here.folder / "bank.db").pay(key, ctx.idempotency_key, cents)
+    return Bank(Here.folder / "bank").pay(key, ctx.idempotency_key, cents)
 
 
 @tool_fn
@@ -82,7 +82,7 @@ TURNS: Final = [
 def paid_already(call: AnyToolCall) -> ToolResult | None:
     """Ask the bank what became of a payment: known for some calls only."""
     key = call.idempotency_key
-    if any(each[1] == key for each in Bank(Here.folder / "bank.db").rows("payments")):
+    if any(each[1] == key for each in Bank(Here.folder / "bank").rows("payments")):
         return call.complete("paid, as the bank says")
     return None
 
@@ -123,7 +123,7 @@ async def loop(desk: Held[Desk]) -> bool:
 
 def approve(store: Store) -> None:
     for waiting in store.waiting():
-        Bank(Here.folder / "bank.db").approve(waiting.id, waiting.arguments["cents"])
+        Bank(Here.folder / "bank").approve(waiting.id, waiting.arguments["cents"])
         store.decide(waiting.id, waiting.approve(), Desk)
 
 
@@ -242,7 +242,7 @@ def sweep(where: str, first: int, step: int) -> Counter[str]:
 def verdict(where: str, told: Counter[str]) -> list[str]:
     """Say what is wrong."""
     wrong = [path.read_text() for path in Here.folder.glob("fault-*")]
-    bank = Bank(Here.folder / "bank.db")
+    bank = Bank(Here.folder / "bank")
     paid: dict[str, int] = Counter(call for _, call, _ in bank.rows("payments"))
     approved = {id for id, _ in bank.rows("approvals")}
     told["payments"] = sum(paid.values())
@@ -276,7 +276,6 @@ def verdict(where: str, told: Counter[str]) -> list[str]:
 def main(where: str, folder: str, *options: Any) -> None:
     bring_driver(where)
     Here.folder = Path(folder)
-    Bank(Here.folder / "bank.db")
     if options[0] == "sweep":
         told = sweep(where, int(options[1]), int(options[2]))
     else:

@@ -15,7 +15,6 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from random import Random
 from typing import Annotated, Any, ClassVar, Final
 from uuid import uuid4
@@ -45,13 +44,9 @@ MAY_PAY: Final = 500
 class Books(Bank):
     """The same, with what models were asked for."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._books.execute("CREATE TABLE IF NOT EXISTS asked (of TEXT, turn INT, token INT)")
-
     def ask_model(self, of: str, turn: int, token: int | None) -> None:
         """Put on record that a model is asked for a turn, under which claim if that is known."""
-        self._books.execute("INSERT INTO asked VALUES (?, ?, ?)", (of, turn, token))
+        self.enter("asked", of, turn, token)
 
 
 @tool_fn
@@ -233,7 +228,7 @@ class InnerRun(Run):
 
     def verdict(self) -> list[str]:
         """Say what is wrong."""
-        return [*super().verdict(), *self.asked_again(Books(self.folder / "bank.db"))]
+        return [*super().verdict(), *self.asked_again(Books(self.folder / "bank"))]
 
     def ids_in(self, note: Any) -> Iterable[str]:
         """Give the ids of the calls of a conversation that has ended."""

@@ -14,7 +14,6 @@ import importlib
 import json
 import os
 import signal
-import sqlite3
 import sys
 import time
 import traceback
@@ -51,32 +50,41 @@ OPEN: Final = 5
 
 
 class Bank:
-    """Books that no transaction of the store covers."""
+    """Books that no transaction of the store covers: a file of entries, each added at once."""
+
+    # Not a database: who is forked with a connection of SQLite, or killed with one, may lose what
+    # others write. An entry that crosses no page of the file is written whole, or not at all.
+    entry: ClassVar[int] = 512
 
     def __init__(self, path: Path) -> None:
-        self._books = sqlite3.connect(
-            path, isolation_level=None, timeout=60, check_same_thread=False
-        )
-        self._books.executescript(
-            """
-            PRAGMA synchronous = OFF;
-            PRAGMA journal_mode = WAL; -- whoever looks need not wait for one that was paused
-            CREATE TABLE IF NOT EXISTS payments (key TEXT UNIQUE, call TEXT, cents INTEGER);
-            CREATE TABLE IF NOT EXISTS approvals (call TEXT, cents INTEGER);
-            """
-        )
+        self._path = path
+        path.touch()
 
     def pay(self, key: str | None, call: str, cents: int) -> str:
-        key = uuid4().hex if key is None else key
-        self._books.execute("INSERT OR IGNORE INTO payments VALUES (?, ?, ?)", (key, call, cents))
+        self.enter("payments", uuid4().hex if key is None else key, call, cents)
         return "paid"
 
     def approve(self, call: str, cents: int) -> None:
         """Put on record what an approver is about to approve."""
-        self._books.execute("INSERT INTO approvals VALUES (?, ?)", (call, cents))
+        self.enter("approvals", call, cents)
+
+    def enter(self, table: str, *row: str | int | None) -> None:
+        """Add an entry to a table."""
+        text = json.dumps([table, *row]).ljust(self.entry - 1) + "\n"
+        assert len(text) == self.entry, text
+        books = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            os.write(books, text.encode())
+        finally:
+            os.close(books)
 
     def rows(self, table: str) -> list[Any]:
-        return self._books.execute(f"SELECT * FROM {table}").fetchall()
+        """Give the entries of a table, but for payments under the key of an earlier one."""
+        with self._path.open() as books:
+            entries = [entry for name, *entry in map(json.loads, books) if name == table]
+        if table != "payments":
+            return entries
+        return [*{entry[0]: entry for entry in reversed(entries)}.values()]
 
 
 @tool_fn
@@ -263,7 +271,7 @@ class Run:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if lines is not None:
             die_after(lines, self.file)
-        bank = self.bank(self.folder / "bank.db")
+        bank = self.bank(self.folder / "bank")
         _, step = self.steps[role]
         with open_store(self.where, key=KEY) as store, others(self.where) as rows:
             while True:
@@ -312,7 +320,7 @@ class Run:
 
     def disturb(self, kills: int) -> None:
         """Keep three workers and two approvers going until that many were killed."""
-        bank = self.bank(self.folder / "bank.db")
+        bank = self.bank(self.folder / "bank")
         while self.told["kills"] < kills or len(bank.rows("payments")) < kills // 3:
             self.reap()
             roles = Counter(self.alive.values())
@@ -355,7 +363,7 @@ class Run:
     def verdict(self) -> list[str]:
         """Say what is wrong."""
         wrong = [path.read_text() for path in self.folder.glob("fault-*")]
-        bank = self.bank(self.folder / "bank.db")
+        bank = self.bank(self.folder / "bank")
         payments: dict[str, list[int]] = {}
         for _, call, cents in bank.rows("payments"):
             payments.setdefault(call, []).append(cents)
@@ -453,7 +461,6 @@ def bring_driver(where: str) -> None:
 def main(where: str, folder: str, kills: str, seed: str, *, of: type[Run] = Run) -> NoReturn:
     bring_driver(where)
     run = of(where, Path(folder), Random(seed))
-    run.bank(run.folder / "bank.db")
     begun = time.monotonic()
     try:
         run.disturb(int(kills))
