@@ -174,7 +174,7 @@ def _moves() -> dict[tuple[str, str], str]:
     moves: dict[tuple[str, str], str] = {}
     for name, row in TABLE.items():
         for kind, target in row.items():
-            if target == "same" or kind == "again":  # another try has a line of its own
+            if target == "same" or kind == "again":  # another try has a history of its own
                 continue
             ends = [status for status in TRANSITIONS[STAGES[name].status] if status.is_terminal]
             said = "each within has its result" if kind == WITHIN else kind
@@ -415,7 +415,10 @@ _STEPS: Final[Sequence[tuple[str, str]]] = (
     ("_transcript", "The turn is a value now, kept whole, as it was sent."),
     ("_round", "`read_turn` opens a round, because the turn has calls."),
     ("_schema", "The arguments of each call are validated, and mended where that is beyond doubt."),
-    ("_call", "Each becomes a typed call, with a line of steps, or an issue that the model reads."),
+    (
+        "_call",
+        "Each becomes a typed call, with its history, or an issue that the model reads.",
+    ),
     ("_hooks", "Hooks and gates complete, rewrite, reject or suspend what they are asked about."),
     ("_round", "The plan holds the outcome; it can be saved, and resumed in another process."),
     ("execution", "Your loop runs the pending calls, by `call.call()` or with deadlines."),

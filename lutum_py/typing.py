@@ -25,10 +25,10 @@ from ._call.decisions import DecisionRecord as DecisionRecord
 from ._call.decisions import EditRecord as EditRecord
 from ._call.decisions import GateDecision as GateDecision
 from ._call.decisions import InputRuleAnswer as InputRuleAnswer
+from ._call.history import CallRowState as CallRowState
+from ._call.history import CallStep as CallStep
+from ._call.history import StepPhase as StepPhase
 from ._call.lifecycle import StepKind as StepKind
-from ._call.line import CallRowState as CallRowState
-from ._call.line import CallStep as CallStep
-from ._call.line import StepPhase as StepPhase
 from ._call.member_options import Condition as Condition
 from ._call.member_options import Conditions as Conditions
 from ._call.member_options import MemberOptions as MemberOptions

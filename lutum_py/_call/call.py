@@ -18,12 +18,12 @@ from .._text.unicode import sendable
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, failure, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
-from .call_line import CallLine
+from .base_call import BaseCall
 from .call_state import CallState
 from .deciding import ask_whole
 from .decisions import Asking
+from .history import ON_RECORD, Step, newer_than, was_begun
 from .lifecycle import CallStatus
-from .line import ON_RECORD, Step, newer_than, was_begun
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, suspend
 from .reply import REPLY, Reply, reply_in
 from .steps import Steps, drive, drive_sync
@@ -157,7 +157,7 @@ class AnyToolCall(CallState):
         return self._ended(make_result(metadata, text, status, message, attached, code, labels))
 
     def _ended(self, result: ToolResult) -> ToolResult:
-        """Return a result once the line says that the call ended with it."""
+        """Return a result once the history says that the call ended with it."""
         with ONCE:
             raw = self._raw
             if len(raw) == 2 and raw[0].__class__ is tuple and self._branch is None:
@@ -240,7 +240,7 @@ class AnyToolCall(CallState):
         if code is not None:
             _check_text(self, "code", code)
         is_open = self.status in (_NEW, _RESUMING)
-        if is_open and not was_begun(self._line) and self._kept.closed_by != ON_RECORD:
+        if is_open and not was_begun(self._history) and self._kept.closed_by != ON_RECORD:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was not begun, so it did nothing, and "
                 f"that is known: it is {self.status}. Answer it with `call.fail(message)` or "
@@ -375,7 +375,7 @@ class AnyToolCall(CallState):
             invocation = self.spec.invocation
         # Nearly every call is begun here, once, by the only one who has it. What follows does what
         # `_begin_shared` does without making a step: the time alone is kept, and `_write_out` makes
-        # the step when somebody reads the line.
+        # the step when somebody reads the history.
         if self._branch is not None or invocation is None or self.selector.asks:
             return self._begin_shared(skipped, invocation)
         # What `_begin_shared` does, spelled out for a call that nobody else has.
@@ -405,7 +405,9 @@ class AnyToolCall(CallState):
         with ONCE:
             self._check_kept()
             at, by = self._kept.begun
-            self._append("begun", at=None if at is None else newer_than(self._line[-1], at), by=by)
+            self._append(
+                "begun", at=None if at is None else newer_than(self._history[-1], at), by=by
+            )
         return invocation
 
     def _may_begin(
@@ -592,6 +594,6 @@ Hooks: TypeAlias = (
 """A hook set, an object like one, or a plain function of a call."""
 
 
-def read_in(calls: Iterable[CallLine]) -> Iterator[AnyToolCall]:
+def read_in(calls: Iterable[BaseCall]) -> Iterator[AnyToolCall]:
     """Return those of some calls that could be read."""
     return (call for call in calls if isinstance(call, AnyToolCall))

@@ -1,9 +1,9 @@
 """What one decoded call was called with, and what it would run with: its input.
 
-`metadata` is what the model sent, and never changes. All that happened is in the line, see
-`call_line`.
+`metadata` is what the model sent, and never changes. All that happened is in the history, see
+`base_call`.
 
-The data of the line is the truth of the input; the model instance is a cache of it. An instance
+The data of the history is the truth of the input; the model instance is a cache of it. An instance
 that can be changed is written down as JSON text before anyone is given it, so that a change in
 place is found by comparing texts, and the instance that was given away is made again from its text.
 Nothing is copied that has a JSON form. For example, if a hook appends to `input.tags`:
@@ -24,9 +24,9 @@ from .._text.json import cut, digest_of, own_copy, parse_json
 from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, MisuseError, ToolInputError
-from .call_line import CallLine
+from .base_call import BaseCall
+from .history import NOT_KEPT, CallStep, Step, StepPhase, wait_of
 from .lifecycle import STAGES, CallStatus, refused
-from .line import NOT_KEPT, CallStep, Step, StepPhase, wait_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -40,7 +40,7 @@ MADE_LATER: Final[Any] = object()
 """Stands for an input that was given away, and is made again when it is asked for."""
 
 
-class CallState(CallLine):
+class CallState(BaseCall):
     """Keep what is known of one call; `AnyToolCall` documents the attributes."""
 
     __slots__ = ("_cache", "_text", "mended")
@@ -86,13 +86,14 @@ class CallState(CallLine):
             (['proposed', 'begun', 'ended'], {'a': 2, 'b': 1})
         """
         told = self._told
-        return tuple(told._shown_step(step) for step in told._steps)
+        return tuple(told._shown_step(step) for step in told._own_history)
 
     def _shown_step(self, step: Step, arguments: Any = None) -> CallStep:
         if step.kind in ("proposed", "changed"):
             detail = step.detail
             if step.kind == "proposed" and detail is None:
-                detail = self._told._steps[0].detail  # written down when the input was changed
+                # Written down when the input was changed.
+                detail = self._told._own_history[0].detail
             if detail is None:  # never changed since, so that the input is still what it says
                 arguments = self.spec.shown(self._written())
             else:
@@ -107,7 +108,7 @@ class CallState(CallLine):
         made.metadata = self.metadata
         made.selector = self.selector
         made.mended = self.mended
-        made._steps = told._steps
+        made._own_history = told._own_history
         made._branch = None
         made._kept = self._kept
         told._lend()
@@ -140,7 +141,7 @@ class CallState(CallLine):
         return self.selector._decode(self.metadata)._cache
 
     def _written(self) -> Any:
-        """The input as the line has it, whatever was done in place to the instance."""
+        """The input as the history has it, whatever was done in place to the instance."""
         told = self._told
         if told._text is None or told._changed_text() is None:
             return told._input
@@ -211,14 +212,14 @@ class CallState(CallLine):
         arguments = told.spec.arguments
         text = arguments.to_text(value)
         before = None
-        if told._steps[0].detail is None and not told._is_rewritten:
+        if told._own_history[0].detail is None and not told._is_rewritten:
             # An input without a JSON form has no text, but counts as changed all the same.
             before = told._text or arguments.to_text(told._input) or b""
         with ONCE:
             told._append("changed", by=by, phase=phase, detail=text)
             if before is not None:
-                first, *others = told._steps
-                told._steps = (first._replace(detail=before), *others)
+                first, *others = told._own_history
+                told._own_history = (first._replace(detail=before), *others)
             told._cache = value
             told._text = None if arguments.is_fixed else text
 
@@ -243,7 +244,7 @@ class CallState(CallLine):
             self._check_newest("begun")
             self._take_changes()
             self._check_asked()
-        wait = wait_of(self._line)
+        wait = wait_of(self._history)
         if status is CallStatus.RESUMING and wait is not None and wait.phase is not None:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` waits for a decision that `{wait.by}` "
@@ -273,7 +274,7 @@ class CallState(CallLine):
     @property
     def _is_rewritten(self) -> bool:
         """Whether the program, a hook or a person replaced the input that was decoded."""
-        first: Any = self._raw[0] if self._branch is None else self._line[0]
+        first: Any = self._raw[0] if self._branch is None else self._history[0]
         if first.__class__ is tuple:
             first = first[0]
         # Written down with the first change; a bare time has not even been read.
@@ -326,7 +327,7 @@ class CallState(CallLine):
         return self._digest_of(self.final_arguments)
 
     def _digest_of(self, arguments: Any) -> str:
-        path = [] if self._line[0].by is None else [self.id]
+        path = [] if self._history[0].by is None else [self.id]
         return digest_of([self.name, self.selector.definition.digest, arguments, *path])
 
     @property
@@ -382,7 +383,7 @@ class CallState(CallLine):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._branch is not None:
             self._check_newest("begun")  # it could be begun where nobody knows of the newer plan
-        state = (self._line, self.mended, self._told._text, self._kept)
+        state = (self._history, self.mended, self._told._text, self._kept)
         return (_rebuild, (self.selector, self.metadata, self._input, state))
 
 
@@ -391,7 +392,7 @@ def _rebuild(
 ) -> CallState:
     made: CallState = selector.Call.__new__(selector.Call)
     made.metadata, made.selector, made._cache = metadata, selector, input
-    made._steps, made.mended, made._text, made._kept = state
+    made._own_history, made.mended, made._text, made._kept = state
     made._branch = None
     return made
 

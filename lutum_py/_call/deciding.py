@@ -1,4 +1,4 @@
-"""Asking hooks about a call, and taking what they answer into its line.
+"""Asking hooks about a call, and taking what they answer into its history.
 
 Hook sets, gates, rules and plain functions answer in types of their own, which the function that
 asks them reads. From there on there is one way: what was said is noted, and if the call does not go
@@ -16,7 +16,7 @@ from .._transcript.result import ToolResult
 from ..errors import HookError
 from .call_state import CallState
 from .decisions import Asking, Complete, DecisionKind, Reject, RunNormally
-from .line import ASKED_BY, RULED_BY, StepPhase
+from .history import ASKED_BY, RULED_BY, StepPhase
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, question_about, suspend
 from .steps import Steps
 
@@ -86,8 +86,8 @@ def ask_function(
         wanted = "the call itself, call.handled(...), call.reject(...) or call.suspend(...)"
         raise no_decision(hook, call, given, wanted)
     # A function may have done something with its draft before it answered: begun it, or changed its
-    # input. That is repeated on the branch, so that the line tells it.
-    done = draft._line[len(call._line) :]
+    # input. That is repeated on the branch, so that the history tells it.
+    done = draft._history[len(call._history) :]
     asking.note(call, hook, phase, verdict.said, verdict.reason)
     if verdict.said == "suspend" and is_answered(call, given.digest):
         return call
@@ -168,7 +168,7 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
     Raises:
         HookError: A condition raised, or gave something else than True or False.
     """
-    known = call._line
+    known = call._history
     shown = call._lend()
     # An approval is bound to the digest of the arguments. Without a JSON form there is no digest,
     # and what is approved could be changed in place between the question and the run.
@@ -195,7 +195,7 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
             if is_answered(call, call.digest, by_gate=True):
                 return None
             return Verdict("suspend", ASKED_BY, "gate", ticket.action, ticket)
-    if any(step.kind == "changed" for step in call._line[len(known) :]):
+    if any(step.kind == "changed" for step in call._history[len(known) :]):
         raise hook_error(
             ASKED_BY,
             call,
@@ -259,13 +259,13 @@ def _go_on(
             "Return what `handled`, `reject` or `suspend` gave",
         )
     value = answer._input
-    if answer._steps[0].at == call._steps[0].at:  # a draft or branch of the call
+    if answer._own_history[0].at == call._own_history[0].at:  # a draft or branch of the call
         try:
             answer._take_changes()
         except Exception as error:
             raise _unfit(hook, call, "left", error) from error
-        had = sum(step.kind == "changed" for step in call._line)
-        is_other = sum(step.kind == "changed" for step in answer._line) > had
+        had = sum(step.kind == "changed" for step in call._history)
+        is_other = sum(step.kind == "changed" for step in answer._history) > had
         value = answer._input
     else:  # made by hand
         is_other = value is not call._input and call._differs(value)

@@ -1,7 +1,7 @@
 """What hooks and gates decide about a call: their answers, and how these are kept.
 
-An answer is written on the line of the call by `Asking`, and read from there as records. Those are
-to be looked at, so what is secret in arguments is masked in them.
+An answer is written to the history of the call by `Asking`, and read from there as records. Those
+are to be looked at, so what is secret in arguments is masked in them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
 from .._text.on_demand import ONCE
 from ..errors import MisuseError
-from .call_line import Branch, Family
-from .line import HOOK_PHASES, Step, StepPhase, new_step, newer_than
+from .base_call import Branch, Family
+from .history import HOOK_PHASES, Step, StepPhase, new_step, newer_than
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ DecisionPhase: TypeAlias = Literal["hook", "gate", "function"]
 DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
 
 
-# Written on the lines.
+# Written to the histories.
 
 
 _ITS_OWN: Final[Any] = object()
@@ -154,7 +154,7 @@ _OF_DECIDING: Final = ("asked", "changed")
 
 
 class Asking:
-    """One run of hooks over calls: what they said is written on the lines when all were asked.
+    """One run of hooks over calls: what they said is written in the histories when all were asked.
 
     Other plans may hold a call that passes, too, so what hooks said about it waits here until no
     hook can raise any more. A call that does not pass gets a branch, which no plan holds before
@@ -162,8 +162,8 @@ class Asking:
     from those of another plan.
 
     Attributes:
-        notes: What was said about calls that pass so far, in order: of each the line of the call
-            that it was said about, and the same line with what was said after it.
+        notes: What was said about calls that pass so far, in order: of each the history of the call
+            that it was said about, and the same history with what was said after it.
         branches: The branches that were made.
     """
 
@@ -197,45 +197,45 @@ class Asking:
             input: The input that the call goes on with, if the hook gave another.
         """
         # Calls are asked about one after the other, so a branch that was made for this call is the
-        # last one; its line is nobody else's, and is written to at once.
+        # last one; its history is nobody else's, and is written to at once.
         if self.branches and self.branches[-1] is call:
             call._append("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
         # While hooks were awaited somebody may have ended the call: then this comes too late.
-        elif (steps := call._steps)[-1].stage.may_ask:
-            line = steps
+        elif (steps := call._own_history)[-1].stage.may_ask:
+            history = steps
             if self.notes and self.notes[-1][0] is call and self.notes[-1][1] is steps:
-                line = self.notes.pop()[2]
-            at = newer_than(line[-1])
+                history = self.notes.pop()[2]
+            at = newer_than(history[-1])
             step = ("asked", steps[-1].stage, at, hook, phase, said, reason, None, self)
-            self.notes.append((call, steps, (*line, new_step(step))))
+            self.notes.append((call, steps, (*history, new_step(step))))
         if said is not None:
             log(call, said, reason, call._input if input is _ITS_OWN else input)
 
     def draft(self, call: Call) -> Call:
-        """Make a copy that no plan holds; what hooks say about it goes on its own line at once."""
+        """Make a copy that no plan holds; what hooks say about it enters its history at once."""
         made = call._alike()
         made._branch = Branch(Family(made), 0, is_mine=True)
         self.branches.append(made)
         return made
 
     def branch(self, call: Call) -> Call:
-        """Give the call a line of its own, that goes on with what was said about it so far."""
+        """Give the call a history of its own, that goes on with what was said about it so far."""
         if self.branches and self.branches[-1] is call:
             return call
         made = call._grow()
         said: list[Step] = []
         while self.notes and self.notes[-1][0] is call:
-            _, steps, line = self.notes.pop()
-            said = [*line[len(steps) :], *said]
-        # What was said before the branch was made is not on the line of the call yet, and belongs
-        # to the branch alone: in another plan it may not have been said.
+            _, steps, history = self.notes.pop()
+            said = [*history[len(steps) :], *said]
+        # What was said before the branch was made is not in the history of the call yet, and
+        # belongs to the branch alone: in another plan it may not have been said.
         for step in said:
-            made._steps = _inserted(made._steps, step)
+            made._own_history = _inserted(made._own_history, step)
         self.branches.append(made)
         return made
 
     def write(self, *, counts: bool = True) -> None:
-        """Write what was said on the lines of the calls that pass, and close the branches.
+        """Write what was said in the histories of the calls that pass, and close the branches.
 
         Args:
             counts: Whether a plan holds the branches from here on.
@@ -251,20 +251,24 @@ class Asking:
                 told = call if call._branch is None else call._told
                 # If somebody did something with the call meanwhile, what was said here came too
                 # late, also if another branch of it was answered and may begin.
-                new = told._steps[len(steps) :]
+                new = told._own_history[len(steps) :]
                 if told is not call or any(step.kind not in _OF_DECIDING for step in new):
                     continue
                 for step in with_said[len(steps) :]:
-                    line = told._steps
-                    since = range(len(steps), len(line))
+                    history = told._own_history
+                    since = range(len(steps), len(history))
                     # Without a phase it is the program's own code that changed the input.
-                    own = (n for n in since if line[n].kind == "changed" and line[n].phase is None)
+                    own = (
+                        n
+                        for n in since
+                        if history[n].kind == "changed" and history[n].phase is None
+                    )
                     place = next(own, None)
                     if place is not None:  # hooks were not asked about the input that it has since
-                        earlier = step._replace(at=line[place].at)
-                        told._steps = (*line[:place], earlier, *line[place:])
+                        earlier = step._replace(at=history[place].at)
+                        told._own_history = (*history[:place], earlier, *history[place:])
                     else:
-                        told._steps = _inserted(line, step)
+                        told._own_history = _inserted(history, step)
             self.notes.clear()
             for made in self.branches:
                 made._close(counts=counts)
@@ -282,7 +286,7 @@ def _inserted(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
     return (*steps[:end], step._replace(stage=before.stage), *steps[end:])
 
 
-# Read from the lines.
+# Read from the histories.
 
 
 class DecisionRecord(NamedTuple):
@@ -317,7 +321,7 @@ def decisions_in(call: CallState, own: Collection[object]) -> list[tuple[float, 
             step.at or 0.0,
             DecisionRecord._make((call.id, call.name, step.by, step.phase, step.said, step.reason)),
         )
-        for step in call._line
+        for step in call._history
         if step.said is not None and step.phase in HOOK_PHASES and step.detail in own
     ]
 
@@ -360,7 +364,7 @@ def _is_same(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 
 def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
-    """Read from the line of a call what people changed in its arguments, and when: as one edit.
+    """Read from the history of a call what people changed in its arguments, and when: as one edit.
 
     An edit is `answered` with `said` edit; what is changed from there to the next thing that
     happens to the call is its outcome: first by the person, then by hooks.
@@ -369,18 +373,18 @@ def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
     # changed (hook) {"cents": 300} begun`: 500 was shown, 400 is the edit, 300 is final.
     texts: list[bytes | None] = []  # the arguments before each step
     text: bytes | None = None
-    line = call._line
-    for step in line:
+    history = call._history
+    for step in history:
         texts.append(text)
         if step.kind in ("proposed", "changed"):
             text = step.detail
     found: EditRecord | None = None
     at = 0.0
-    for place, answered in enumerate(line):
+    for place, answered in enumerate(history):
         if answered.kind != "answered" or answered.said != "edit":
             continue
         before = edited = final = texts[place]
-        for step in line[place + 1 :]:
+        for step in history[place + 1 :]:
             if step.kind == "changed":
                 final = step.detail
                 if step.phase == "decision":

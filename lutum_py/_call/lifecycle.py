@@ -1,13 +1,13 @@
 """The life of one call, as a table: which step may follow in which stage, and where it leads.
 
-A call is what the model sent and a line of steps (`line`). Where it stands is the stage that its
-last step led to; nothing else keeps that. Everything that decides whether a step may be written
-is here, and the documentation draws its diagram from the same table.
+A call is what the model sent and a history of steps (see `history`). Where it stands is the stage
+that its last step led to; nothing else keeps that. Everything that decides whether a step may be
+written is here, and the documentation draws its diagram from the same table.
 
     new --suspended--> waiting --answered--> resuming --begun--> running --ended--> succeeded
 
 What the table lacks is refused and changes nothing. Three rules do not fit into it and are in
-`line.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks are `asked`,
+`history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks are `asked`,
 and a call that waits can end only as cancelled.
 """
 
@@ -179,7 +179,7 @@ def _followers(status: CallStatus) -> Iterator[CallStatus]:
         if target == "ended":
             # A call that waits was not run, so it can only be given up.
             yield from (CallStatus.CANCELLED,) if status is CallStatus.SUSPENDED else _ENDS
-        elif kind != "again" and target != "same":  # another try is another line
+        elif kind != "again" and target != "same":  # another try is another history
             yield STAGES[target].status
 
 

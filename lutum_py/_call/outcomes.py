@@ -16,8 +16,8 @@ from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
 from ..errors import FieldIssue, InvalidValueError, MisuseError
-from .call_line import CallLine
-from .line import (
+from .base_call import BaseCall
+from .history import (
     ANSWERED,
     BY_TOOL,
     END_OF,
@@ -430,23 +430,23 @@ def handled_call(
 
 
 def outcome_of(
-    call: AnyToolCall, line: tuple[Step, ...] | None = None
+    call: AnyToolCall, history: tuple[Step, ...] | None = None
 ) -> HandledCall[Any, Any] | RejectedCall | SuspendedCall:
     """Return what hooks, a gate or a person made of a call.
 
     Args:
         call: The call, which waits or was ended by one of these.
-        line: Its line as it was at some moment; by default as it is.
+        history: Its history as it was at some moment; by default as it is.
     """
-    line = call._line if line is None else line
-    wait = wait_of(line)
+    history = call._history if history is None else history
+    wait = wait_of(history)
     if wait is not None:
         return SuspendedCall(call, wait.detail, wait.digest or "", wait.said == BY_TOOL, wait.by)
-    end = end_of(line)
+    end = end_of(history)
     assert end is not None
     if end.said == "success":
         output, result = end.detail
-        for step in said_of(line, "asked"):
+        for step in said_of(history, "asked"):
             if step.phase == "after" and step.said == "replaced":
                 result = step.detail[1]
                 output = result.output
@@ -507,42 +507,42 @@ def suspend(
     return SuspendedCall(call, ticket, digest, was_started, by)
 
 
-def issue_in(line: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
+def issue_in(history: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
     """Say what is wrong with a call that could not be used, if that is so."""
-    if len(line) < 2 or line[1].phase != "reading":
+    if len(history) < 2 or history[1].phase != "reading":
         return None
-    issue: RecoverableToolCallIssue = line[1].detail
+    issue: RecoverableToolCallIssue = history[1].detail
     return issue
 
 
 def unread_call(
     metadata: ToolMetadata,
-    line: tuple[Step, ...],
+    history: tuple[Step, ...],
     of: ToolResult | RecoverableToolCallIssue,
     kept: Kept,
-) -> CallLine:
+) -> BaseCall:
     """Make a call of no tool, which has ended: it was a final answer, or could not be used."""
     if isinstance(of, ToolResult):
         phase, said = "answer", of.status
     else:
         phase, said = "reading", "rejected"
-    end = ("ended", END_OF[said], line[0].at, None, phase, said, None, None, of)
-    return CallLine(metadata, (*line, new_step(end)), kept)
+    end = ("ended", END_OF[said], history[0].at, None, phase, said, None, None, of)
+    return BaseCall(metadata, (*history, new_step(end)), kept)
 
 
-def answer_of(call: CallLine, line: tuple[Step, ...] | None = None) -> ToolResult | None:
+def answer_of(call: BaseCall, history: tuple[Step, ...] | None = None) -> ToolResult | None:
     """Return the result of a call, whoever answered it, as far as the plan has it.
 
     Args:
         call: The call.
-        line: Its line as it was at some moment; by default as it is.
+        history: Its history as it was at some moment; by default as it is.
     """
-    line = call._line if line is None else line
-    state, end = state_in(line), end_of(line)
+    history = call._history if history is None else history
+    state, end = state_in(history), end_of(history)
     if state not in ANSWERED:  # an after-hook may have seen what the plan was not told
         return None
     if state == "rejected" and end is not None:
-        refused: Any = call  # of a saved plan without its tools, it is a mere `CallLine`
+        refused: Any = call  # of a saved plan without its tools, it is a mere `BaseCall`
         return rejected_call(refused, end).result
-    issue = issue_in(line) if state == "unusable" else None
-    return result_in(line) if issue is None else issue.result
+    issue = issue_in(history) if state == "unusable" else None
+    return result_in(history) if issue is None else issue.result

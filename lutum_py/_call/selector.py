@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .._transcript.assistant import ToolMetadata
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
-    from .line import Kept, Step
+    from .history import Kept, Step
     from .member_options import Rule
 
 P = ParamSpec("P")
@@ -167,7 +167,7 @@ class AnySelector(Immutable):
         metadata: ToolMetadata,
         *,
         redact: bool = False,
-        line: tuple[Step, ...] | None = None,
+        history: tuple[Step, ...] | None = None,
         kept: Kept | None = None,
     ) -> AnyToolCall:
         """Decode a call of this tool.
@@ -175,7 +175,7 @@ class AnySelector(Immutable):
         Args:
             metadata: What the model sent.
             redact: Hide the values that came, and a validator's own words, in an error.
-            line: How its line begins; by default with the present moment.
+            history: How its history begins; by default with the present moment.
             kept: The round that it belongs to, if any.
 
         Raises:
@@ -212,7 +212,7 @@ class AnySelector(Immutable):
         call.mended = mended
         call._cache = value
         call._text = None
-        call._raw = line or (time(),)
+        call._raw = history or (time(),)
         call._branch = None
         call._kept = kept or call._no_round
         return call

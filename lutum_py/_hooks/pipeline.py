@@ -37,7 +37,7 @@ from .._call.deciding import (
     taken,
 )
 from .._call.decisions import LOGGER, Asking, Block, Complete, RunNormally, Suspend, log
-from .._call.line import Step, new_step, newer_than
+from .._call.history import Step, new_step, newer_than
 from .._call.selector import AnySelector, Selector
 from .._call.steps import Steps
 from .._text.escaping import words_of
@@ -105,18 +105,18 @@ def decide_each(
     is_fixed = True
     known: object = None
     for one in calls:
-        # A call of an older era shows the line of another branch, so that one is asked about.
+        # A call of an older era shows the history of another branch, so that one is asked about.
         each: Any = one if one._branch is None else one._told
         raw = each._raw
-        # The same as `each._steps`, mostly without the call of a property.
-        steps = raw if raw[-1].__class__ is Step else each._steps
+        # The same as `each._own_history`, mostly without the call of a property.
+        steps = raw if raw[-1].__class__ is Step else each._own_history
         stage = steps[-1].stage
         if not (stage.may_begin or whatever):
             outcomes.append(one)
             continue
         if each._text is not None and stage.may_begin:
             each._take_changes()  # no hook is to be blamed for them
-            steps = each._steps
+            steps = each._own_history
         if places is None:
             outcome = yield from ask_whole(each, hooks, asking)
             outcomes.append(one if outcome is each else outcome)
@@ -129,7 +129,7 @@ def decide_each(
             is_fixed = own.spec.arguments.is_fixed
         is_approved = len(steps) > 2 and not is_open and bool(call._answers)
         metadata = call.metadata
-        line = steps
+        history = steps
         for hook in execution if not is_approved else ():
             try:  # what `ask` does, spelled out where every call of a round passes
                 shown = call._cache
@@ -152,13 +152,13 @@ def decide_each(
                     asking.note(call, hook.name, "hook", "run_normally")
                     continue
                 # What `asking.note` does, spelled out.
-                if line is not steps:  # another hook has spoken about the same line
-                    line = notes.pop()[2]
-                at, last = time(), line[-1].at
+                if history is not steps:  # another hook has spoken about the same history
+                    history = notes.pop()[2]
+                at, last = time(), history[-1].at
                 at = at if last is None or at >= last else last
                 said = ("asked", stage, at, hook.name, "hook", _RUN, None, None, asking)
-                line = (*line, new_step(said))
-                notes.append((call, steps, line))
+                history = (*history, new_step(said))
+                notes.append((call, steps, history))
                 if logs:
                     log(call, "run_normally", None, shown)
                 continue
@@ -228,7 +228,7 @@ def _ask_before(
         except BaseException:
             with ONCE:
                 for each in (call, call._told):
-                    each._steps = tuple(one for one in each._steps if one is not step)
+                    each._own_history = tuple(one for one in each._own_history if one is not step)
             raise
 
 
@@ -238,17 +238,17 @@ def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None
         # One before-hook is asked once about a call, though plans may ask about several branches of
         # it. The claim is written under the lock before the hook runs, so two threads cannot both
         # ask. If somebody ran or answered the call while other hooks were asked, it comes too late.
-        last = call._steps[-1]
+        last = call._own_history[-1]
         if not last.stage.may_ask:
             return None
         family = () if of._branch is None else of._branch.family.members
         for each in (call, of, *family):
-            for step in each._steps:
+            for step in each._own_history:
                 if step.phase == "before" and step.detail == key:
                     return None
         at, name = newer_than(last), key.partition("#")[0]
         made: Step = new_step(("asked", last.stage, at, name, "before", None, None, None, key))
-        call._steps = (*call._steps, made)
+        call._own_history = (*call._own_history, made)
         return made
 
 
@@ -291,8 +291,8 @@ def _ask_gates(
         asking.note(call, gate.name, "gate", verdict.said, verdict.reason)
         if verdict.said == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
-        # All gates are asked, also after a Block: each has its say on the line of the call, and no
-        # gate can hide a call from those that were registered after it.
+        # All gates are asked, also after a Block: each has its say in the history of the call, and
+        # no gate can hide a call from those that were registered after it.
         verdicts.append(verdict)
     best = min(verdicts, key=lambda each: _STRICTEST.index(each.said), default=None)
     if best is None or best.said != "complete":
@@ -332,7 +332,7 @@ class AfterSaid(NamedTuple):
     put: ToolResult | None
 
     def write(self) -> None:
-        """Write it on the line of the call."""
+        """Write it to the history of the call."""
         said = None if self.put is None else "replaced"
         detail = (self.key, self.put)
         self.call._append("asked", by=self.hook, phase="after", said=said, detail=detail)
@@ -378,15 +378,15 @@ def was_asked_after(call: AnyToolCall, key: str) -> bool:
     """Whether an after-hook was asked about the result of a call: of its last try."""
     result: object = None
     is_saved = False
-    for step in reversed(call._line):
+    for step in reversed(call._history):
         detail: Any = step.detail
-        if step.kind in ("ended", "recorded"):  # a saved line has the result in `recorded` alone
+        if step.kind in ("ended", "recorded"):  # a saved history has the result in `recorded` alone
             is_saved = step.kind == "ended" and detail is None
             result = result or detail
         # The result may be one that an after-hook made of an earlier try's; then the steps before
         # `again` count as well. It is told by identity, since two runs may give equal results, and
-        # by equality only in a line that was saved.
-        put: list[Any] = [each.detail for each in call._line if each.phase == "after"]
+        # by equality only in a history that was saved.
+        put: list[Any] = [each.detail for each in call._history if each.phase == "after"]
         if step.kind == "again" and not any(
             by_hook is result or (is_saved and by_hook == result)
             for _, by_hook in put

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
-from .._call.call_line import CallLine
 from .._call.decisions import changed_names
-from .._call.line import Step, end_of, wait_of
+from .._call.history import Step, end_of, wait_of
 from .._call.outcomes import SOURCES, issue_in
 from .._context.suspension import SuspendTicket
 from .._text.escaping import LINES, visible
@@ -23,7 +23,7 @@ from .._text.html import Entry, Part, as_styles, brief_table, cut_text, figure, 
 from .._text.json import compact_json, indented_json, is_object, parse_json
 from .._transcript.assistant import AssistantTurn, callers_of
 from .._transcript.saved import Saved
-from .plan_json import lines_in
+from .plan_json import histories_in
 from .rows import CallRow, row_of, rows_of
 from .sorted_calls import SortedCalls
 
@@ -69,16 +69,16 @@ def _entries(calls: SortedCalls, what: str) -> list[Entry]:
     """Say for each call how it stands, what its arguments are, why, and what happened to it."""
     made: list[Entry] = []
     for row in rows_of(calls):
-        assert row._line is not None
-        call, line = row._line.call, row._line.steps
-        state, kind = _state_in_words(row, line)
+        assert row._history is not None
+        call, history = row._history.call, row._history.steps
+        state, kind = _state_in_words(row, history)
         if what == "Round" and row.state == "pending":
             state = "undecided"
         # What the tool would get, which a hook may have changed.
         arguments = row.proposed
         if isinstance(call, AnyToolCall):
             arguments = call.spec.shown_json(call._written())
-        parts = (Part("", arguments, "code"), *_why(row, line), *_steps_in_words(line))
+        parts = (Part("", arguments, "code"), *_why(row, history), *_steps_in_words(history))
         about = _within(f"{each.id} {each.tool}" for each in row.within)
         made.append(Entry(row.id, row.tool, state, kind, about, parts))
     return made
@@ -90,10 +90,10 @@ def _within(outer: Iterable[str]) -> tuple[str, ...]:
     return (f"within {named}",) if named else ()
 
 
-def _state_in_words(row: CallRow, line: tuple[Step, ...]) -> tuple[str, str]:
+def _state_in_words(row: CallRow, history: tuple[Step, ...]) -> tuple[str, str]:
     """Name the state of a call, and the kind of its mark."""
     result = row.result
-    end, status = end_of(line), line[-1].stage.status
+    end, status = end_of(history), history[-1].stage.status
     if row.state == "unusable" and result is not None:
         return str(result.code).replace("_", " "), "bad"
     if row.state == "rejected" and end is not None:
@@ -108,9 +108,9 @@ def _state_in_words(row: CallRow, line: tuple[Step, ...]) -> tuple[str, str]:
     return ("pending", "plain") if status == "new" else (f"pending, {status}", "waiting")
 
 
-def _why(row: CallRow, line: tuple[Step, ...]) -> Iterator[Part]:
+def _why(row: CallRow, history: tuple[Step, ...]) -> Iterator[Part]:
     """Say what is asked of a person, or the outcome of the call."""
-    wait = wait_of(line)
+    wait = wait_of(history)
     if wait is not None and row.state == "suspended":
         yield from _ticket_parts(wait.detail)
     elif row.state == "rejected":
@@ -137,11 +137,11 @@ _WORDS: Final = {
 
 # `begun (+0.002 s)`, `ended (+1.3 s)`: each step has the time since the one before, so the duration
 # of a run is at its `ended`, and that of a wait at its decision.
-def _steps_in_words(line: tuple[Step, ...]) -> Iterator[Part]:
+def _steps_in_words(history: tuple[Step, ...]) -> Iterator[Part]:
     """Say what happened to a call, a part a step, with the time since the last."""
-    last: float | None = line[0].at
-    text = line[0].detail
-    for step in line[1:]:
+    last: float | None = history[0].at
+    text = history[0].detail
+    for step in history[1:]:
         said = _in_words(step, text)
         text = step.detail if step.kind == "changed" else text
         if said is None:
@@ -211,7 +211,7 @@ def read_plan(saved: Saved) -> PlanText:
     Raises:
         PlanError: Something in it is damaged.
     """
-    turn, calls = lines_in(saved)
+    turn, calls = histories_in(saved)
     outer: dict[str, tuple[str, ...]]
     outer = {id: (f"{caller} program",) for id, caller in callers_of(turn).items()}
     named: dict[str, str] = {}
@@ -225,27 +225,29 @@ def read_plan(saved: Saved) -> PlanText:
     return PlanText(turn, tuple(entries))
 
 
-def _saved_entry(call: CallLine, saved: Saved, outer: Iterable[str]) -> Entry:
+def _saved_entry(call: BaseCall, saved: Saved, outer: Iterable[str]) -> Entry:
     """Say how one call stands, and a line for each step that brought it there."""
-    row, line = row_of(call), call._line
-    issue, text = issue_in(line), call.metadata.arguments
-    parts = [Part("", indented_json(text), "code"), *_final_arguments(text, line)]
-    for step in line:
+    row, history = row_of(call), call._history
+    issue, text = issue_in(history), call.metadata.arguments
+    parts = [Part("", indented_json(text), "code"), *_final_arguments(text, history)]
+    for step in history:
         if step.kind == "suspended" and step.detail is not None:
             parts += _ticket_parts(step.detail)
-    parts += _steps_in_words(line)
+    parts += _steps_in_words(history)
     if "waits_for" in saved.data:
         parts.append(Part("in order", f"waits for {', '.join(saved.texts('waits_for'))}"))
     if issue is not None:
         parts.append(Part("the model is told", issue.text))
     if row.state in ("finished", "handled") and row.result is not None:
         parts.append(Part("result", indented_json(row.result.model_text), "code"))
-    return Entry(call.id, call.name, *_state_in_words(row, line), _within(outer), tuple(parts))
+    return Entry(call.id, call.name, *_state_in_words(row, history), _within(outer), tuple(parts))
 
 
-def _final_arguments(text: str, line: tuple[Step, ...]) -> Iterator[Part]:
+def _final_arguments(text: str, history: tuple[Step, ...]) -> Iterator[Part]:
     """Yield what the tool would get, if it is not what the model wrote; and texts as lines."""
-    known = [step.detail for step in line if step.kind in ("proposed", "changed") and step.detail]
+    known = [
+        step.detail for step in history if step.kind in ("proposed", "changed") and step.detail
+    ]
     try:
         proposed = json.loads(text)
     except (ValueError, RecursionError):

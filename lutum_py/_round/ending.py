@@ -16,10 +16,10 @@ from inspect import iscoroutine
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, read_in
-from .._call.call_line import CallLine
 from .._call.decisions import EditRecord, edits_of
-from .._call.line import end_of, result_in, state_in, was_begun
+from .._call.history import end_of, result_in, state_in, was_begun
 from .._call.outcomes import (
     AskingCall,
     HandledCall,
@@ -221,7 +221,9 @@ def with_final_arguments(
         rewritten: The calls of which the program, a hook or a person replaced the input.
     """
     run = {
-        call.id: call for call in rewritten if state_in(call._line) not in ("handled", "rejected")
+        call.id: call
+        for call in rewritten
+        if state_in(call._history) not in ("handled", "rejected")
     }
     return tuple(
         _told(each, run[each.id]) if each.id in run and each.status not in NOT_RUN else each
@@ -373,9 +375,9 @@ def match_results(
     return tuple(results[id] for id in asked)
 
 
-def asking_fault(call: CallLine) -> MissingResult:
+def asking_fault(call: BaseCall) -> MissingResult:
     """Say which of the calls that a call asked for have no result."""
-    states = [(each, state_in(each._line)) for each in call._asked_for()]
+    states = [(each, state_in(each._history)) for each in call._asked_for()]
     open_calls = [
         f"{asked.id!r} of tool {asked.name!r} ({state.replace('_', ' ')})"
         for asked, state in states
@@ -398,7 +400,7 @@ def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
 
 
 def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
-    """Make sure that after-hooks saw what is given, and let lines tell of the tries that gave it.
+    """Make sure that after-hooks saw what is given, and add the tries that gave it.
 
     If nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
     the library itself says about calls that are given up is not a result that a hook could look at.
@@ -429,17 +431,19 @@ def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
     calls._take_tries(tries.values())
 
 
-def check_as_left(call: CallLine, result: ToolResult) -> None:
+def check_as_left(call: BaseCall, result: ToolResult) -> None:
     """Refuse a result of a call in whose place an after-hook put another.
 
     Raises:
         MisuseError: It is one; nothing has changed.
     """
     # `"secret"`, which a hook made `"***"`: passed on all the same, the secret would be told.
-    line = call._line
-    last_try = next((n for n, step in enumerate(reversed(line)) if step.kind == "again"), len(line))
-    made = [step for step in line[len(line) - last_try :] if step.said == "replaced"]
-    end = end_of(line)
+    history = call._history
+    last_try = next(
+        (n for n, step in enumerate(reversed(history)) if step.kind == "again"), len(history)
+    )
+    made = [step for step in history[len(history) - last_try :] if step.said == "replaced"]
+    end = end_of(history)
     if not made or end is None or result == made[-1].detail[1]:
         return
     if result in (end.detail, *(step.detail[1] for step in made)):
@@ -497,7 +501,7 @@ def _not_asked(
     calls: SortedCalls, open_calls: dict[str, AnyToolCall], tries: Mapping[str, Any] = _NO_TRIES
 ) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
     """Find after-hooks that were not asked about these calls, or about answered ones: with keys."""
-    answered = {c.id: c for c in calls._readable if state_in(c._line) in ("finished", "handled")}
+    answered = {c.id: c for c in calls._readable if state_in(c._history) in ("finished", "handled")}
     for hooks in calls._state._hook_sets:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
@@ -529,12 +533,12 @@ def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
     # The model sees the outer call alone, and is to know which parts of it were done. For example,
     # it reads "Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
     for inner in call._asked_for():
-        given, ended = results.get(inner.id), end_of(inner._line)
+        given, ended = results.get(inner.id), end_of(inner._history)
         if given is not None:
             how = str(given.status)
         elif ended is not None:
             how = str(ended.said)
-        elif was_begun(inner._line):
+        elif was_begun(inner._history):
             how = "indeterminate"
         else:
             how = "not executed"
@@ -604,6 +608,6 @@ def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:
     """Yield each call whose result the plan has, with that: first those that were run."""
     for state in ("finished", "handled"):
         for call in calls._readable:
-            result = result_in(call._line)
-            if state_in(call._line) == state and result is not None:
+            result = result_in(call._history)
+            if state_in(call._history) == state and result is not None:
                 yield call, result

@@ -14,7 +14,7 @@ from time import time
 from typing import Any, Literal, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.line import moment, said_of
+from .._call.history import moment, said_of
 from .._text.escaping import visible, visible_json
 from .._text.json import compact_json, cut
 from .rows import CallRow, row_at
@@ -85,13 +85,13 @@ def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> 
 
 def tell_asked(calls: SortedCalls, on_event: OnEvent, by: AnyToolCall) -> None:
     """Tell about each call that one asked for just now."""
-    for each in next(said_of(by._line, "asks")).detail.calls:
+    for each in next(said_of(by._history, "asks")).detail.calls:
         tell_row(on_event, "asked", row_at(calls, each))
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
     """Tell about a call whose row is known; the event is of the moment of its last step."""
-    steps = () if row._line is None else row._line.steps
+    steps = () if row._history is None else row._history.steps
     at = moment(steps[-1].at if steps else None) or moment(time()) or ""
     tell_event(on_event, CallEvent(kind, row, at))
 

@@ -1,8 +1,8 @@
 """Calls within a call: what a tool asks for is a call of the same round, and the tool comes back.
 
 A tool leaves by `ctx.ask(calls)`, and its call stands `asking` until each of these has its result.
-They are calls like any other, each with a line of its own; only their ids are paths. For example,
-a program `c1` that called `find`, and then asked for two refunds at once:
+They are calls like any other, each with a history of its own; only their ids are paths. For
+example, a program `c1` that called `find`, and then asked for two refunds at once:
 
     c1      proposed  begun  asks (c1/1)  begun  asks (c1/2, c1/3)
     c1/1    proposed (by c1)  asked  begun  ended  recorded
@@ -21,11 +21,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
+from .._call.base_call import BaseCall, Branch, Family
 from .._call.call import AnyToolCall, Hooks, read_in
-from .._call.call_line import Branch, CallLine, Family
 from .._call.decisions import Asking
+from .._call.history import ANSWERED, Step, new_step, newer_than, result_in, said_of, state_in
 from .._call.lifecycle import STAGES
-from .._call.line import ANSWERED, Step, new_step, newer_than, result_in, said_of, state_in
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
@@ -49,7 +49,7 @@ from .ending import as_told, labelled, with_final_arguments
 from .events import OnEvent, tell_decided
 from .sorted_calls import RoundState, SortedCalls, outer_of
 
-C = TypeVar("C", bound=CallLine)
+C = TypeVar("C", bound=BaseCall)
 
 MOST: Final = 100
 """Calls that one call may ask for in all."""
@@ -152,7 +152,7 @@ def _items_of(
         yield ToolCallItem(ToolMetadata(id=str(number), name=name, arguments=text))
 
 
-# What is on the line.
+# What is in the history.
 
 
 class Left(NamedTuple):
@@ -182,7 +182,7 @@ class Ask(NamedTuple):
         trace: The span of the tool, if it was traced.
     """
 
-    calls: tuple[CallLine, ...]
+    calls: tuple[BaseCall, ...]
     left: Left | None
     trace: str | None = None
 
@@ -191,14 +191,14 @@ class Ask(NamedTuple):
         """The ids of the calls."""
         return tuple(each.id for each in self.calls)
 
-    def of(self, calls: Mapping[str, CallLine]) -> Ask:
+    def of(self, calls: Mapping[str, BaseCall]) -> Ask:
         """Return the same with the calls of another copy of the plan."""
         return self._replace(calls=tuple(calls[id] for id in self.ids))
 
     @property
     def is_answered(self) -> bool:
         """Whether each of the calls has its result."""
-        return all(state_in(each._line) in ANSWERED for each in self.calls)
+        return all(state_in(each._history) in ANSWERED for each in self.calls)
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
@@ -289,7 +289,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
 
 
 def _times_asked(call: AnyToolCall) -> int:
-    return sum(1 for _ in said_of(call._line, "asks"))
+    return sum(1 for _ in said_of(call._history, "asks"))
 
 
 def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
@@ -309,13 +309,23 @@ def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, s
     return None
 
 
-def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[CallLine]:
+def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[BaseCall]:
     """Read what a call asks for with the plan's toolset; what cannot be used has its result."""
     state, toolset = calls._state, calls.toolset
     taken = {each.id for each in calls._all()}
     number = sum(1 for each in state._kept.inner.values() if each._asked_by == by.id)
-    first: Any = ("proposed", _ASKED, newer_than(by._line[-1]), by.id, None, None, None, None, None)
-    line: tuple[Step, ...] = (new_step(first),)
+    first: Any = (
+        "proposed",
+        _ASKED,
+        newer_than(by._history[-1]),
+        by.id,
+        None,
+        None,
+        None,
+        None,
+        None,
+    )
+    history: tuple[Step, ...] = (new_step(first),)
     for sent in asking.turn.tool_calls:
         number += 1
         # A provider may have named a call of the turn `c1/2` itself.
@@ -332,12 +342,12 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[C
             ended = not_on_offer(toolset, metadata, toolset._offer.all, toolset._by_name)
         else:
             try:
-                yield adopted(calls, selector._decode(metadata, line=line, kept=state._kept))
+                yield adopted(calls, selector._decode(metadata, history=history, kept=state._kept))
                 continue
             except InvalidArgumentsError as error:
                 text = str(error)
                 ended = RecoverableToolCallIssue(metadata, "invalid_arguments", text, error.fields)
-        yield unread_call(metadata, line, ended, state._kept)
+        yield unread_call(metadata, history, ended, state._kept)
 
 
 def adopted(calls: SortedCalls, call: C) -> C:
@@ -351,7 +361,7 @@ def adopted(calls: SortedCalls, call: C) -> C:
 
 
 def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
-    """Take in what calls asked for in another copy of a plan, whose lines were taken in."""
+    """Take in what calls asked for in another copy of a plan, whose histories were taken in."""
     state = calls._state
     known = dict(state._kept.inner)
     state._kept.traces = {**other._state._kept.traces, **state._kept.traces}
@@ -361,18 +371,18 @@ def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
             known[id]._kept = state._kept
             calls._move(id)
     state._kept.inner = dict(sorted(known.items(), key=_asked_at))
-    for call in calls._readable:  # a line that came from there has the calls of that copy
+    for call in calls._readable:  # a history that came from there has the calls of that copy
         told = call._told
-        if any(step.kind == "asks" for step in told._steps):
-            told._steps = tuple(
+        if any(step.kind == "asks" for step in told._own_history):
+            told._own_history = tuple(
                 step._replace(detail=step.detail.of(known)) if step.kind == "asks" else step
-                for step in told._steps
+                for step in told._own_history
             )
 
 
-def _asked_at(entry: tuple[str, CallLine]) -> tuple[float, str]:
+def _asked_at(entry: tuple[str, BaseCall]) -> tuple[float, str]:
     _, inner = entry
-    return inner._line[0].at or 0.0, inner._asked_by or ""
+    return inner._history[0].at or 0.0, inner._asked_by or ""
 
 
 # Deciding.
@@ -403,21 +413,21 @@ def decide_asked(
     for call, stage in [(each, each._stage) for each in (calls.asked if given is None else given)]:
         if call._stage is not stage:
             continue  # others decided about it while hooks were asked about the ones before
-        line, draft = call._line, asking.draft(call)
+        history, draft = call._history, asking.draft(call)
         if stage is _ASKED:
-            draft._steps = tuple([step._replace(stage=_NEW) for step in line])
+            draft._own_history = tuple([step._replace(stage=_NEW) for step in history])
         yield from decide(draft, hooks, asking, is_open=stage is _ASKED, of=call)
         asking.write(counts=False)
-        if all(step.kind != "asked" for step in draft._steps):
+        if all(step.kind != "asked" for step in draft._own_history):
             draft._append("asked", phase="gate", detail=asking)  # there was nobody to ask
-        if state_in(draft._line) == "handled":
-            yield from show_to(draft, result_in(draft._line), hooks)
-        drafts.append((call, line, draft))
+        if state_in(draft._history) == "handled":
+            yield from show_to(draft, result_in(draft._history), hooks)
+        drafts.append((call, history, draft))
     calls._state._check_open()
     decided: set[str] = set()
     with ONCE:
-        for call, line, draft in drafts:
-            if len(call._line) == len(line):  # else somebody answered it meanwhile
+        for call, history, draft in drafts:
+            if len(call._history) == len(history):  # else somebody answered it meanwhile
                 call._become(draft)
                 decided.add(call.id)
         calls._note_hooks(hooks)
@@ -448,7 +458,7 @@ def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:
     return isinstance(hooks, HookPlaces) and any(
         not was_asked_after(inner, key)
         for inner in read_in(call._asked_for())
-        if state_in(inner._line) == "handled"
+        if state_in(inner._history) == "handled"
         for key, _ in keyed(hooks._hooks_for(inner.selector, "after"))
     )
 
@@ -463,5 +473,5 @@ def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = N
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)
     for inner in read_in(calls._state._kept.inner.values()):
-        if state_in(inner._line) == "handled":
-            yield from show_to(inner, result_in(inner._line), hooks)
+        if state_in(inner._history) == "handled":
+            yield from show_to(inner, result_in(inner._history), hooks)

@@ -90,7 +90,7 @@ def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
 
 def _by_end(call: AnyToolCall) -> Iterator[AnyToolCall]:
     """Yield a call after those that it asked for, so that none of these waits for it."""
-    for step in call._line:
+    for step in call._history:
         if step.kind == "asks":
             for inner in read_in(step.detail.calls):
                 yield from _by_end(inner)

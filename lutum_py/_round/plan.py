@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.deciding import ask_declared
 from .._call.decisions import Asking
+from .._call.history import CallStep, said_of, was_begun
 from .._call.lifecycle import CallStatus
-from .._call.line import CallStep, said_of, was_begun
 from .._call.outcomes import (
     AskingCall,
     ContinueSuggestion,
@@ -561,9 +561,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         own = {call.metadata for call in given_up}
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
-        started = {call.id for call in given_up if was_begun(call._line)}
+        started = {call.id for call in given_up if was_begun(call._history)}
         tries = self._state._kept.tries
-        started |= {id for id, of in tries.items() if any(was_begun(each._line) for each in of)}
+        started |= {id for id, of in tries.items() if any(was_begun(each._history) for each in of)}
         # A pending call that is suspended was suspended by its tool, so the tool was started.
         started |= {call.id for call in self.pending if call.status in _STARTED}
         finished = list[ResultLike]()
@@ -662,7 +662,9 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
         approved = [c for c in asked if c.id in inner and c._answers and c._stage.may_begin]
         within = decide_asked(calls, hooks, on_event, given=approved)
         asked = tuple(
-            call for call in asked if call.id not in inner and not any(said_of(call._line, "asks"))
+            call
+            for call in asked
+            if call.id not in inner and not any(said_of(call._history, "asks"))
         )
     if not asked:  # else asking about the first call finds it
         check_related(hooks, calls.toolset)

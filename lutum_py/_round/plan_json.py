@@ -1,10 +1,10 @@
-"""The stored form of a plan: the turn as it came, and the line of each call.
+"""The stored form of a plan: the turn as it came, and the history of each call.
 
-Loading replays the lines: a step that the table in `_call.lifecycle` does not allow is refused, so
-a text cannot tell of what could not have happened. An entry also carries the digests of the tool's
-schema and of the call, since what was approved has to be what would run; each entry and the whole
-carry a seal, see `_transcript.saved`. Tools are named by their wire names only. A call that a gate
-let wait:
+Loading replays the histories: a step that the table in `_call.lifecycle` does not allow is refused,
+so a text cannot tell of what could not have happened. An entry also carries the digests of the
+tool's schema and of the call, since what was approved has to be what would run; each entry and the
+whole carry a seal, see `_transcript.saved`. Tools are named by their wire names only. A call that a
+gate let wait:
 
     {"id": "c1", "schema_digest": "sha256:…", "digest": "sha256:…", "mended": [], "steps": [
       {"kind": "proposed", "at": "2026-01-01T12:00:00.000000+00:00", "arguments": {"cents": 500}},
@@ -31,10 +31,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
-from .._call.call_line import CallLine
 from .._call.decisions import Asking
-from .._call.line import ASKED_BY, HOOK_PHASES, Kept, Step, is_unread, moment, state_in, wait_of
+from .._call.history import ASKED_BY, HOOK_PHASES, Kept, Step, is_unread, moment, state_in, wait_of
 from .._call.outcomes import issue_in
 from .._text.json import compact_json
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
@@ -46,7 +46,7 @@ from ..errors import InvalidArgumentsError, PlanError, ToolInputError, UnknownTo
 from .ending import owes_after_hooks
 from .inner import Ask, Left, adopted
 from .sorted_calls import RoundState, SortedCalls
-from .step_json import check_words, dump_step, load_line
+from .step_json import check_words, dump_step, load_history
 
 _PLAN_WORDS: Final = frozenset(
     {
@@ -85,10 +85,10 @@ def dump_plan(
     check_key(key, binding)
     now, state = time(), calls._state
     kept = state._kept
-    lines = calls._with_tries()
+    histories = calls._with_tries()
     for call in calls._all():  # all of them before anything of the plan changes
-        line = lines[call.id]
-        stage, where = line[-1].stage, state_in(line)
+        history = histories[call.id]
+        stage, where = history[-1].stage, state_in(history)
         if where in _OPEN and (stage.is_end or stage.name == "suspended"):
             was = "was in doubt, is" if where == "in_doubt" else "is"
             raise PlanError(
@@ -135,24 +135,24 @@ def dump_plan(
     return dump_saved(data, PlanError, "The plan")
 
 
-def _dump_entry(calls: SortedCalls, call: CallLine, now: float) -> dict[str, Any]:
-    line = call._line
-    steps = [dump_step(step) for step in line]
+def _dump_entry(calls: SortedCalls, call: BaseCall, now: float) -> dict[str, Any]:
+    history = call._history
+    steps = [dump_step(step) for step in history]
     if not isinstance(call, AnyToolCall):
         return {"id": call.id, "steps": steps}
     # `asked` steps name the run of hooks that they belong to. In the text this becomes one bit,
     # since only the plan's own runs have to be told from all others.
-    for step, data in zip(line, steps, strict=True):
+    for step, data in zip(history, steps, strict=True):
         # A call that passes is one in all plans of the round, and this one keeps its own decisions.
         is_hook = step.kind == "asked" and step.phase in HOOK_PHASES
         if is_hook and step.detail not in calls._askings:
             data["elsewhere"] = True
-    if line[0].detail is None and all(step.kind != "changed" for step in line):
+    if history[0].detail is None and all(step.kind != "changed" for step in history):
         steps[0]["arguments"] = call.final_arguments
     if not call.spec.arguments.is_exact:  # a serializer may write what its field does not accept
         call.spec.read_again(compact_json(call.final_arguments).encode("utf-8", "surrogatepass"))
-    if line[-1].stage.name == "running":  # it runs on where it is, unseen by the text
-        steps.append({"kind": "left", "at": moment(max(now, line[-1].at or now))})
+    if history[-1].stage.name == "running":  # it runs on where it is, unseen by the text
+        steps.append({"kind": "left", "at": moment(max(now, history[-1].at or now))})
     return {
         "id": call.id,
         "schema_digest": call.selector.definition.digest,
@@ -165,14 +165,14 @@ def _dump_entry(calls: SortedCalls, call: CallLine, now: float) -> dict[str, Any
 _OPEN: Final = ("pending", "in_doubt")
 
 
-# What calls asked for is beside the lines: which calls, and each time that one asked.
+# What calls asked for is beside the histories: which calls, and each time that one asked.
 
 
 def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
     """Save what the calls of a round asked for."""
     asks: list[dict[str, Any]] = []
     for call in calls._all():
-        mine = [step.detail for step in call._line if step.kind == "asks"]
+        mine = [step.detail for step in call._history if step.kind == "asks"]
         for ask in mine:
             trace = {} if ask.trace is None else {"trace": ask.trace}
             asks.append({"call": call.id, "ids": list(ask.ids), **trace})
@@ -216,7 +216,7 @@ def _check_bytes(asks: Iterable[Mapping[str, Any]]) -> None:
 # Reading.
 
 
-def _load_ask(saved: Saved, calls: Mapping[str, CallLine], toolset: Any) -> Ask:
+def _load_ask(saved: Saved, calls: Mapping[str, BaseCall], toolset: Any) -> Ask:
     """Read one time that a call asked for others, which were read before.
 
     Raises:
@@ -273,19 +273,19 @@ def _load_inner(
     return calls, asked_by, asks
 
 
-def lines_in(
+def histories_in(
     saved: Saved,
     asking: Asking | None = None,
     toolset: Any = None,
     make: Callable[[ToolMetadata, Saved, tuple[Step, ...]], AnyToolCall] | None = None,
-) -> tuple[AssistantTurn, list[tuple[CallLine, Saved]]]:
-    """Read a plan whose seal was checked: its turn, and all calls with their lines.
+) -> tuple[AssistantTurn, list[tuple[BaseCall, Saved]]]:
+    """Read a plan whose seal was checked: its turn, and all calls with their histories.
 
     Args:
         saved: The plan.
         asking: The run of hooks that the steps of its own hooks belong to.
         toolset: The toolset that it is read with, if any.
-        make: Makes a call of its entry and line; left out, there are only lines.
+        make: Makes a call of its entry and history; left out, there are only histories.
 
     Returns:
         The turn; and each of its calls with its entry, those that were asked for after them.
@@ -313,47 +313,47 @@ def lines_in(
         entries[id] = entry
     if len(entries) != len(every):
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
-    read: dict[str, CallLine] = {}
+    read: dict[str, BaseCall] = {}
     # A call is before those that it asked for, and its steps `asks` hold these, which have to
     # be there first: so inner calls are read from the last to the first, and those of the turn
     # then.
     for metadata in (*reversed(calls), *turn.tool_calls):
         entry, by = entries[metadata.id], asked_by.get(metadata.id)
         left = [_load_ask(each, read, toolset) for each in asks.get(metadata.id, ())]
-        line = _line_in(entry, metadata, asking, by, left)
-        read[metadata.id] = CallLine(metadata, line)
-        if make is not None and not is_unread(line):
-            read[metadata.id] = make(metadata, entry, line)
+        history = _history_in(entry, metadata, asking, by, left)
+        read[metadata.id] = BaseCall(metadata, history)
+        if make is not None and not is_unread(history):
+            read[metadata.id] = make(metadata, entry, history)
     return turn, [(read[metadata.id], entries[metadata.id]) for metadata in every]
 
 
-def _line_in(
+def _history_in(
     saved: Saved, metadata: ToolMetadata, asking: Asking | None, by: str | None, asks: list[Ask]
 ) -> tuple[Step, ...]:
-    """Read the line of one call.
+    """Read the history of one call.
 
     Raises:
         PlanError: It is damaged, or tells what could not have happened.
     """
     entries = list(saved.each("steps"))
     if not entries or entries[0].get("kind", str) != "proposed":
-        raise saved.wrong("steps", "a line begins with what was proposed")
+        raise saved.wrong("steps", "a history begins with what was proposed")
     if entries[0].data.get("by") != by:
         raise entries[0].wrong("by", "it is not the call that asked for this one")
-    line = load_line(entries, metadata, asking, asks=asks)
-    if sum(step.kind == "asks" for step in line) < len(asks):
+    history = load_history(entries, metadata, asking, asks=asks)
+    if sum(step.kind == "asks" for step in history) < len(asks):
         raise saved.wrong("steps", "it asked more often than that")
-    if asks and not line[-1].stage.is_end and asks[-1].left is None:
+    if asks and not history[-1].stage.is_end and asks[-1].left is None:
         raise saved.wrong("steps", "what was left for it to come back to is missing")
-    stage, rest = line[-1].stage, [step.kind for step in line[2:]]
-    if not is_unread(line):
+    stage, rest = history[-1].stage, [step.kind for step in history[2:]]
+    if not is_unread(history):
         if stage.name == "running":
             raise entries[-1].wrong("kind", "a call that was begun is saved with the outcome")
-        if state_in(line) in _OPEN and (stage.is_end or stage.name == "suspended"):
+        if state_in(history) in _OPEN and (stage.is_end or stage.name == "suspended"):
             raise entries[-1].wrong("kind", "the outcome of a call is saved once it was recorded")
-    elif rest not in ([], [] if issue_in(line) is None else ["recorded"]):
+    elif rest not in ([], [] if issue_in(history) is None else ["recorded"]):
         raise entries[-1].wrong("kind", "a call of no tool ends once")
-    return line
+    return history
 
 
 def load_plan(
@@ -387,7 +387,7 @@ def load_plan(
     owes_after = saved.get("owes_after", bool, False)
     is_older = saved.get("version", int) != PLAN.version
     asking = Asking()
-    turn, read = lines_in(
+    turn, read = histories_in(
         saved, asking, toolset, partial(_load_call, toolset, kept, is_older=is_older)
     )
     if "inner" in saved.data and key is None and not is_keyed and not is_older:
@@ -402,7 +402,7 @@ def load_plan(
     if inner:
         kept.inner = {call.id: call for call in inner}
         for call in every:
-            for step in call._line:
+            for step in call._history:
                 if step.kind == "asks":
                     kept.trace(call.id, step.detail.trace)
         for call in inner:
@@ -419,7 +419,7 @@ def _load_call(
     kept: Kept,
     metadata: ToolMetadata,
     saved: Saved,
-    line: tuple[Step, ...],
+    history: tuple[Step, ...],
     *,
     is_older: bool,
 ) -> AnyToolCall:
@@ -433,10 +433,10 @@ def _load_call(
     call: AnyToolCall = selector.spec.call_type.__new__(selector.spec.call_type)
     call.metadata, call.selector = metadata, selector
     call.mended = saved.texts("mended") if "mended" in saved.data else ()
-    call._steps, call._branch, call._kept = line, None, kept
+    call._own_history, call._branch, call._kept = history, None, kept
     # Only what may still run has to be what was approved. A call that ended may be of a tool whose
     # schema has changed since: its result is a fact, and the round can be committed.
-    is_open = state_in(call._line) in ("pending", "suspended", "asking", "asked")
+    is_open = state_in(call._history) in ("pending", "suspended", "asking", "asked")
     digest = selector.definition.digest
     if is_open and saved.get("schema_digest", str) != digest:
         raise PlanError(
@@ -459,7 +459,7 @@ def _load_call(
             f"The input of call {metadata.id!r} no longer fits tool `{metadata.name}`: {issues}"
         ) from None
     call._text = arguments.to_text(call._cache)
-    wait = wait_of(line)
+    wait = wait_of(history)
     if is_open and call.digest != saved.get("digest", str):
         raise PlanError(
             f"The arguments of call {metadata.id!r} of tool `{metadata.name}` were edited "
@@ -470,19 +470,19 @@ def _load_call(
             f"Call {metadata.id!r} of tool `{metadata.name}` was shown with other arguments "
             "than it has. What is approved is not what would run."
         )
-    call._steps = _completed(call, line, is_older=is_older)
+    call._own_history = _completed(call, history, is_older=is_older)
     return call
 
 
-def _completed(call: AnyToolCall, line: tuple[Step, ...], *, is_older: bool) -> tuple[Step, ...]:
+def _completed(call: AnyToolCall, history: tuple[Step, ...], *, is_older: bool) -> tuple[Step, ...]:
     """Put in what only the tool tells: outputs, and what older releases did not keep."""
     made = [
         step._replace(detail=(_output_of(call, step.detail[1]), step.detail[1]))
         if step.kind == "ended" and step.said == "success" and step.phase is not None
         else step
-        for step in line
+        for step in history
     ]
-    changes = [place for place, step in enumerate(line) if step.kind == "changed"]
+    changes = [place for place, step in enumerate(history) if step.kind == "changed"]
     if not changes:  # what was proposed is what the input says
         made[0] = made[0]._replace(detail=None)
     elif made[0].detail is None:  # older releases did not keep it
@@ -491,7 +491,9 @@ def _completed(call: AnyToolCall, line: tuple[Step, ...], *, is_older: bool) -> 
             made[0] = made[0]._replace(detail=call.spec.arguments.to_text(proposed._input))
     if is_older and call.selector.asks:  # they did not write down that no approval was needed
         place = changes[-1] if changes else 0
-        made.insert(place + 1, Step("asked", line[place].stage, line[place].at, ASKED_BY, "gate"))
+        made.insert(
+            place + 1, Step("asked", history[place].stage, history[place].at, ASKED_BY, "gate")
+        )
     return tuple(made)
 
 

@@ -5,19 +5,19 @@ by hand. It is matched by id, name and raw arguments alone, as at the commit, an
 is here, so that this one cannot be run as well.
 
 What another copy of the plan came to is taken in whole: a plan that was saved may have been loaded
-twice, and its calls run in two processes. If only one of them went on with a call, its line begins
-with the other's, and there is no doubt about which to keep. If both did, the two lines tell about
-two different things that were done, and no rule can choose. The order in which copies are merged
-does not matter: the longest line of a call is the longest of any two.
+twice, and its calls run in two processes. If only one of them went on with a call, its history
+begins with the other's, and there is no doubt about which to keep. If both did, the two histories
+tell about two different things that were done, and no rule can choose. The order in which copies
+are merged does not matter: the longest history of a call is the longest of any two.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._call.call_line import CallLine
+from .._call.base_call import BaseCall
+from .._call.history import Step, moment, newer_than, settled_by, state_in, wait_of
 from .._call.lifecycle import CallStatus
-from .._call.line import Step, moment, newer_than, settled_by, state_in, wait_of
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._context.suspension import Decision
 from .._hooks.registered_hook import RegisteredHook
@@ -73,9 +73,9 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         # The result may come from another process, or from `call.again()`: what ends the call there
         # has to end it here, and a second end needs the step `again` between. That of a call that
         # cannot be used takes the place of its rejection.
-        line = call._line
-        is_over = line[-1].stage.is_end
-        if is_over and settled_by(line).said != result.status and issue_in(line) is None:
+        history = call._history
+        is_over = history[-1].stage.is_end
+        if is_over and settled_by(history).said != result.status and issue_in(history) is None:
             call._check_newest("ended")  # `again` alone would be written
             call._append("again")  # it is the result of another try
             is_over = False
@@ -84,13 +84,13 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         call._append("recorded", said=result.status, detail=result)
 
 
-def _faults(calls: SortedCalls, result: ToolResult, call: CallLine | None) -> list[CommitFault]:
+def _faults(calls: SortedCalls, result: ToolResult, call: BaseCall | None) -> list[CommitFault]:
     """Say why a result cannot be taken in."""
     id, name = result.id, result.name
     state = None
     if call is not None:
-        line = call._line
-        state = "suspended" if line[-1].stage.name == "suspended" else state_in(line)
+        history = call._history
+        state = "suspended" if history[-1].stage.name == "suspended" else state_in(history)
     if state == "asking" and call is not None:
         return [asking_fault(call)]
     if state == "finished":
@@ -125,7 +125,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         if call._stage is not given._stage:
             call._check_newest()
         waits = call if call._stage.name == "suspended" else given
-        if (wait := wait_of(waits._line)) is None or wait.detail is None:
+        if (wait := wait_of(waits._history)) is None or wait.detail is None:
             raise LifecycleError(
                 f"Call {call.id!r} was moved to 'suspended' by hand, so its record has no ticket, "
                 "and a decision could not be bound to it. Write `call.suspend(ticket)`, and give "
@@ -138,7 +138,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         if call._stage.name != "suspended" and given._told is not call._told:
             if call._stage.may_begin:
                 call._append("begun")
-            at = None if wait.at is None else newer_than(call._line[-1], wait.at)
+            at = None if wait.at is None else newer_than(call._history[-1], wait.at)
             said, digest = wait.said, call.digest
             call._append(
                 "suspended", at=at, by=wait.by, said=said, digest=digest, detail=wait.detail
@@ -168,13 +168,13 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
                 "of one plan: those that were loaded from what one `plan.dump_json()` gave."
             )
         # With the tries that were begun, of which the calls tell once nothing is refused.
-        lines, given = calls._with_tries(), other._with_tries()
-        both = [(own, lines[own.id], given[own.id]) for own in calls._all() if own.id in given]
+        histories, given = calls._with_tries(), other._with_tries()
+        both = [(own, histories[own.id], given[own.id]) for own in calls._all() if own.id in given]
         faults = [
             f"call {own.id!r} of tool `{own.name}` was {mine.kind} at {moment(mine.at)} here, "
             f"and {theirs.kind} at {moment(theirs.at)} there"
-            for own, line, other_line in both
-            for mine, theirs in _parting(line, other_line)
+            for own, history, other_history in both
+            for mine, theirs in _parting(history, other_history)
         ]
         if faults:
             raise PlanError(
@@ -183,7 +183,9 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
             )
         for call in (*other.pending, *other.in_doubt):
             call._check_newest()  # else what hooks decided in the newer plan would be gone around
-        longer = [own for own, line, other_line in both if _rank(other_line) > _rank(line)]
+        longer = [
+            own for own, history, other_history in both if _rank(other_history) > _rank(history)
+        ]
         for own in longer:
             own._check_newest()
         for each in (calls, other):
@@ -203,16 +205,16 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         other._state._close("merged")
 
 
-def _rank(line: tuple[Step, ...]) -> tuple[int, list[float]]:
-    """Put a longer line first, and of two of one length the one that was written earlier."""
-    return len(line), [-(step.at or 0.0) for step in line]
+def _rank(history: tuple[Step, ...]) -> tuple[int, list[float]]:
+    """Put a longer history first, and of two of one length the one that was written earlier."""
+    return len(history), [-(step.at or 0.0) for step in history]
 
 
 # Here `proposed asked begun`, there `proposed asked begun ended recorded`: one begins the other,
 # and the longer one counts. Here `… begun ended`, there `… begun ended` at another moment: the tool
 # ran twice, and which result is true only a person can say.
 def _parting(own: tuple[Step, ...], given: tuple[Step, ...]) -> list[tuple[Step, Step]]:
-    """Return the two steps at which two lines part; none if one line begins the other."""
+    """Return the two steps at which two histories part; none if one history begins the other."""
     return [two for two in zip(own, given, strict=False) if _said(two[0]) != _said(two[1])][:1]
 
 

@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
 from .._call.decisions import Asking
-from .._call.line import OfEdit, Step, said_of, wait_of
+from .._call.history import OfEdit, Step, said_of, wait_of
 from .._call.outcomes import SuspendedCall
 from .._call.steps import Steps
 from .._context.suspension import Decision, ResumeMode
@@ -40,7 +40,7 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     waiting = _asked(calls, decision)
     if waiting is None:
         return None
-    call, wait = waiting.call, wait_of(waiting.call._line)
+    call, wait = waiting.call, wait_of(waiting.call._history)
     if decision.edit is not None:
         raise ResumeError(
             f"Decision {decision.decision_id!r} edits the arguments of call {call.id!r} of tool "
@@ -88,7 +88,7 @@ def _asked(calls: SortedCalls, decision: Decision) -> SuspendedCall | None:
     """
     check_decision(decision)
     call = calls._call(decision.call_id)
-    taken_in = () if call is None else [s.detail for s in said_of(call._line, "answered")]
+    taken_in = () if call is None else [s.detail for s in said_of(call._history, "answered")]
     if any(each is not None and each.decision_id == decision.decision_id for each in taken_in):
         return None
     waiting = _find(calls, decision)
@@ -111,7 +111,7 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
     # One that waits may have been given up by `call.reject`, which no plan is told about.
     if not isinstance(waiting, SuspendedCall) or waiting.call._stage.name != "suspended":
         call = calls._call(decision.call_id)
-        was_decided = call is not None and any(said_of(call._line, "answered"))
+        was_decided = call is not None and any(said_of(call._history, "answered"))
         why = ", for it was decided on already" if was_decided else ""
         suspended = [each.call.id for each in calls.suspended]
         others = "No call of this plan waits for a decision."
@@ -122,7 +122,7 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
             f"suspended in this plan{why}. {others}"
         )
     waiting.call._check_newest()
-    if wait is not None and wait is not wait_of(waiting.call._line):
+    if wait is not None and wait is not wait_of(waiting.call._history):
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} "
             f"of tool `{waiting.call.name}` went on, and waits for another one. {_AGAIN}"
@@ -219,13 +219,13 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
     waiting = _asked(calls, decision)
     if waiting is None:
         return None
-    state, call, wait = calls._state, waiting.call, wait_of(waiting.call._line)
+    state, call, wait = calls._state, waiting.call, wait_of(waiting.call._history)
     if call.id in state._amending:
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes while an edit of call {call.id!r} of tool "
             f"`{call.name}` is with the hooks. Deliver it again once that one is through."
         )
-    # Hooks are shown a draft. So nothing of the edit is on a line before it is taken in, and a
+    # Hooks are shown a draft. So nothing of the edit is in a history before it is taken in, and a
     # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
     asking = Asking()
     draft = _edited(waiting, decision, decision.edit, asking)
@@ -248,7 +248,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
     with ONCE:
         _find(calls, decision, wait)
         call._become(draft)
-        waits = wait_of(call._line)
+        waits = wait_of(call._history)
         if waits is not None and waits.phase is None:
             call._append("recorded", said="suspended")
         calls._move(call.id)
@@ -302,7 +302,7 @@ def _edited(
 
 def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
     """Let an edit that a hook changed once more wait again, as it is then."""
-    wait = wait_of(waiting.call._line)
+    wait = wait_of(waiting.call._history)
     # If another decision came while hooks were awaited, nothing waits; `_find` refuses the edit.
     if wait is not None and draft.digest != draft._answers[0].digest:
         draft._append(

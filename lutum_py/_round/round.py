@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, Self, fi
 from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.line import Kept, proposed_at
+from .._call.history import Kept, proposed_at
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._call.steps import drive_sync
 from .._declare.answer import Answer
@@ -263,7 +263,7 @@ def read_turn(
     found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
-    line, kept = proposed_at(time()), Kept()
+    history, kept = proposed_at(time()), Kept()
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
             issues += [found.issues[metadata.id]] if found.result is None else []
@@ -284,7 +284,7 @@ def read_turn(
             issues.append(_cut_off(metadata, turn))
             continue
         try:
-            calls.append(selector._decode(metadata, redact=redact, line=line, kept=kept))
+            calls.append(selector._decode(metadata, redact=redact, history=history, kept=kept))
         except InvalidArgumentsError as error:
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
@@ -297,7 +297,7 @@ def read_turn(
     if issues or made.answered:
         asked = {each.id: each for each in metadatas}
         ended = {**{each.metadata.id: each for each in issues}, **{e.id: e for e in made.answered}}
-        made._unread = {id: unread_call(asked[id], line, of, kept) for id, of in ended.items()}
+        made._unread = {id: unread_call(asked[id], history, of, kept) for id, of in ended.items()}
     made.__class__ = ToolRound  # immutable from here on, see `frozen`
     return NeedsTools(made)
 

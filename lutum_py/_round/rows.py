@@ -1,7 +1,7 @@
 """The calls of a plan as plain rows: what the model asked for, and what became of it.
 
-A row is a fold of a call's line: where it stands, who decided that last, why, and its outcome.
-Displays are made of rows, also those of a saved text, which has lines and no calls.
+A row is a fold of a call's history: where it stands, who decided that last, why, and its outcome.
+Displays are made of rows, also those of a saved text, which has histories and no calls.
 
 All of it is to be looked at, so what is secret in arguments is masked, and what could not be read
 is there by its size alone where something secret may be in it.
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
-from .._call.call_line import CallLine
-from .._call.line import (
+from .._call.history import (
     CallRowState,
     CallStep,
     Kept,
@@ -94,7 +94,7 @@ class Outer(NamedTuple):
 
 # A row is made for each event, and few listeners look at its steps. To mask the arguments of each
 # step would cost more than all else in the row, so that waits until somebody asks.
-class _Line(NamedTuple):
+class _History(NamedTuple):
     """The steps of a call as they were when a row was made, shown when somebody asks.
 
     Attributes:
@@ -104,7 +104,7 @@ class _Line(NamedTuple):
     """
 
     steps: tuple[Step, ...]
-    call: CallLine
+    call: BaseCall
     outer: Outer | None = None
 
     def shown(self) -> tuple[CallStep, ...]:
@@ -166,17 +166,17 @@ class CallRow:
     by: str | None = None
     reason: str | None = None
     result: ToolResult | None = None
-    _line: _Line | None = field(default=None, compare=False, repr=False)
+    _history: _History | None = field(default=None, compare=False, repr=False)
 
     @property
     def steps(self) -> tuple[CallStep, ...]:
         """What happened to the call, in order; no part of equality, nor of `model_dump`."""
-        return () if self._line is None else self._line.shown()
+        return () if self._history is None else self._history.shown()
 
     @property
     def duration(self) -> float | None:
         """How long the tool ran in the last try, in seconds; None if it did not, or still runs."""
-        return None if self._line is None else duration_of(self._line.steps)
+        return None if self._history is None else duration_of(self._history.steps)
 
     @property
     def within(self) -> tuple[Within, ...]:
@@ -184,12 +184,12 @@ class CallRow:
 
         As `steps`, no part of equality, nor of `model_dump`.
         """
-        outer = None if self._line is None else self._line.outer
+        outer = None if self._history is None else self._history.outer
         return () if outer is None else outer.named()
 
     def model_dump(self) -> dict[str, Any]:
         """Return the row as plain data; of a result, its status and what the model reads of it."""
-        dumped = {name: getattr(self, name) for name in self.__slots__ if name != "_line"}
+        dumped = {name: getattr(self, name) for name in self.__slots__ if name != "_history"}
         if self.result is not None:
             dumped["result"] = {"status": self.result.status, "text": self.result.model_text}
         return dumped
@@ -198,24 +198,24 @@ class CallRow:
 def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
     """Return a row for each call of a round, in the order of the turn."""
     with ONCE:  # meanwhile another thread may move a call
-        seen = [(call, call._line) for call in calls._all()]
-    return tuple(row_at(calls, call, line) for call, line in seen)
+        seen = [(call, call._history) for call in calls._all()]
+    return tuple(row_at(calls, call, history) for call, history in seen)
 
 
-def row_at(calls: SortedCalls, call: CallLine, line: tuple[Step, ...] | None = None) -> CallRow:
-    """Return the row of one call of a plan, by its line as it is or was."""
+def row_at(calls: SortedCalls, call: BaseCall, history: tuple[Step, ...] | None = None) -> CallRow:
+    """Return the row of one call of a plan, by its history as it is or was."""
     # If the places of secrets cannot be told, as in what does not fit, its size alone is shown.
     selector, text = calls.toolset._by_name.get(call.name), call.metadata.arguments
     proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
-    return row_of(call, line=line, outer=Outer.of(calls, call.id), proposed=proposed)
+    return row_of(call, history=history, outer=Outer.of(calls, call.id), proposed=proposed)
 
 
 def row_of(
-    call: CallLine,
+    call: BaseCall,
     state: CallRowState | None = None,
     result: ToolResult | None = None,
     *,
-    line: tuple[Step, ...] | None = None,
+    history: tuple[Step, ...] | None = None,
     outer: Outer | None = None,
     proposed: str = "",
 ) -> CallRow:
@@ -223,36 +223,36 @@ def row_of(
 
     Args:
         call: The call.
-        state: Its state in a plan that is kept elsewhere, as in a store; by default by its line.
+        state: Its state in a plan that is kept elsewhere, as in a store; by default by its history.
         result: Its result, if only a plan that is kept elsewhere was told of it.
-        line: Its line as it was at some moment; by default as it is.
+        history: Its history as it was at some moment; by default as it is.
         outer: What it is within.
         proposed: Its arguments as the model wrote them, as they may be shown, if the call could not
             be read or its tool is not here.
     """
-    line, arguments = call._line if line is None else line, None
+    history, arguments = call._history if history is None else history, None
     if isinstance(call, AnyToolCall):
         proposed = call.spec.shown_text(call.metadata.arguments)
         arguments = call.spec.shown(call._written())
-    state, issue = state or state_in(line), issue_in(line)
-    by, reason = _why_in(line, state)
+    state, issue = state or state_in(history), issue_in(history)
+    by, reason = _why_in(history, state)
     if state == "unusable" and issue is not None:
         reason = issue.text
-    result = result or answer_of(call, line)
-    kept = _Line(line, call, outer)
+    result = result or answer_of(call, history)
+    kept = _History(history, call, outer)
     return CallRow(call.id, call.name, proposed, arguments, state, by, reason, result, kept)
 
 
-def _why_in(line: tuple[Step, ...], state: CallRowState) -> tuple[str | None, str | None]:
+def _why_in(history: tuple[Step, ...], state: CallRowState) -> tuple[str | None, str | None]:
     """Say who decided last, and why; of a call that waits, who asks, and what."""
     if state == "suspended":
-        wait = wait_of(line)
+        wait = wait_of(history)
         assert wait is not None
         return wait.by, wait.detail.message or wait.detail.action
-    end = end_of(line)
+    end = end_of(history)
     if end is not None and state in ("handled", "rejected"):
         if end.phase == "decision" and state == "handled":  # its result is the answer
-            return end.by, next(said_of(line, "answered")).detail.reason
+            return end.by, next(said_of(history, "answered")).detail.reason
         return end.by, end.reason
-    decision = next((each.decision for each in answers_in(line)), None)
+    decision = next((each.decision for each in answers_in(history)), None)
     return (None, None) if decision is None else (decision.decider, decision.reason)

@@ -1,4 +1,4 @@
-"""Read what releases before this one saved: formats 1 and 2, as lines of steps.
+"""Read what releases before this one saved: formats 1 and 2, as histories of steps.
 
 They kept where each call stood, and beside it lists of what was decided. Each of these is a step
 here, in the one order in which they can have come: what was proposed, what hooks said, what they
@@ -109,9 +109,9 @@ class _Call:
         self.was_started = entry.get("was_started", False)
 
     def steps(self) -> Iterator[Data]:
-        """Yield the line, the earliest step first."""
+        """Yield the history, the earliest step first."""
         # The old formats kept `{"state": "pending", "input": {…}, "is_rewritten": true}` and lists
-        # beside it. The line `proposed asked changed` is one that would lead there; if several
+        # beside it. The history `proposed asked changed` is one that would lead there; if several
         # would, the one is taken that claims least.
         first, id = self._first(), self.entry["id"]
         is_proposed = not self.entry.get("is_rewritten") or (

@@ -3,10 +3,10 @@
 What works on a plan (deciding, resuming, showing results, saving, displaying) takes this record;
 the plan itself adds to it what a user may do.
 
-Where a call stands is read from its line (`state_in`), and kept here until a step moves it: in one
-dict in the order of the turn, of which a list is what has one state. All plans of a round see the
-same calls, so the round logs the ids of those that move: a plan that is behind reads these again,
-and no other. A round may have thousands.
+Where a call stands is read from its history (`state_in`), and kept here until a step moves it: in
+one dict in the order of the turn, of which a list is what has one state. All plans of a round see
+the same calls, so the round logs the ids of those that move: a plan that is behind reads these
+again, and no other. A round may have thousands.
 
     filed  {"c1": ("finished", 0.0, ToolResult(...)), "c2": ("suspended", 17.5, SuspendedCall(...))}
     moved  ["c1", "c2", "c2"], seen 2: read `c2` again, since somebody decided about it meanwhile
@@ -20,11 +20,10 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
+from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, read_in
-from .._call.call_line import CallLine
 from .._call.decisions import Asking, DecisionRecord, EditRecord, decisions_in, edits_of
-from .._call.lifecycle import STAGES
-from .._call.line import (
+from .._call.history import (
     CallRowState,
     Kept,
     Step,
@@ -36,6 +35,7 @@ from .._call.line import (
     was_touched,
     with_try,
 )
+from .._call.lifecycle import STAGES
 from .._call.outcomes import (
     HandledCall,
     RecoverableToolCallIssue,
@@ -58,7 +58,7 @@ _SUSPENDED = STAGES["suspended"]
 
 
 _NONE: frozenset[str] = frozenset()
-_NO_CALLS: Mapping[str, CallLine] = MappingProxyType({})
+_NO_CALLS: Mapping[str, BaseCall] = MappingProxyType({})
 
 
 class StoredAs(NamedTuple):
@@ -127,7 +127,7 @@ class RoundState:
     @property
     def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]:
         """The calls that cannot be used, and why."""
-        return tuple(filter(None, (issue_in(call._line) for call in self._unread.values())))
+        return tuple(filter(None, (issue_in(call._history) for call in self._unread.values())))
 
     @property
     def _closed_by(self) -> str | None:
@@ -284,7 +284,7 @@ class SortedCalls:
         self._state = state
         self.toolset: Any = toolset
         self._calls = calls
-        self._by_id: dict[str, CallLine] | None = None
+        self._by_id: dict[str, BaseCall] | None = None
         self._filed: dict[str, Filed] | None = None
         self._seen: int  # from when one has moved
         # Nearly always nothing has happened to any of them.
@@ -337,13 +337,13 @@ class SortedCalls:
         """Say where a call stands by now."""
         call = self._any(id)
         assert call is not None
-        line = call._line
-        state = state_in(line)
+        history = call._history
+        state = state_in(history)
         if state == "finished" or not isinstance(call, AnyToolCall):
-            return Filed(state, 0.0, result_in(line) or issue_in(line))
+            return Filed(state, 0.0, result_in(history) or issue_in(history))
         if state in _AS_CALLS:
             return Filed(state, 0.0, call)
-        return Filed(state, settled_by(line).at or 0.0, outcome_of(call, line))
+        return Filed(state, settled_by(history).at or 0.0, outcome_of(call, history))
 
     @property
     def pending(self) -> tuple[AnyToolCall, ...]:
@@ -405,7 +405,7 @@ class SortedCalls:
         found = [
             step
             for call in self._readable
-            for step in call._line
+            for step in call._history
             if step.kind == "answered" and step.detail is not None
         ]
         found.sort(key=lambda step: step.at or 0.0)
@@ -434,7 +434,7 @@ class SortedCalls:
         found = self._any(call_id)
         return found if isinstance(found, AnyToolCall) else None
 
-    def _any(self, call_id: str) -> CallLine | None:
+    def _any(self, call_id: str) -> BaseCall | None:
         """Find a call, also one that could not be read."""
         known = self._by_id
         if known is None:
@@ -442,7 +442,7 @@ class SortedCalls:
             self._set(_by_id=known)
         return known.get(call_id) or self._state._kept.inner.get(call_id)
 
-    def _open_call(self, given: CallLine, cannot: str) -> AnyToolCall:
+    def _open_call(self, given: BaseCall, cannot: str) -> AnyToolCall:
         """Find the call of this plan that another object stands for, and that has no result.
 
         Args:
@@ -454,14 +454,14 @@ class SortedCalls:
         """
         call = self._call(given.id)
         is_same = call is not None and given.metadata == call.metadata
-        if call is None or not is_same or state_in(call._line) not in ("pending", "in_doubt"):
+        if call is None or not is_same or state_in(call._history) not in ("pending", "in_doubt"):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` {cannot}: it is not pending in this "
                 f"plan. Pending: {[each.id for each in self.pending]}."
             )
         return call
 
-    def _all(self) -> Iterator[CallLine]:
+    def _all(self) -> Iterator[BaseCall]:
         """Yield all calls: in the order of the turn, and after that those that they asked for."""
         asked = (self._any(each.id) for each in self._state.turn.tool_calls)
         yield from filter(None, asked)
@@ -480,30 +480,30 @@ class SortedCalls:
         found: dict[str, Any] = {}
         for result in results:
             call = self._any(result.id)
-            line = () if call is None else call._line
-            put = [step.detail[1] for step in line if step.phase == "after"]
+            history = () if call is None else call._history
+            put = [step.detail[1] for step in history if step.phase == "after"]
             for each in self._state._kept.tries.get(result.id, ()):
-                end = end_of(each._line)
+                end = end_of(each._history)
                 # By identity: two runs may give the same.
                 is_of_run = all(result is not by_hook for by_hook in put)
                 if end is not None and end.detail is result and is_of_run:
                     found[result.id] = each
         return found
 
-    def _begun_tries(self) -> list[CallLine]:
+    def _begun_tries(self) -> list[BaseCall]:
         """List the tries that `again()` made and that were begun."""
         every = self._state._kept.tries.values()
-        return [each for tries in every for each in tries if was_begun_again(each._line)]
+        return [each for tries in every for each in tries if was_begun_again(each._history)]
 
     def _with_tries(self) -> dict[str, tuple[Step, ...]]:
-        """Return the line of each call, by id, as it would tell of the tries that were begun."""
-        lines = {call.id: call._line for call in self._all()}
+        """Return the history of each call, by id, as it would tell of the tries that were begun."""
+        histories = {call.id: call._history for call in self._all()}
         for each in self._begun_tries() if self._state._kept.tries else ():
-            lines[each.id] = with_try(lines[each.id], each._line) or lines[each.id]
-        return lines
+            histories[each.id] = with_try(histories[each.id], each._history) or histories[each.id]
+        return histories
 
-    def _take_tries(self, tries: Iterable[CallLine]) -> None:
-        """Let the lines of calls tell of some tries, which are no other tries any more then."""
+    def _take_tries(self, tries: Iterable[BaseCall]) -> None:
+        """Let the histories of calls tell of some tries, which are no other tries any more then."""
         with ONCE:
             for each in [*tries]:
                 call = self._any(each.id)
@@ -511,8 +511,8 @@ class SortedCalls:
                 if call is not None and call._take_try(each):
                     self._move(each.id)
 
-    def _take_try(self, given: CallLine) -> None:
-        """Let the line of a call tell of one that left its tool, if that is another try of it."""
+    def _take_try(self, given: BaseCall) -> None:
+        """Add a try that left its tool to the history of its call, if it is another try of that."""
         tries = self._state._kept.tries
         if given.id not in tries:
             return
@@ -523,7 +523,7 @@ class SortedCalls:
 
     def _begun(self) -> dict[str, str]:
         """Return the tools of the calls that were begun or answered, by call id."""
-        return {call.id: call.name for call in self._readable if was_touched(call._line)}
+        return {call.id: call.name for call in self._readable if was_touched(call._history)}
 
     def _copy(self) -> SortedCalls:
         """Return a record of its own, open to assignment, with the same calls."""

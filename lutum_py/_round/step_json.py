@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, get_args
 
 from .._call.decisions import Asking, DecisionKind
+from .._call.history import BY_TOOL, END_OF, AsksStep, Step, leads_to, moment, newer_than, wait_of
 from .._call.lifecycle import STAGES, StepKind
-from .._call.line import BY_TOOL, END_OF, AsksStep, Step, leads_to, moment, newer_than, wait_of
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .._text.json import compact_json, parse_json, shorten
@@ -50,7 +50,7 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
         "after": _Row(("replaced", None), "result", ("replaced",)),
     },
     "changed": dict.fromkeys((*_DECIDING, "decision", None), _Row(holds="arguments")),
-    # `load_line` makes sure that a call that waits has its ticket; older ones may be lost.
+    # `load_history` makes sure that a call that waits has its ticket; older ones may be lost.
     "suspended": dict.fromkeys((*_DECIDING, None), _Row((BY_TOOL, None), "ticket")),
     # The program may have moved a call on by itself, and not by a decision.
     "answered": {None: _Row(("resume", "edit", "cancel"), "decision", ("edit", "cancel"))},
@@ -129,7 +129,7 @@ def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
 # Reading.
 
 
-def load_line(
+def load_history(
     entries: Sequence[Saved],
     metadata: ToolMetadata,
     asking: Asking | None = None,
@@ -152,11 +152,11 @@ def load_line(
     Raises:
         PlanError: One of them is damaged, or cannot follow the one before.
     """
-    line, left = behind, iter(asks)
+    history, left = behind, iter(asks)
     for saved in entries:
-        line = (*line, _load_step(saved, line, metadata, asking, left))
-    made = line[len(behind) :]
-    wait = wait_of(line)
+        history = (*history, _load_step(saved, history, metadata, asking, left))
+    made = history[len(behind) :]
+    wait = wait_of(history)
     for saved, step in zip(entries, made, strict=True):
         if step is wait and (step.detail is None or step.digest is None):
             raise saved.wrong("ticket" if step.detail is None else "digest", "it is missing")
@@ -165,7 +165,7 @@ def load_line(
 
 def _load_step(
     saved: Saved,
-    line: tuple[Step, ...],
+    history: tuple[Step, ...],
     metadata: ToolMetadata,
     asking: Asking | None,
     asks: Iterator[Any],
@@ -176,20 +176,22 @@ def _load_step(
     row = _TABLE[kind].get(phase)
     if row is None:
         raise saved.wrong("phase", f"{shorten(phase)} does not go with {kind!r}")
-    if phase in ("reading", "answer") and len(line) != 1:
+    if phase in ("reading", "answer") and len(history) != 1:
         raise saved.wrong("phase", f"{phase!r} comes first, and only in a call of no tool")
     if row.says is not None and said not in row.says:
         raise saved.wrong("said", f"{shorten(said)} is none of the known values")
     first = STAGES["new" if by is None else "asked"]
-    stage = leads_to(line, kind, phase, said) if line else first
+    stage = leads_to(history, kind, phase, said) if history else first
     if stage is None:
-        raise saved.wrong("kind", f"{kind!r} cannot follow while a call is {line[-1].stage.status}")
+        raise saved.wrong(
+            "kind", f"{kind!r} cannot follow while a call is {history[-1].stage.status}"
+        )
     text: Any = saved.get("at", str, None)
     at = None if text is None else time_of(text)
     if at is None and text is not None:
         raise saved.wrong("at", f"{shorten(text)} is not a time in ISO 8601")
-    if at is not None and line:
-        at = newer_than(line[-1], at)  # another machine's clock may be behind
+    if at is not None and history:
+        at = newer_than(history[-1], at)  # another machine's clock may be behind
     detail: Any = None
     if saved.data.get(row.holds) is not None:
         detail = _HELD[row.holds][1](saved, metadata)

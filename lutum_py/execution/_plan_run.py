@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from .._call.call import AnyToolCall
-from .._call.line import CallRowState, end_of, said_of
+from .._call.history import CallRowState, end_of, said_of
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._call.steps import Steps
 from .._round.ending import check_shown
@@ -93,7 +93,7 @@ class PlanRun:
     def _show_again(self) -> Steps[None]:
         """Show what calls within others came to while an after-hook raised, or was cut off."""
         for call in self.plan.pending:
-            end = end_of(call._line) if call.id in self.plan._state._kept.inner else None
+            end = end_of(call._history) if call.id in self.plan._state._kept.inner else None
             if end is not None and isinstance(end.detail, ToolResult):
                 outcome = yield from self.shown(call, end.detail)
                 self.take(call, [outcome])
@@ -179,7 +179,7 @@ class PlanRun:
 
     def begun(self, call: AnyToolCall) -> None:
         """Tell that a call was begun, if somebody wants to know."""
-        asked = any(said_of(call._line, "asks"))
+        asked = any(said_of(call._history, "asks"))
         self._tell("goes_on" if asked else "begun", call, "pending")
 
     def _tell_ended(self, call: AnyToolCall, outcome: Outcome) -> None:

@@ -9,11 +9,11 @@ from time import time
 from typing import Any, Final, TypeVar
 
 from .._call.call import AnyToolCall
+from .._call.history import Step, moment, said_of, state_in
 from .._call.lifecycle import StepKind
-from .._call.line import Step, moment, said_of, state_in
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
-from .._round.step_json import dump_step, load_line
+from .._round.step_json import dump_step, load_history
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
 from ..errors import PlanError, StaleError
@@ -110,7 +110,7 @@ def _body(
     body |= order.said_of(call)
     if call._asked_by is not None:
         body["asked_by"] = places[call._asked_by]
-    if any(said_of(call._line, "asks")):
+    if any(said_of(call._history, "asks")):
         body["asks"] = True
     if waiting is not None:
         known = None if before is None else before.said.data.get("within")
@@ -121,7 +121,7 @@ def _body(
         body["ticket"] = waiting.ticket.to_dict()
         shown = [step.model_dump().items() for step in call.steps]
         body["line"] = [{name: said for name, said in step if said is not None} for step in shown]
-    body["after"], body["steps"] = len(call._line), []
+    body["after"], body["steps"] = len(call._history), []
     return dump_saved(body, PlanError, "The plan")
 
 
@@ -175,7 +175,7 @@ def ended(row: SavedCall, result: ToolResult, at: float, until: int | None = Non
 def go_on(
     plan: ToolRoundPlan[Any], call: AnyToolCall, row: SavedCall, *, is_left: bool = True
 ) -> None:
-    """Let the line of a call go on with what its row says was done since the plan was saved.
+    """Let the history of a call go on with what its row says was done since the plan was saved.
 
     Raises:
         PlanError: The row cannot follow the plan.
@@ -184,18 +184,18 @@ def go_on(
     entries = list(saved.each("steps", optional=True))
     if "after" not in saved.data:  # earlier releases wrote how far a call is, not its steps
         entries = [Saved(each, saved.path, PlanError) for each in _done_before(row, saved)]
-    # The row says how long the line was when the plan was saved, and what was done since: "after":
-    # 2, "steps": [begun, ended, recorded]. A plan that has been brought up before knows the first
-    # of these steps already, so only those after them are put in. That a run was left is written
-    # by whoever saves, loads or begins next, so it is in one of the two, or in both.
-    since = saved.get("after", int, len(call._line))
+    # The row says how long the history was when the plan was saved, and what was done since:
+    # "after": 2, "steps": [begun, ended, recorded]. A plan that has been brought up before knows
+    # the first of these steps already, so only those after them are put in. That a run was left is
+    # written by whoever saves, loads or begins next, so it is in one of the two, or in both.
+    since = saved.get("after", int, len(call._history))
     fresh = entries
-    for kind in [step.kind for step in call._line[since:]] or ["left"]:
+    for kind in [step.kind for step in call._history[since:]] or ["left"]:
         if fresh and fresh[0].data.get("kind") == kind:
             fresh = fresh[1:]
         elif kind != "left":
             raise _unfit(row, call, "something else was done to the call by now")
-    for each in load_line(fresh, call.metadata, behind=call._line):
+    for each in load_history(fresh, call.metadata, behind=call._history):
         fields = each._asdict()
         del fields["stage"]  # the table says where it leads to, from where this call stands
         call._append(**fields)
@@ -300,7 +300,7 @@ def claimed(plan: ToolRoundPlan[Any], row: SavedCall, rows: Sequence[SavedCall])
     calls = calls_at(plan)
     take_in(plan, calls, rows)
     call = calls[row.place]
-    if state_in(call._line) not in ("pending", "in_doubt"):
+    if state_in(call._history) not in ("pending", "in_doubt"):
         raise _not_open(row)
     return call
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
 from .._call.call import AnyToolCall, Hooks
-from .._call.line import Step
+from .._call.history import Step
 from .._call.outcomes import NotEnded, SuspendedCall
 from .._call.steps import Steps
 from .._round.events import CallEvent, tell_asked, tell_row
@@ -95,10 +95,10 @@ def decide_within(
     """
     events: list[CallEvent] = []
     inner = plan._state._kept.inner
-    before = {id: len(each._line) for id, each in inner.items()}
+    before = {id: len(each._history) for id, each in inner.items()}
     asked = [call.id for call in plan.asked]
     drive(settle_within(plan, hooks, events.append))
-    if all(len(each._line) == before[id] for id, each in inner.items()):
+    if all(len(each._history) == before[id] for id, each in inner.items()):
         return None, None
     return asked, events
 
@@ -110,9 +110,9 @@ def shown(
     ended = call._alike()
     if ended._stage.may_end:  # it was run elsewhere, or answered by hand
         ended._append("ended", said=result.status, detail=result)
-    before = len(ended._line)
+    before = len(ended._history)
     result = drive(show_to(ended, result, hooks))
-    return result, ended._line[before:]
+    return result, ended._history[before:]
 
 
 def let_return(rows: Rows, row: SavedCall) -> None:

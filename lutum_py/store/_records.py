@@ -16,7 +16,7 @@ from time import time
 from typing import Any, Final, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.line import Step, moment
+from .._call.history import Step, moment
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
 from .._call.steps import drive_sync
 from .._context.suspension import Decision

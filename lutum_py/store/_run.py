@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from .._call.call import AnyToolCall
+from .._call.history import Step, newer_than, said_of
 from .._call.lifecycle import STAGES
-from .._call.line import Step, newer_than, said_of
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._call.steps import Steps, drive
 from .._context.context import ToolContext
@@ -211,7 +211,7 @@ class Worker:
         """
         call = run.call
         claim._let_go(call)
-        goes_on = any(said_of(call._line, "asks"))
+        goes_on = any(said_of(call._history, "asks"))
         self._tell(claim, "goes_on" if goes_on else "begun", call)
         renewing = asyncio.create_task(self._renew(claim, run, asked))
         try:
@@ -316,9 +316,9 @@ class Worker:
             tell_row(on_event, "suspended", row_of(call, "suspended", outer=claim._outer))
         elif outcome is None:
             at, by = claim._begun  # the call itself writes this as it begins, which is next
-            line = call._line
-            begun = Step("begun", STAGES["running"], newer_than(line[-1], at), by)
-            tell_row(on_event, kind, row_of(call, line=(*line, begun), outer=claim._outer))
+            history = call._history
+            begun = Step("begun", STAGES["running"], newer_than(history[-1], at), by)
+            tell_row(on_event, kind, row_of(call, history=(*history, begun), outer=claim._outer))
         else:
             tell_row(on_event, kind, row_of(call, "finished", outcome, outer=claim._outer))
 

@@ -7,7 +7,7 @@ from time import time
 from typing import Any, Generic, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.line import CallStep, end_of
+from .._call.history import CallStep, end_of
 from .._call.outcomes import Asked
 from .._context.suspension import SuspendTicket
 from .._round.plan import ToolRoundPlan
@@ -148,7 +148,7 @@ class Claim:
 
         `store.finish` shows it to them again.
         """
-        end = end_of(self.call._line)
+        end = end_of(self.call._history)
         return None if end is None else end.detail
 
     @property
@@ -169,6 +169,6 @@ class Claim:
 
     def _ended_at(self, result: ToolResult) -> float:
         """Say when a result came: when the call ended with it that the claim gave, or now."""
-        end = end_of((self._given or self.call)._line)
+        end = end_of((self._given or self.call)._history)
         is_own = end is not None and end.detail is result
         return time() if end is None or not is_own or end.at is None else end.at

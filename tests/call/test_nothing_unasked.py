@@ -370,7 +370,7 @@ def test_what_hooks_changed_is_run_as_they_changed_it() -> None:
 
 
 def test_a_line_that_was_written_out_is_not_written_again() -> None:
-    """Two threads that read the line of a call that ran are told of one run."""
+    """Two threads that read the history of a call that ran are told of one run."""
     (call,) = opened(Plain, "look").tool_calls
     call.call_sync()
     kinds = [step.kind for step in call.steps]

@@ -316,7 +316,7 @@ class TestHookObjects:
         assert isinstance(asyncio.run(ask()), HandledCall)
 
     def test_what_one_call_was_asked_is_on_its_line(self) -> None:
-        """Who was asked about a call, without a plan, stands on the line of the call itself."""
+        """Who was asked about a call, without a plan, stands in the history of the call itself."""
         asked: Any = parse().hook_sync(on_user(lambda metadata, input: RunNormally(input)))
         assert [(step.kind, step.said) for step in asked.steps[1:]] == [("asked", "run_normally")]
 

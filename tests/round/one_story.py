@@ -108,7 +108,7 @@ def let_pass() -> HookSet[Any]:
     return hooks(on=lambda metadata, input: RunNormally(input))
 
 
-def line(steps: Iterable[CallStep]) -> list[str]:
+def history(steps: Iterable[CallStep]) -> list[str]:
     """Steps in a short form: the kind, who, in which phase, and what was said."""
     shown = []
     for step in steps:

@@ -331,7 +331,7 @@ def test_one_in_doubt_that_asks_elsewhere_is_told_as_tried_again(parsed_anew: bo
 
 @over("again", (False, True))
 def test_a_call_that_was_answered_since_asks_for_nothing(again: bool) -> None:
-    """The plan is as it was: its line does not tell of a try that was not taken in."""
+    """The plan is as it was: its history does not tell of a try that was not taken in."""
     plan = opened(asks([("note", {"text": "a"})]))
     (call,) = plan.pending
     asking = call.again() if again else call

@@ -19,9 +19,9 @@ from tests.round.one_story import (
     blocked,
     clock,
     desk,
+    history,
     hooks,
     let_pass,
-    line,
     rewritten,
 )
 from tests.round_tools import Call, close, forged
@@ -164,7 +164,7 @@ def test_copies_merge_in_any_order(
     for index, plan in enumerate(copies):
         for row in plan.calls:
             if made[row.id] is None or made[row.id][0] == index:
-                rows[row.id] = (row.id, row.arguments, row.by, line(row.steps))
+                rows[row.id] = (row.id, row.arguments, row.by, history(row.steps))
         texts.append(plan.dump_json())
     merged = []
     for each in (range(3), order):
@@ -182,7 +182,7 @@ def test_copies_merge_in_any_order(
     for row in one.calls:
         id, arguments, by, steps = rows[row.id]
         running = steps[-1] == "begun"
-        assert line(row.steps) == [*steps, "left"] if running else steps
+        assert history(row.steps) == [*steps, "left"] if running else steps
         assert (row.id, row.arguments, row.by) == (id, arguments, by)
     close(one, other)
 
@@ -356,6 +356,6 @@ def test_a_plan_takes_in_nothing_that_would_void_a_newer_one() -> None:
     copied.record(copied.pending[0].call_sync())
     with pytest.raises(LifecycleError, match="Go on with the newer plan"):
         older.merge(copied)
-    assert (newer.blocked, line(newer.steps)[-1]) == ("closed", "ended gate/gate/rejected")
+    assert (newer.blocked, history(newer.steps)[-1]) == ("closed", "ended gate/gate/rejected")
     close(newer)
     close(copied)

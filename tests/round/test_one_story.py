@@ -43,9 +43,9 @@ from tests.round.one_story import (
     blocked,
     desk,
     fill,
+    history,
     hooks,
     let_pass,
-    line,
     one,
     rewritten,
     waiting,
@@ -62,7 +62,7 @@ def views(plan: Any) -> list[Any]:
         len(getattr(plan, name))
         for name in ("pending", "in_doubt", "suspended", "finished", "handled", "rejected")
     ]
-    return [row, line(row.steps), lists, line(plan.steps)]
+    return [row, history(row.steps), lists, history(plan.steps)]
 
 
 # Branches.
@@ -225,7 +225,7 @@ def test_a_call_is_begun_once_over_its_copies(
     plan.record(result)
     with pytest.raises(CommitError, match="more than one result"):
         plan.record(result)
-    assert line(first.steps) == ["proposed", "begun", "ended //error", "recorded //error"]
+    assert history(first.steps) == ["proposed", "begun", "ended //error", "recorded //error"]
     close(plan)
 
 
@@ -252,8 +252,8 @@ def test_a_call_is_begun_once_over_threads() -> None:
         for thread in threads:
             thread.join()
         assert len(begun) == 1
-        assert line(older.steps).count("begun") == 1
-        assert line(older.steps).count("ended //success") == 1
+        assert history(older.steps).count("begun") == 1
+        assert history(older.steps).count("ended //success") == 1
         close(older)
 
 
@@ -283,7 +283,7 @@ def test_a_decision_is_taken_in_once_over_threads() -> None:
         for thread in threads:
             thread.join()
         assert sum(each is not None for each in taken) == 1
-        assert line(plan.steps).count("answered ann//resume") == 1
+        assert history(plan.steps).count("answered ann//resume") == 1
         close(plan)
 
 
@@ -359,7 +359,7 @@ def test_a_decision_is_refused_where_a_newer_plan_goes_on() -> None:
     asked_again = waits.apply_hooks_sync(blocked())
     with pytest.raises(LifecycleError):
         one(waits).begin()
-    assert line(asked_again.steps)[-1] == "ended gate/gate/rejected"
+    assert history(asked_again.steps)[-1] == "ended gate/gate/rejected"
     close(waits)
 
 
@@ -378,7 +378,7 @@ def test_what_shows_the_story_of_another_branch_is_of_an_older_plan_too() -> Non
 
 
 def test_hooks_are_asked_about_what_a_plan_shows() -> None:
-    """Hooks that are asked from a plan see what was done elsewhere, and say it on that line."""
+    """Hooks that are asked from a plan see what was done elsewhere, and say it in that history."""
     older = desk().plan()
     waits = older.apply_hooks_sync(rewritten("b")).apply_hooks_sync(waiting())
     other = older.apply_hooks_sync(rewritten("c"))
@@ -391,7 +391,7 @@ def test_hooks_are_asked_about_what_a_plan_shows() -> None:
         )
     )
     assert seen == [("gate", ["b"]), ("before", ["b"])]
-    assert line(newer.steps)[-3:] == [
+    assert history(newer.steps)[-3:] == [
         "answered ann//resume",
         "asked gate/gate",
         "asked before/before",
@@ -436,7 +436,7 @@ def test_branches_of_a_commit_that_failed_do_not_count() -> None:
     for _ in range(2):
         with pytest.raises(CommitError):
             round_.commit(Session())
-    assert line(call.steps) == ["proposed"]
+    assert history(call.steps) == ["proposed"]
     assert call.complete({"paid": 500}).is_success
     close(round_)
 
@@ -545,7 +545,7 @@ def test_a_before_hook_is_asked_once_over_branches() -> None:
 
 
 def test_a_before_hook_asked_on_a_line_is_kept_with_it() -> None:
-    """That a before-hook was asked is on the line that is told, saved and loaded."""
+    """That a before-hook was asked is in the history that is told, saved and loaded."""
     asked: list[str] = []
     older = desk().plan()
     waits = older.apply_hooks_sync(waiting())
@@ -556,7 +556,7 @@ def test_a_before_hook_asked_on_a_line_is_kept_with_it() -> None:
     loaded = Desk.load_plan(newer.dump_json())
     loaded.apply_hooks_sync(before)
     assert asked == ["c1"]
-    assert line(loaded.steps)[-1] == "asked before/before"
+    assert history(loaded.steps)[-1] == "asked before/before"
     close(loaded)
 
 
@@ -572,21 +572,21 @@ def test_what_your_own_code_did_in_place_is_a_step_as_the_call_begins() -> None:
     assert plan.calls[0].arguments == plan.steps[0].arguments == {"items": ["a"]}
     assert call.idempotency_key == key
     call.call_sync()
-    assert line(plan.steps) == ["proposed", "changed", "begun", "ended //success"]
+    assert history(plan.steps) == ["proposed", "changed", "begun", "ended //success"]
     assert [step.arguments for step in plan.steps][:2] == [{"items": ["a"]}, {"items": ["a", "b"]}]
     assert call.idempotency_key != key
     close(plan)
 
 
 def test_an_assignment_counts_also_where_it_undoes_what_was_done_in_place() -> None:
-    """The call runs with what was assigned last, though its line knows that input already."""
+    """The call runs with what was assigned last, though its history knows that input already."""
     plan = desk().plan()
     call = one(plan)
     call.input.items.append("b")
     call.input = {"items": ["a"]}
     assert call.input.items == ["a"]
     call.begin()
-    assert (call.input.items, line(plan.steps)) == (["a"], ["proposed", "begun"])
+    assert (call.input.items, history(plan.steps)) == (["a"], ["proposed", "begun"])
     close(plan)
 
 
@@ -618,7 +618,7 @@ def test_what_your_own_code_did_in_place_counts_where_a_call_is_moved_by_hand(ki
     call.input.items.append(7)
     with pytest.raises(ToolInputError):
         BY_HAND[kind](call)
-    assert line(plan.steps) == ["proposed"]
+    assert history(plan.steps) == ["proposed"]
     call.input.items.append("b")
     BY_HAND[kind](call)
     assert [step.kind for step in plan.steps] == ["proposed", "changed", kind]
@@ -628,7 +628,7 @@ def test_what_your_own_code_did_in_place_counts_where_a_call_is_moved_by_hand(ki
 
 
 def test_an_input_left_unfit_is_refused_and_the_call_not_begun() -> None:
-    """What does not fit any more is an error as the call begins; input and line are as before."""
+    """What fits no more is an error as the call begins; input and history stay as they were."""
     plan = desk().plan()
     call = one(plan)
     call.input.items.append(7)
@@ -638,7 +638,7 @@ def test_an_input_left_unfit_is_refused_and_the_call_not_begun() -> None:
         ):
             call.call_sync()
         call.input.items.append(7)
-    assert line(plan.steps) == ["proposed"]
+    assert history(plan.steps) == ["proposed"]
     assert plan.calls[0].arguments == {"items": ["a"]}
     close(plan)
 
@@ -677,7 +677,7 @@ def test_nobody_reaches_what_was_approved() -> None:
     assert call.input.items == suspended.arguments["items"] == ["b"]
     assert call.digest == suspended.digest
     assert call.call_sync().result == "2"
-    assert "changed" not in line(plan.steps)[5:]
+    assert "changed" not in history(plan.steps)[5:]
     close(plan)
 
 
@@ -703,7 +703,7 @@ def test_nobody_reaches_what_a_person_edited() -> None:
     _spoil(kept)
     assert one(plan).input.items == ["e"]
     assert one(plan).call_sync().result == "2"
-    assert line(plan.steps)[-2:] == ["begun", "ended //success"]
+    assert history(plan.steps)[-2:] == ["begun", "ended //success"]
     close(plan)
 
 
@@ -873,7 +873,7 @@ def test_what_a_hook_says_of_a_call_that_it_began_comes_too_late(answer: Any) ->
         return answer(input)
 
     newer = plan.apply_hooks_sync(hooks(on=begins))
-    assert line(newer.pending[0].steps) == line(call.steps) == ["proposed", "begun"]
+    assert history(newer.pending[0].steps) == history(call.steps) == ["proposed", "begun"]
     assert newer.decisions == ()
     close(plan)
 
@@ -899,7 +899,7 @@ def test_a_result_from_elsewhere_ends_the_call_that_after_hooks_are_asked_about(
     metadata = plan.pending[0].metadata
     other = ToolMetadata(id="c1", name="fill", arguments="{}")
     plan.apply_after_hooks_sync(asked, [forged(other)])
-    assert line(plan.pending[0].steps) == ["proposed"]
+    assert history(plan.pending[0].steps) == ["proposed"]
     plan.apply_after_hooks_sync(asked, [forged(metadata)])
     assert plan.pending[0].status == "succeeded"
     assert [step.phase for step in plan.pending[0].steps][-1] == "after"
@@ -931,7 +931,7 @@ def test_a_result_of_another_try_is_the_end_of_the_call() -> None:
     plan.record(call.again().call_sync())
     (row,) = plan.calls
     assert (call.status, row.result and row.result.status) == (CallStatus.SUCCEEDED, "success")
-    assert line(row.steps)[1:] == [
+    assert history(row.steps)[1:] == [
         "ended //error",
         "again",
         "begun",
@@ -946,9 +946,9 @@ def test_a_saved_plan_has_the_decisions_of_its_own_hooks() -> None:
     start = desk().plan()
     plan = start.apply_hooks_sync(hooks(on=let_it))
     start.apply_hooks_sync(lambda call: call)
-    decisions, steps = plan.decisions, line(plan.steps)
+    decisions, steps = plan.decisions, history(plan.steps)
     loaded = Desk.load_plan(plan.dump_json())
-    assert (loaded.decisions, line(loaded.steps)) == (decisions, steps)
+    assert (loaded.decisions, history(loaded.steps)) == (decisions, steps)
     assert len(decisions) == 1
     again = Desk.load_plan(loaded.dump_json())
     assert again.decisions == decisions

@@ -16,7 +16,18 @@ from lutum_py.errors import (
     PlanError,
 )
 from tests.cases import over
-from tests.round.one_story import FILL, Clock, Desk, clock, desk, fill, hooks, line, one, rewritten
+from tests.round.one_story import (
+    FILL,
+    Clock,
+    Desk,
+    clock,
+    desk,
+    fill,
+    history,
+    hooks,
+    one,
+    rewritten,
+)
 from tests.round_tools import close
 
 __all__ = ["clock"]
@@ -38,11 +49,11 @@ def test_a_line_tells_of_another_try_as_it_was_run(clock: Clock) -> None:
     again.begin()
     clock.now += 2
     result = again.complete(1)
-    assert line(plan.steps) == ["proposed", "begun"]
+    assert history(plan.steps) == ["proposed", "begun"]
     plan.record(result)
     (row,) = plan.calls
     done = ["begun", "ended //success", "recorded //success"]
-    assert line(row.steps) == ["proposed", "begun", "again", *done]
+    assert history(row.steps) == ["proposed", "begun", "again", *done]
     assert row.duration == 2
     close(plan)
 
@@ -53,7 +64,7 @@ def test_a_run_with_another_input_is_told_with_it() -> None:
     result = TRIES["another input"](one(plan)).call_sync()
     plan.record(result)
     (row,) = plan.calls
-    assert line(row.steps)[1:3] == ["changed", "begun"]
+    assert history(row.steps)[1:3] == ["changed", "begun"]
     assert row.arguments == {"items": ["x", "y"]}
     (told,) = plan.resolve().results
     assert told.ran_with == {"items": ["x", "y"]}
@@ -72,7 +83,7 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 
 @over("name", CHANGES)
 def test_what_a_try_was_run_with_is_told_whatever_the_call_has_by_now(name: str) -> None:
-    """The try was made before the call got another input, so its line goes back to the first."""
+    """The try was made before the call got another input, so its history goes back to the first."""
     plan = desk().plan()
     again = one(plan).again()
     newer = CHANGES[name](plan)
@@ -160,7 +171,7 @@ def test_another_try_that_runs_is_in_doubt_in_a_saved_plan() -> None:
     one(plan).again().begin()
     loaded = Desk.load_plan(plan.dump_json())
     (row,) = loaded.calls
-    assert (row.state, line(row.steps)) == ("in_doubt", ["proposed", "again", "begun", "left"])
+    assert (row.state, history(row.steps)) == ("in_doubt", ["proposed", "again", "begun", "left"])
     close(loaded)
 
 
@@ -180,7 +191,7 @@ def test_a_dry_run_that_nobody_tells_of_does_not_count() -> None:
     TRIES["another input"](one(plan)).call_sync()
     loaded = Desk.load_plan(plan.dump_json())
     (row,) = loaded.calls
-    assert (row.state, line(row.steps)) == ("pending", ["proposed"])
+    assert (row.state, history(row.steps)) == ("pending", ["proposed"])
     close(loaded)
 
 
@@ -192,9 +203,9 @@ def test_a_try_tells_nothing_of_a_call_that_went_on_itself() -> None:
     plan.record(call.suspend(SuspendTicket()))
     for each in tries:
         each.begin()
-    before = line(plan.steps)
+    before = history(plan.steps)
     loaded = Desk.load_plan(plan.dump_json())
-    assert line(loaded.steps) == before
+    assert history(loaded.steps) == before
     close(loaded)
 
 
@@ -237,7 +248,7 @@ def test_what_another_copy_tried_again_is_merged() -> None:
     here, there = Desk.load_plan(text), Desk.load_plan(text)
     one(there).again().begin()
     here.merge(there)
-    assert line(here.steps) == ["proposed", "again", "begun"]
+    assert history(here.steps) == ["proposed", "again", "begun"]
     with pytest.raises(LifecycleError):
         one(here).begin()
     close(here)
@@ -252,9 +263,9 @@ def test_a_line_tells_of_a_try_that_gave_what_a_hook_had_put_for_another() -> No
     result = call.again().complete(0)
     with pytest.raises(MisuseError, match="was not asked about the result"):
         plan.resolve([result])
-    assert "again" not in line(plan.steps)
+    assert "again" not in history(plan.steps)
     plan.resolve(plan.apply_after_hooks_sync(made, [result]))
-    assert "again" in line(plan.steps)
+    assert "again" in history(plan.steps)
 
 
 def test_tries_of_both_copies_are_no_one_story() -> None:
@@ -294,10 +305,10 @@ def test_what_is_refused_leaves_the_call_as_it_was(how: str, name: str) -> None:
     error, refused = REFUSED[how]
     plan = desk().apply_hooks_sync(hooks(after=lambda call, result: None))
     result = TRIES[name](one(plan)).call_sync()
-    before = line(plan.steps)
+    before = history(plan.steps)
     with pytest.raises(error):
         refused(plan, result)
-    assert line(plan.steps) == before
+    assert history(plan.steps) == before
     plan.discard()
 
 
@@ -324,7 +335,7 @@ def test_a_run_with_another_input_is_another_try_of_a_call_that_was_begun() -> N
     plan.record(tried.call_sync())
     (row,) = plan.calls
     done = ["changed", "begun", "ended //success", "recorded //success"]
-    assert line(row.steps) == ["proposed", "begun", "again", *done]
+    assert history(row.steps) == ["proposed", "begun", "again", *done]
     assert row.arguments == {"items": ["x", "y"]}
     close(Desk.load_plan(plan.dump_json()))
 

@@ -245,7 +245,7 @@ def test_an_input_without_json_form_is_not_saved() -> None:
 
 
 def test_what_is_done_to_the_input_of_a_waiting_call_is_not_saved() -> None:
-    """Nobody reaches what is shown for a decision: the line, and what is saved, keep it."""
+    """Nobody reaches what is shown for a decision: the history, and what is saved, keep it."""
     hooks = Till.HookSet()
     hooks.gate(Till.charge)(lambda metadata, input: Suspend(SuspendTicket()))
     plan = opened(CHARGE, toolset=Till).apply_hooks_sync(hooks)

@@ -269,7 +269,7 @@ IMPOSSIBLE: dict[str, tuple[str, list[dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_what_cannot_have_happened_is_refused(case: str) -> None:
-    """A line that the table of the lifecycle lacks is told by the place of the step that is wrong.
+    """The error for a history that the table of the lifecycle lacks names the wrong step.
 
     Without these steps the plan loads, so that nothing else is wrong with it.
     """
@@ -284,7 +284,7 @@ def test_what_cannot_have_happened_is_refused(case: str) -> None:
 
 @pytest.mark.parametrize("call_id", ["c2", "u"])
 def test_a_line_begins_with_what_was_proposed(call_id: str) -> None:
-    """A line without its beginning, or without any step, is refused."""
+    """A history without its beginning, or without any step, is refused."""
     for gone in (1, 10):
         data = dumped()
         del steps_of(data, call_id)[:gone]

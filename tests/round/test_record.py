@@ -356,7 +356,7 @@ def test_a_call_that_runs_is_left_by_the_dump() -> None:
 
 
 def test_times_in_text_sort_as_they_came() -> None:
-    """Each step has its time, in UTC and always to the microsecond: a line sorts as text does."""
+    """Each step has its time, in UTC and always to the microsecond: texts sort as times do."""
     seen = 0
     for entry in json.loads(full_plan().dump_json())["calls"]:
         times = [each["at"] for each in entry["steps"]]

@@ -32,9 +32,9 @@ from tests.round.one_story import (
     clock,
     desk,
     fill,
+    history,
     hooks,
     let_pass,
-    line,
     one,
     rewritten,
     waiting,
@@ -343,7 +343,7 @@ def test_each_way_of_a_call_is_told_by_its_steps(
     """What happens to a call is written once; row and plan tell it, and a load changes nothing."""
     plan = make()
     (row,) = plan.calls
-    assert line(row.steps) == ["proposed", *expected]
+    assert history(row.steps) == ["proposed", *expected]
     assert row.state == state
     assert plan.steps == row.steps
     assert {(step.call_id, step.tool) for step in plan.steps} == {("c1", row.tool)}
@@ -373,8 +373,8 @@ def test_a_final_answer_has_a_line() -> None:
     assert isinstance(outcome, NeedsTools)
     plan = outcome.round.plan()
     answer, other = plan.calls
-    assert line(answer.steps) == ["proposed", "ended /answer/success"]
-    assert line(other.steps) == ["proposed"]
+    assert history(answer.steps) == ["proposed", "ended /answer/success"]
+    assert history(other.steps) == ["proposed"]
     before = plan.steps
     loaded = Desk.load_plan(plan.dump_json())
     assert loaded.steps == before
@@ -410,7 +410,7 @@ def test_a_question_and_its_answer_carry_ids_reasons_and_digests() -> None:
 
 
 def test_another_try_keeps_what_decided_and_not_what_was_done() -> None:
-    """`again` makes a line of its own; the plan's is as it was until it is told."""
+    """`again` makes a history of its own; the plan's is as it was until it is told."""
     plan = desk().apply_hooks_sync(waiting())
     plan.resume(plan.suspended[0].approve(by="ann"))
     call = one(plan)
@@ -418,12 +418,12 @@ def test_another_try_keeps_what_decided_and_not_what_was_done() -> None:
     call.fail("away")
     made = call.again()
     decided = ["asked gate/gate/suspend", "suspended gate/gate", "answered ann//resume"]
-    assert line(made.steps) == ["proposed", *decided, "again"]
-    assert line(call.steps) == ["proposed", *decided, "begun", "ended //error"]
+    assert history(made.steps) == ["proposed", *decided, "again"]
+    assert history(call.steps) == ["proposed", *decided, "begun", "ended //error"]
     made.call_sync()
-    assert line(plan.steps) == ["proposed", *decided, "begun", "ended //error"]
+    assert history(plan.steps) == ["proposed", *decided, "begun", "ended //error"]
     plan.record(forged(call.metadata))
-    assert line(call.again().steps) == ["proposed", *decided, "again"]
+    assert history(call.again().steps) == ["proposed", *decided, "again"]
     close(plan)
 
 
@@ -571,9 +571,9 @@ def test_a_row_keeps_the_steps_of_its_moment() -> None:
     plan = desk().plan()
     (row,), steps = plan.calls, plan.steps
     one(plan).begin()
-    assert line(row.steps) == ["proposed"]
-    assert line(steps) == ["proposed"]
-    assert line(plan.steps) == ["proposed", "begun"]
+    assert history(row.steps) == ["proposed"]
+    assert history(steps) == ["proposed"]
+    assert history(plan.steps) == ["proposed", "begun"]
     close(plan)
 
 
@@ -593,7 +593,7 @@ def test_events_tell_the_steps_so_far() -> None:
     told: list[Any] = []
     plan = desk().apply_hooks_sync(waiting(), on_event=told.append)
     plan.resume(plan.suspended[0].approve(by="ann"), on_event=told.append)
-    assert [line(event.row.steps)[-1] for event in told] == [
+    assert [history(event.row.steps)[-1] for event in told] == [
         "suspended gate/gate",
         "answered ann//resume",
     ]

@@ -35,9 +35,9 @@ from tests.round.one_story import (
     blocked,
     desk,
     fill,
+    history,
     hooks,
     let_pass,
-    line,
     rewritten,
     waiting,
 )
@@ -108,17 +108,19 @@ class Told:
         settled: CallStep | None = None
         for step in others:
             if step.kind == ENDED:
-                assert self.stage != ENDED, line(steps)
-                assert self.stage != "waits" or step.said in ("rejected", "cancelled"), line(steps)
+                assert self.stage != ENDED, history(steps)
+                assert self.stage != "waits" or step.said in ("rejected", "cancelled"), history(
+                    steps
+                )
                 self.stage = ENDED
             else:
-                assert step.kind in TABLE[self.stage], line(steps)
+                assert step.kind in TABLE[self.stage], history(steps)
                 assert self.stage != ENDED or step.kind != "asked" or step.phase == "after"
                 self.stage = TABLE[self.stage][step.kind]
             if step.kind in (ENDED, "suspended"):
                 settled, self.is_recorded = step, False
             if step.kind == "recorded":
-                assert not self.is_recorded, line(steps)
+                assert not self.is_recorded, history(steps)
                 self.is_recorded = True
             self.begun += step.kind == "begun"
             self.is_left |= step.kind == "left"

@@ -146,7 +146,7 @@ def test_an_idempotent_call_is_run_again(store: Store, clock: Clock) -> None:
 
 @pytest.mark.parametrize("is_loaded", [False, True])
 def test_a_call_that_was_saved_in_doubt_is_run_again(store: Store, is_loaded: bool) -> None:
-    """That it was left is on record once: each load reads the line of the call, to its end."""
+    """That it was left is on record once: each load reads the history of the call, to its end."""
     plan = plan_of(LOOK)
     plan.pending[0].begin()
     if is_loaded:

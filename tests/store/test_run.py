@@ -128,7 +128,7 @@ def test_events_tell_the_steps_that_are_on_record(store: Store) -> None:
         assert event.at == told[-1].at
     assert [each.row.steps[-1].kind for each in events] == ["begun", "ended", "begun", "suspended"]
     assert call.steps == steps["c1"][:-1]
-    (by,) = {step.by for line in steps.values() for step in line if step.kind == "begun"}
+    (by,) = {step.by for each in steps.values() for step in each if step.kind == "begun"}
     assert by is not None
 
 

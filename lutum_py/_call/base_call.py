@@ -1,12 +1,12 @@
-"""Writing the line of a call, and the branches of it that the plans of one round hold.
+"""Writing the history of a call, and the branches of it that the plans of one round hold.
 
 **Branches.** Two plans of one round share a call that their hooks let pass. What hooks change,
-settle or suspend is a branch: another object, that begins with the line so far, so that the older
-plan stays as it is. As long as hooks only decide, branches are told apart. A *deed* (begun, left,
-answered, recorded, an end or a wait without a hook) is done to the call itself, which is one: from
-there on all of the family show the line that the deed is in. Each deed starts an era; a member of
-an older era shows the line of the member that is in the present one. So what another branch had
-decided is void, and nobody has to find the branches in order to tell them. For example:
+settle or suspend is a branch: another object, that begins with the history so far, so that the
+older plan stays as it is. As long as hooks only decide, branches are told apart. A *deed* (begun,
+left, answered, recorded, an end or a wait without a hook) is done to the call itself, which is one:
+from there on all of the family show the history that the deed is in. Each deed starts an era; a
+member of an older era shows the history of the member that is in the present one. So what another
+branch had decided is void, and nobody has to find the branches in order to tell them. For example:
 
     plan 1    c1  proposed            era 0
     plan 2    c1  proposed  changed   era 0, a branch: a hook of plan 2 changed the input
@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError
-from .lifecycle import AGAIN, DECIDE, STAGES, CallStatus, refused
-from .line import (
+from .history import (
     ASKED_BY,
     END_OF,
     HELD,
@@ -44,6 +43,7 @@ from .line import (
     said_of,
     with_try,
 )
+from .lifecycle import AGAIN, DECIDE, STAGES, CallStatus, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from .._context.inner import Inner
     from .._context.suspension import Decision, SuspendTicket
+    from .history import Said
     from .lifecycle import Stage, StepKind
-    from .line import Said
 
 _SUSPENDED = STAGES["suspended"]
 _RUNNING = STAGES["running"]
@@ -64,7 +64,7 @@ class Family:
 
     Attributes:
         era: Raised by each deed.
-        told: The member whose line all others show: the one that the last deed is in.
+        told: The member whose history all others show: the one that the last deed is in.
         members: All of them.
         moved: Where the round is told about each deed, since what it voids is in the lists of
             plans.
@@ -84,12 +84,12 @@ class Branch(NamedTuple):
 
     Attributes:
         family: The family.
-        era: The era that its line belongs to.
+        era: The era that its history belongs to.
         parent: The call that it branched from.
         newer: The branch of it that a newer plan holds.
         original: The call that this one is a copy of, else None. No plan holds a copy.
         is_draft: Whether hooks decide about this copy. A copy made by `copy.copy` is not a draft.
-        is_mine: Whether the branch is still being made. Until then it shows its own line.
+        is_mine: Whether the branch is still being made. Until then it shows its own history.
     """
 
     family: Family
@@ -101,21 +101,21 @@ class Branch(NamedTuple):
     is_mine: bool = False
 
 
-class CallLine:
-    """Keep the line of one call; what it was called with is kept by `CallState`.
+class BaseCall:
+    """Keep the history of one call; what it was called with is kept by `CallState`.
 
     A call of no tool is this alone: one that cannot be used, or that gave the final answer. So is
     one of a saved plan that is only looked at, without its tools.
 
     Args:
         metadata: What the model sent.
-        line: What happened to it.
+        history: What happened to it.
         kept: Where it is kept.
     """
 
-    # `_raw` has one of three forms: the steps of the line, the time of `proposed` alone, or one of
-    # these with the times of `begun` and `ended`, and the result. Most lines are never read, so
-    # their steps are made of the times only when somebody reads them.
+    # `_raw` has one of three forms: the steps of the history, the time of `proposed` alone, or one
+    # of these with the times of `begun` and `ended`, and the result. Most histories are never read,
+    # so their steps are made of the times only when somebody reads them.
     __slots__ = ("_branch", "_kept", "_raw", "metadata", "selector")
 
     metadata: ToolMetadata
@@ -125,22 +125,22 @@ class CallLine:
     _kept: Kept
 
     def __init__(
-        self, metadata: ToolMetadata, line: tuple[Step, ...], kept: Kept = NOT_KEPT
+        self, metadata: ToolMetadata, history: tuple[Step, ...], kept: Kept = NOT_KEPT
     ) -> None:
         self.metadata = metadata
         self.selector: Any = None
-        self._raw, self._branch, self._kept = line, None, kept
+        self._raw, self._branch, self._kept = history, None, kept
 
     def _alike(self) -> Self:
-        """Make a call with the same line, the same input if it has one, and no family."""
-        made: Any = CallLine(self.metadata, self._line, self._kept)
+        """Make a call with the same history, the same input if it has one, and no family."""
+        made: Any = BaseCall(self.metadata, self._history, self._kept)
         alike: Self = made
         return alike
 
     def _become(self, other: Any) -> None:
         """Take over what a draft or copy of this call came to: a deed, which all branches show."""
         told = self._told
-        told._steps = other._steps
+        told._own_history = other._own_history
         if told._branch is not None:
             told._start_era()
 
@@ -157,16 +157,16 @@ class CallLine:
     @property
     def _asked_by(self) -> str | None:
         """The id of the call that asked for this one; None for a call of the turn."""
-        return self._line[0].by
+        return self._history[0].by
 
     @property
-    def _steps(self) -> tuple[Step, ...]:
-        """The line of this very branch; `_line` is the one that the whole family shows."""
+    def _own_history(self) -> tuple[Step, ...]:
+        """The history of this very branch; `_history` is the one that the whole family shows."""
         raw = self._raw
         return raw if raw[0].__class__ is Step else self._write_out()
 
-    @_steps.setter
-    def _steps(self, steps: tuple[Step, ...]) -> None:
+    @_own_history.setter
+    def _own_history(self, steps: tuple[Step, ...]) -> None:
         self._raw = steps
 
     def _write_out(self) -> tuple[Step, ...]:
@@ -191,19 +191,19 @@ class CallLine:
 
     @property
     def _told(self) -> Self:
-        """The member of the family whose line this call shows: nearly always itself."""
+        """The member of the family whose history this call shows: nearly always itself."""
         branch = self._branch
         if branch is None or branch.era == branch.family.era or branch.is_mine:
             return self
         told: Self = branch.family.told
         return told
 
-    # `_line` and `_stage` are read all the time, and a call nearly always has no family.
+    # `_history` and `_stage` are read all the time, and a call nearly always has no family.
 
     @property
-    def _line(self) -> tuple[Step, ...]:
+    def _history(self) -> tuple[Step, ...]:
         if self._branch is not None:
-            return self._told._steps
+            return self._told._own_history
         raw = self._raw
         return raw if raw[0].__class__ is Step else self._write_out()
 
@@ -223,16 +223,16 @@ class CallLine:
         """Where the call is on its way; moves by the lifecycle table only."""
         return self._stage.status
 
-    def _asked_for(self) -> Iterator[CallLine]:
+    def _asked_for(self) -> Iterator[BaseCall]:
         """Give the calls that this one asked for, each before those that it asked for itself."""
-        for step in self._line:
+        for step in self._history:
             if step.kind == "asks":
                 for each in step.detail.calls:
                     yield each
                     yield from each._asked_for()
 
     def _shown_step(self, step: Step, arguments: Any = None) -> CallStep:
-        """Give one step of the line as users see it, with the arguments from there on."""
+        """Give one step of the history as users see it, with the arguments from there on."""
         detail, said, reason, id = step.detail, step.said, step.reason, None
         if step.kind == "suspended":
             said = None
@@ -276,7 +276,7 @@ class CallLine:
         with ONCE:
             told, branch = self._told, self._branch
             is_mine = branch is not None and branch.is_mine
-            steps = told._steps
+            steps = told._own_history
             last, phase, what = steps[-1], said.get("phase"), said.get("said")
             stage = leads_to(steps, kind, phase, what)
             end = END_OF[what or ""] if stage is None and kind == "ended" else None
@@ -288,7 +288,7 @@ class CallLine:
                 self._check_newest(kind)
             make = AsksStep if kind == "asks" else Step
             step = make(kind, stage, newer_than(last) if at is None else at, **said)
-            told._steps = (*steps, step)
+            told._own_history = (*steps, step)
             # What hooks say, and a changed input, belong to the branch. All else did happen to the
             # call, whichever of its objects it was done to.
             is_deed = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
@@ -343,7 +343,7 @@ class CallLine:
                 "hooks=hooks)`."
             )
         if self._stage.name == "asking":
-            asked = ", ".join(next(said_of(self._line, "asks")).detail.ids)
+            asked = ", ".join(next(said_of(self._history, "asks")).detail.ids)
             return LifecycleError(
                 f"{named} waits for calls that it asked for ({asked}), and comes back by itself "
                 "once each of them has its result. Decide about these, and run them."
@@ -356,7 +356,7 @@ class CallLine:
     # Branches.
 
     def _start_era(self) -> None:
-        """Let the whole family show the line of this call, from a deed on; `ONCE` is held."""
+        """Let the whole family show the history of this call, from a deed on; `ONCE` is held."""
         branch = self._branch
         assert branch is not None
         family = branch.family
@@ -367,7 +367,7 @@ class CallLine:
         self._branch = branch._replace(era=family.era, newer=None)  # what that decided is void
 
     def _grow(self) -> Self:
-        """Make a branch: a call of its own whose line goes on from here."""
+        """Make a branch: a call of its own whose history goes on from here."""
         with ONCE:
             told = self._told
             if told._branch is None:
@@ -379,7 +379,7 @@ class CallLine:
         return made
 
     def _draft(self) -> Self:
-        """Make a call of the same line that no plan holds, and that begins where this one may."""
+        """Make a call with the same history that no plan holds; it may begin if this one may."""
         made = self._alike()
         made._branch = Branch(Family(made), 0, original=self, is_draft=True)
         return made
@@ -395,7 +395,7 @@ class CallLine:
         if not counts:
             return
         parent = branch.parent
-        stage = parent._steps[-1].stage
+        stage = parent._own_history[-1].stage
         if branch.era != branch.family.era or not (stage.may_begin and stage.may_ask):
             # A deed came while hooks were asked, so what was decided here is void.
             self._branch = branch._replace(era=_VOID)
@@ -420,7 +420,11 @@ class CallLine:
         newer = self._newer(kind)
         if newer is None:
             return
-        own = newer._steps[len(self._steps) :] if len(newer._steps) > len(self._steps) else ()
+        own = (
+            newer._own_history[len(self._own_history) :]
+            if len(newer._own_history) > len(self._own_history)
+            else ()
+        )
         step = next((s for s in own if s.kind in ("ended", "suspended", "changed")), None)
         did = {"ended": "answered", "suspended": "suspended", "changed": "changed"}
         who = "hooks" if step is None or step.by is None else f"`{step.by}`"
@@ -430,14 +434,14 @@ class CallLine:
             "since, in a newer plan of the same round. Go on with the newer plan."
         )
 
-    def _newer(self, kind: StepKind | None) -> CallLine | None:
+    def _newer(self, kind: StepKind | None) -> BaseCall | None:
         """Find the branch by which a newer plan goes on with the call, or with what it shows."""
-        # A plan may hold a branch of an old era, which shows the line of another. A newer plan may
-        # go on with either of the two.
+        # A plan may hold a branch of an old era, which shows the history of another. A newer plan
+        # may go on with either of the two.
         for member in (self, self._told):
             each: Any = member
             while each is not None and each._branch is not None:
-                newer: CallLine | None = each._branch.newer
+                newer: BaseCall | None = each._branch.newer
                 if newer is not None:
                     return newer
                 # A decision about a draft changes nothing in its original, so the search ends. To
@@ -469,10 +473,11 @@ class CallLine:
         """
         self._check_newest()
         # Of `proposed asked begun ended` a new try keeps `proposed asked`, and adds `again`. So the
-        # decision of a person need not be asked for twice, and the old run is not in the new line.
+        # decision of a person need not be asked for twice, and the old run is not in the new
+        # history.
         made = self._alike()
-        end = end_of(made._steps)
-        steps = [s for s in made._steps if s.kind not in _DONE and s.phase != "after"]
+        end = end_of(made._own_history)
+        steps = [s for s in made._own_history if s.kind not in _DONE and s.phase != "after"]
         last = steps[-1]
         if last.stage is _SUSPENDED:
             raise LifecycleError(
@@ -481,22 +486,22 @@ class CallLine:
             )
         by, phase = (None, None) if end is None or end.phase is None else (end.by, end.phase)
         stage = last.stage.leads.get("again", last.stage)
-        made._steps = (*steps, Step("again", stage, newer_than(last), by, phase))
+        made._own_history = (*steps, Step("again", stage, newer_than(last), by, phase))
         if phase is not None:
             made._branch = Branch(Family(made), 0)
         if self._kept is not NOT_KEPT:
             self._kept.note_try(made)
         return made
 
-    def _take_try(self, other: CallLine) -> bool:
-        """Let the line tell of another try, or of a run with another input, if it may follow."""
+    def _take_try(self, other: BaseCall) -> bool:
+        """Let the history tell of another try, or of a run with another input, if it may follow."""
         with ONCE:
             told = self._told
-            steps = with_try(told._steps, other._steps)
+            steps = with_try(told._own_history, other._own_history)
             if steps is None:
                 return False
             told._become(other)
-            told._steps = steps
+            told._own_history = steps
         return True
 
     # Whether it may begin.
@@ -509,7 +514,7 @@ class CallLine:
         """
         if self._branch is None and not self.selector.asks:
             return
-        answered = next(said_of(self._line, "again"), None)
+        answered = next(said_of(self._history, "again"), None)
         if answered is not None and answered.phase is not None:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was answered by "
@@ -543,7 +548,7 @@ class CallLine:
         # Backwards, so that the latest counts: `asked changed begun` is refused, since whoever was
         # asked has seen other arguments, and `changed asked begun` is not.
         step: Step
-        for step in reversed(self._line):
+        for step in reversed(self._history):
             if step.kind == "changed" or (step.kind == "asked" and step.by in (ASKED_BY, RULED_BY)):
                 return step
         return None
@@ -590,7 +595,7 @@ class CallLine:
 
     @property
     def _answers(self) -> tuple[Answer, ...]:
-        steps = self._line
+        steps = self._history
         return answers_in(steps) if len(steps) > 2 else ()
 
     def _answer_of(self, *, tool: bool) -> Answer | None:
@@ -639,7 +644,7 @@ class CallLine:
     @property
     def _inner(self) -> Inner | None:
         """The outcomes of the calls that this one asked for, if it comes back from any."""
-        asks = [step.detail for step in self._line if step.kind == "asks"]
+        asks = [step.detail for step in self._history if step.kind == "asks"]
         inner: Inner | None = asks[-1].inner(asks) if asks else None
         return inner
 

@@ -1,8 +1,8 @@
-"""The line of a call: what happened to it, step by step, each written once.
+"""The history of a call: what happened to it, step by step, each written once.
 
-A call is what the model sent and this line; status, approvals, decisions, edits, rows, events and
-what is saved are read from it. A line only grows, by one step in one act under a lock, so that two
-threads cannot both begin a call. For example, that of a payment that a person approved:
+A call is what the model sent and this history; status, approvals, decisions, edits, rows, events
+and what is saved are read from it. A history only grows, by one step in one act under a lock, so
+that two threads cannot both begin a call. For example, that of a payment that a person approved:
 
     proposed  asked (gate said suspend)  suspended  answered (said resume)  begun  ended
 """
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from .._transcript.place import Place
     from .._transcript.result import ToolResult
     from .._transcript.transcript import Transcript
-    from .call_line import CallLine
+    from .base_call import BaseCall
 
 StepPhase: TypeAlias = Literal[
     "hook", "gate", "function", "before", "after", "decision", "reading", "answer"
 ]
 
 HOOK_PHASES: Final = frozenset({"hook", "gate", "function"})
-"""The phases before a run: what is said in them belongs to one branch; see `call_line`."""
+"""The phases before a run: what is said in them belongs to one branch; see `base_call`."""
 
 SETTLING: Final = HOOK_PHASES | {"decision"}
 """The phases in which whoever decides may end a call, or let it wait."""
@@ -43,9 +43,9 @@ SETTLING: Final = HOOK_PHASES | {"decision"}
 # A gate `guard` let a payment wait, and nobody has answered since:
 #     asked      new        1767268800.0  guard  gate  suspend  "confirm"  -          an Asking
 #     suspended  suspended  1767268800.1  guard  gate  -        -          sha256:…   a ticket
-# A tuple and no class with fields of its own for each kind: lines are compared, cut and joined.
+# A tuple and no class with fields of its own for each kind: histories are compared, cut and joined.
 class Step(NamedTuple):
-    """Hold one step as the line keeps it; `CallStep` is what users see of it.
+    """Hold one step as the history keeps it; `CallStep` is what users see of it.
 
     Attributes:
         kind: What happened.
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 
 
 # Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls
-# its result, in every plan that has a copy of the line. So it is worked out when it is read.
+# its result, in every plan that has a copy of the history. So it is worked out when it is read.
 class AsksStep(Step):
     """The step by which a call leaves for calls that it asked for; `detail` has them.
 
@@ -206,20 +206,20 @@ def newer_than(last: Step, at: float | None = None) -> float:
         at: What the clock said; by default what it says now.
     """
     # Time servers put clocks back. Without this an `ended` could lie before its `begun`, and rows
-    # and events, which are sorted by time, would tell another story than the line.
+    # and events, which are sorted by time, would tell another story than the history.
     at = time() if at is None else at
     before = last.at
     return at if before is None or at >= before else before
 
 
 def proposed_at(at: float | None) -> tuple[Step]:
-    """Begin a line."""
+    """Begin a history."""
     return (new_step(("proposed", _NEW, at, None, None, None, None, None, None)),)
 
 
 _NEW: Final = STAGES["new"]
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-_NO_TRIES: Final[dict[str, list[CallLine]]] = {}
+_NO_TRIES: Final[dict[str, list[BaseCall]]] = {}
 
 
 # A round, its plans and its calls all point to one of these, so a round is closed for all of them
@@ -238,7 +238,7 @@ class Kept:
         inner: The calls that its calls asked for, by id, in the order in which they were asked.
         turn: The turn that they belong to, if there is one.
         tries: By the id of a call the other tries that `again()` and `with_input()` made of it,
-            until its line tells of them.
+            until its history tells of them.
         is_open: Whether hooks may still change a call that was decided on.
         begun: Of calls that a store lets run, when they were begun, and by whom.
     """
@@ -248,7 +248,7 @@ class Kept:
     traces: Mapping[str, str] = _NOTHING
     inner: Mapping[str, Any] = _NOTHING
     turn: AssistantTurn | None = None
-    tries: dict[str, list[CallLine]] = _NO_TRIES
+    tries: dict[str, list[BaseCall]] = _NO_TRIES
     is_open = False
     begun: tuple[float | None, str | None] = (None, None)
 
@@ -279,7 +279,7 @@ class Kept:
         if trace is not None:
             self.traces = {call_id: trace, **self.traces}
 
-    def note_try(self, call: CallLine) -> None:
+    def note_try(self, call: BaseCall) -> None:
         """Note another try of a call that the plan was not told about yet."""
         with ONCE:
             if not self.tries:
@@ -322,8 +322,8 @@ ON_RECORD: Final = "on record"
 """Stands in the place of that from then on: it begins as the store has it."""
 
 
-# What is read from a line. None of it is kept anywhere: lists, rows, displays and saved plans ask
-# here, and so tell one story.
+# What is read from a history. None of it is kept anywhere: lists, rows, displays and saved plans
+# ask here, and so tell one story.
 
 
 class Answer(NamedTuple):
@@ -443,9 +443,9 @@ _OF_STAGE: Mapping[Stage, CallRowState] = {
 }
 
 
-def state_in(line: tuple[Step, ...]) -> CallRowState:
-    """Say by its line which list of a plan a call is in."""
-    stage = line[-1].stage
+def state_in(history: tuple[Step, ...]) -> CallRowState:
+    """Say by its history which list of a plan a call is in."""
+    stage = history[-1].stage
     if stage.may_begin or stage is _RUNNING:
         return "pending"
     of_stage = _OF_STAGE.get(stage)
@@ -453,18 +453,18 @@ def state_in(line: tuple[Step, ...]) -> CallRowState:
         return of_stage
     # A hook's word counts at once, in every plan. The outcome of a tool counts for a plan when it
     # was told (`recorded`): until then the caller still has to pass the result.
-    last = settled_by(line)
+    last = settled_by(history)
     if last.phase in SETTLING:
         if last.kind == "suspended":
             return "suspended"
         return "handled" if last.said == "success" else "rejected"
-    if last.phase == "answer" or recorded_in(line) is not None:
+    if last.phase == "answer" or recorded_in(history) is not None:
         return "suspended" if last.kind == "suspended" else "finished"
     if last.phase == "reading":
         return "unusable"
     # After `left`, an end that no plan was told about proves nothing, unless another try was made
     # since, which is known from its beginning, or somebody who knew of the doubt approved the call.
-    kind = next((step.kind for step in reversed(line) if step.kind in _OF_DOUBT), None)
+    kind = next((step.kind for step in reversed(history) if step.kind in _OF_DOUBT), None)
     return "in_doubt" if kind == "left" else "pending"
 
 
@@ -483,65 +483,65 @@ def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
     return None
 
 
-def is_unread(line: tuple[Step, ...]) -> bool:
+def is_unread(history: tuple[Step, ...]) -> bool:
     """Whether a call is of no tool: it could not be used, or gave the final answer."""
-    return len(line) > 1 and line[1].phase in ("reading", "answer")
+    return len(history) > 1 and history[1].phase in ("reading", "answer")
 
 
-def was_begun(line: tuple[Step, ...]) -> bool:
+def was_begun(history: tuple[Step, ...]) -> bool:
     """Whether the tool of a call was started, in this try or before it asked something itself."""
-    return any(step.kind in ("begun", "asks") or step.said == BY_TOOL for step in line)
+    return any(step.kind in ("begun", "asks") or step.said == BY_TOOL for step in history)
 
 
-def was_begun_again(line: tuple[Step, ...]) -> bool:
-    """Whether another try of a call was started: its line has what came before `again`, too."""
-    kinds = [step.kind for step in line]
+def was_begun_again(history: tuple[Step, ...]) -> bool:
+    """Whether another try of a call was started: its history has what came before `again`, too."""
+    kinds = [step.kind for step in history]
     return "again" in kinds and "begun" in kinds[kinds.index("again") :]
 
 
-def was_touched(line: tuple[Step, ...]) -> bool:
+def was_touched(history: tuple[Step, ...]) -> bool:
     """Whether a call was begun or answered, by whoever, since the hooks let it pass."""
-    is_open = line[-1].stage.may_begin
-    return was_begun(line) or (not is_open and state_in(line) in ("pending", "finished"))
+    is_open = history[-1].stage.may_begin
+    return was_begun(history) or (not is_open and state_in(history) in ("pending", "finished"))
 
 
-def with_try(line: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, ...] | None:
-    """Return the line of a call as it tells of another try, or of a run with another input.
+def with_try(history: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, ...] | None:
+    """Return the history of a call as it tells of another try, or of a run with another input.
 
     Args:
-        line: The line of the call.
-        other: The line of the try.
+        history: The history of the call.
+        other: The history of the try.
 
     Returns:
-        The line; None if the try cannot follow.
+        The history; None if the try cannot follow.
     """
-    # Here `proposed begun`, there `proposed again begun ended`: the line goes on with all from
+    # Here `proposed begun`, there `proposed again begun ended`: the history goes on with all from
     # `again` on. A run with another input has no such step: it is the first run of the call, or
-    # goes on from where it left the line of this one, as another try.
-    last = line[-1]
+    # goes on from where it left the history of this one, as another try.
+    last = history[-1]
     place = next((n for n, step in enumerate(other) if step.kind == "again"), None)
     is_first = place is None and last.stage.may_begin
     is_fit = is_first or "again" in last.stage.leads
-    if not is_fit or state_in(line) not in ("pending", "in_doubt"):
+    if not is_fit or state_in(history) not in ("pending", "in_doubt"):
         return None
     if is_first:
         return other
     rest = other[place:]
     if place is None:
-        pairs = zip(other, line, strict=False)
+        pairs = zip(other, history, strict=False)
         place = next(n for n, (a, b) in enumerate(pairs) if a[:3] != b[:3])
         again = Step("again", last.stage.leads["again"], newer_than(last))
         rest = (again, *other[place:])
     # The call may have got another input since the try was made: `proposed changed` here, there
     # `proposed again begun`. The first step has the data of an input that was changed, else none.
-    first = other[0] if line[0].detail is None else line[0]
+    first = other[0] if history[0].detail is None else history[0]
     run_with, told = (
-        next(said_of(each, "changed"), first).detail for each in (other, (*line, *rest))
+        next(said_of(each, "changed"), first).detail for each in (other, (*history, *rest))
     )
     if run_with != told:
         again = rest[0]
         rest = (again, Step("changed", again.stage, again.at, detail=run_with), *rest[1:])
-    steps = (first, *line[1:])
+    steps = (first, *history[1:])
     for step in rest:
         at = None if step.at is None else newer_than(steps[-1], step.at)
         steps = (*steps, step._replace(at=at))
