@@ -2,15 +2,17 @@
 
 **Branches.** Two plans of one round share a call that their hooks let pass. What hooks change,
 settle or suspend is a branch: another object, that begins with the history so far, so that the
-older plan stays as it is. As long as hooks only decide, branches are told apart. A *deed* (begun,
-left, answered, recorded, an end or a wait without a hook) is done to the call itself, which is one:
-from there on all of the family show the history that the deed is in. Each deed starts an era; a
-member of an older era shows the history of the member that is in the present one. So what another
-branch had decided is void, and nobody has to find the branches in order to tell them. For example:
+older plan stays as it is. As long as hooks only decide, each branch shows its own history.
 
-    plan 1    c1  proposed            era 0
-    plan 2    c1  proposed  changed   era 0, a branch: a hook of plan 2 changed the input
-    run it    c1  proposed  changed  begun   a deed in era 1, which plan 1 shows as well
+A *shared step* (begun, left, answered, recorded, an end or a wait without a hook) happens to the
+call itself, which is one: from there on all branches show the history that has this step. Each
+shared step starts a new generation; a branch of an older generation shows the history of the
+current branch instead of its own. So what had been decided on another branch is void, and nobody
+has to find the branches in order to tell them. For example:
+
+    plan 1    c1  proposed                   generation 0
+    plan 2    c1  proposed  changed          generation 0, a branch: a hook changed the input
+    run it    c1  proposed  changed  begun   a shared step, generation 1: plan 1 shows it as well
 """
 
 from __future__ import annotations
@@ -59,46 +61,46 @@ _RUNNING = STAGES["running"]
 _NEW = STAGES["new"]
 
 
-class Family:
+class BranchGroup:
     """Hold the branches of one call together.
 
     Attributes:
-        era: Raised by each deed.
-        told: The member whose history all others show: the one that the last deed is in.
-        members: All of them.
-        moved: Where the round is told about each deed, since what it voids is in the lists of
-            plans.
+        generation: How many shared steps there were.
+        current: The branch with the last shared step: all others show its history.
+        members: All branches.
+        moved_ids: Where the round keeps the ids of calls that got a shared step: such a call may
+            belong to another list of each plan now.
     """
 
-    __slots__ = ("era", "members", "moved", "told")
+    __slots__ = ("current", "generation", "members", "moved_ids")
 
     def __init__(self, first: Any) -> None:
-        self.era = 0
-        self.told = first
+        self.generation = 0
+        self.current = first
         self.members: list[Any] = [first]
-        self.moved: list[str] | None = None
+        self.moved_ids: list[str] | None = None
 
 
 class Branch(NamedTuple):
-    """Say which branch of which family a call is.
+    """Say which branch of a call an object is.
 
     Attributes:
-        family: The family.
-        era: The era that its history belongs to.
+        group: All branches of the call.
+        generation: The generation of the group that its history belongs to.
         parent: The call that it branched from.
         newer: The branch of it that a newer plan holds.
         original: The call that this one is a copy of, else None. No plan holds a copy.
         is_draft: Whether hooks decide about this copy. A copy made by `copy.copy` is not a draft.
-        is_mine: Whether the branch is still being made. Until then it shows its own history.
+        is_being_made: Whether the branch is still being made. Until then it shows its own history.
     """
 
-    family: Family
-    era: int
+    group: BranchGroup
+    generation: int
     parent: Any = None
     newer: Any = None
     original: Any = None
     is_draft: bool = False
-    is_mine: bool = False
+    is_being_made: bool = False
 
 
 class BaseCall:
@@ -131,18 +133,18 @@ class BaseCall:
         self.selector: Any = None
         self._raw, self._branch, self._kept = history, None, kept
 
-    def _alike(self) -> Self:
-        """Make a call with the same history, the same input if it has one, and no family."""
+    def _clone(self) -> Self:
+        """Make a call with the same history and input, which is no branch of this one."""
         made: Any = BaseCall(self.metadata, self._history, self._kept)
         alike: Self = made
         return alike
 
-    def _become(self, other: Any) -> None:
-        """Take over what a draft or copy of this call came to: a deed, which all branches show."""
-        told = self._told
-        told._own_history = other._own_history
-        if told._branch is not None:
-            told._start_era()
+    def _adopt(self, other: Any) -> None:
+        """Take over the outcome of a draft or copy: all branches show it from now on."""
+        current = self._current
+        current._own_history = other._own_history
+        if current._branch is not None:
+            current._start_generation()
 
     @property
     def id(self) -> str:
@@ -161,7 +163,7 @@ class BaseCall:
 
     @property
     def _own_history(self) -> tuple[Step, ...]:
-        """The history of this very branch; `_history` is the one that the whole family shows."""
+        """The history of this very branch; `_history` is the one that all branches show."""
         raw = self._raw
         return raw if raw[0].__class__ is Step else self._write_out()
 
@@ -190,27 +192,27 @@ class BaseCall:
         return raw
 
     @property
-    def _told(self) -> Self:
-        """The member of the family whose history this call shows: nearly always itself."""
+    def _current(self) -> Self:
+        """The branch whose history this call shows: nearly always itself."""
         branch = self._branch
-        if branch is None or branch.era == branch.family.era or branch.is_mine:
+        if branch is None or branch.generation == branch.group.generation or branch.is_being_made:
             return self
-        told: Self = branch.family.told
-        return told
+        current: Self = branch.group.current
+        return current
 
-    # `_history` and `_stage` are read all the time, and a call nearly always has no family.
+    # `_history` and `_stage` are read all the time, and a call nearly always has no branches.
 
     @property
     def _history(self) -> tuple[Step, ...]:
         if self._branch is not None:
-            return self._told._own_history
+            return self._current._own_history
         raw = self._raw
         return raw if raw[0].__class__ is Step else self._write_out()
 
     @property
     def _stage(self) -> Stage:
-        told = self if self._branch is None else self._told
-        raw = told._raw
+        current = self if self._branch is None else self._current
+        raw = current._raw
         if raw[0].__class__ is Step:
             last: Step = raw[-1]
             return last.stage
@@ -274,26 +276,26 @@ class BaseCall:
                 changed.
         """
         with ONCE:
-            told, branch = self._told, self._branch
-            is_mine = branch is not None and branch.is_mine
-            steps = told._own_history
+            current, branch = self._current, self._branch
+            is_being_made = branch is not None and branch.is_being_made
+            steps = current._own_history
             last, phase, what = steps[-1], said.get("phase"), said.get("said")
             stage = leads_to(steps, kind, phase, what)
             end = END_OF[what or ""] if stage is None and kind == "ended" else None
-            if is_mine:
+            if is_being_made:
                 stage = stage or end or last.stage
             elif stage is None:
                 raise self._refused(kind, None if end is None else end.status)
-            elif branch is not None and phase is None and kind in _GOES_ON:
+            elif branch is not None and phase is None and kind in _ONLY_NEWEST:
                 self._check_newest(kind)
             make = AsksStep if kind == "asks" else Step
             step = make(kind, stage, newer_than(last) if at is None else at, **said)
-            told._own_history = (*steps, step)
+            current._own_history = (*steps, step)
             # What hooks say, and a changed input, belong to the branch. All else did happen to the
             # call, whichever of its objects it was done to.
-            is_deed = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
-            if is_deed and not is_mine and told._branch is not None:
-                told._start_era()
+            is_shared = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
+            if is_shared and not is_being_made and current._branch is not None:
+                current._start_generation()
             if (
                 branch is not None
                 and branch.is_draft
@@ -303,7 +305,7 @@ class BaseCall:
                 self._kept.note_try(self)
 
     def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
-        if self._stage.name in _OF_INNER:
+        if self._stage.name in _INNER_STAGES:
             return self._refused_within(kind)
         if kind == "begun" and self.status is CallStatus.RUNNING:
             return LifecycleError(
@@ -355,55 +357,55 @@ class BaseCall:
 
     # Branches.
 
-    def _start_era(self) -> None:
-        """Let the whole family show the history of this call, from a deed on; `ONCE` is held."""
+    def _start_generation(self) -> None:
+        """Let all branches show the history of this one from now on; `ONCE` is held."""
         branch = self._branch
         assert branch is not None
-        family = branch.family
-        if family.moved is not None:
-            family.moved.append(self.id)
-        family.era += 1
-        family.told = self
-        self._branch = branch._replace(era=family.era, newer=None)  # what that decided is void
+        group = branch.group
+        if group.moved_ids is not None:
+            group.moved_ids.append(self.id)
+        group.generation += 1
+        group.current = self
+        self._branch = branch._replace(generation=group.generation, newer=None)
 
-    def _grow(self) -> Self:
+    def _new_branch(self) -> Self:
         """Make a branch: a call of its own whose history goes on from here."""
         with ONCE:
-            told = self._told
-            if told._branch is None:
-                told._branch = Branch(Family(told), 0)
-            family, era = told._branch.family, told._branch.era
-            made = self._alike()
-            made._branch = Branch(family, era, told, is_mine=True)
-            family.members.append(made)
+            current = self._current
+            if current._branch is None:
+                current._branch = Branch(BranchGroup(current), 0)
+            group, generation = current._branch.group, current._branch.generation
+            made = self._clone()
+            made._branch = Branch(group, generation, current, is_being_made=True)
+            group.members.append(made)
         return made
 
     def _draft(self) -> Self:
         """Make a call with the same history that no plan holds; it may begin if this one may."""
-        made = self._alike()
-        made._branch = Branch(Family(made), 0, original=self, is_draft=True)
+        made = self._clone()
+        made._branch = Branch(BranchGroup(made), 0, original=self, is_draft=True)
         return made
 
-    def _close(self, *, counts: bool) -> None:
+    def _finish_branch(self, *, counts: bool) -> None:
         """End the making of a branch, or of a draft.
 
         Args:
             counts: Whether a newer plan holds it; the call that it branched from is refused then.
         """
         assert self._branch is not None
-        branch = self._branch = self._branch._replace(is_mine=False)
+        branch = self._branch = self._branch._replace(is_being_made=False)
         if not counts:
             return
         parent = branch.parent
         stage = parent._own_history[-1].stage
-        if branch.era != branch.family.era or not (stage.may_begin and stage.may_ask):
-            # A deed came while hooks were asked, so what was decided here is void.
-            self._branch = branch._replace(era=_VOID)
+        if branch.generation != branch.group.generation or not (stage.may_begin and stage.may_ask):
+            # A shared step came while hooks were asked, so what was decided here is void.
+            self._branch = branch._replace(generation=_OUTDATED)
             return
         if parent._branch.newer is None:
             parent._branch = parent._branch._replace(newer=self)
 
-    def _forget(self) -> None:
+    def _detach(self) -> None:
         """Let the call that this one branched from go on: no plan holds this one any more."""
         branch = self._branch
         if branch is not None and branch.parent is not None:
@@ -436,9 +438,9 @@ class BaseCall:
 
     def _newer(self, kind: StepKind | None) -> BaseCall | None:
         """Find the branch by which a newer plan goes on with the call, or with what it shows."""
-        # A plan may hold a branch of an old era, which shows the history of another. A newer plan
-        # may go on with either of the two.
-        for member in (self, self._told):
+        # A plan may hold a branch of an older generation, which shows the history of another. A
+        # newer plan may go on with either of the two.
+        for member in (self, self._current):
             each: Any = member
             while each is not None and each._branch is not None:
                 newer: BaseCall | None = each._branch.newer
@@ -453,10 +455,10 @@ class BaseCall:
     def __copy__(self) -> Self:
         # One call, however many objects: what is done to either is done to both.
         with ONCE:
-            made = self._grow()
+            made = self._new_branch()
             branch = made._branch
             assert branch is not None
-            made._branch = branch._replace(original=branch.parent, is_mine=False)
+            made._branch = branch._replace(original=branch.parent, is_being_made=False)
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -475,9 +477,9 @@ class BaseCall:
         # Of `proposed asked begun ended` a new try keeps `proposed asked`, and adds `again`. So the
         # decision of a person need not be asked for twice, and the old run is not in the new
         # history.
-        made = self._alike()
+        made = self._clone()
         end = end_of(made._own_history)
-        steps = [s for s in made._own_history if s.kind not in _DONE and s.phase != "after"]
+        steps = [s for s in made._own_history if s.kind not in _OF_A_RUN and s.phase != "after"]
         last = steps[-1]
         if last.stage is _SUSPENDED:
             raise LifecycleError(
@@ -488,7 +490,7 @@ class BaseCall:
         stage = last.stage.leads.get("again", last.stage)
         made._own_history = (*steps, Step("again", stage, newer_than(last), by, phase))
         if phase is not None:
-            made._branch = Branch(Family(made), 0)
+            made._branch = Branch(BranchGroup(made), 0)
         if self._kept is not NOT_KEPT:
             self._kept.note_try(made)
         return made
@@ -496,12 +498,12 @@ class BaseCall:
     def _take_try(self, other: BaseCall) -> bool:
         """Let the history tell of another try, or of a run with another input, if it may follow."""
         with ONCE:
-            told = self._told
-            steps = with_try(told._own_history, other._own_history)
+            current = self._current
+            steps = with_try(current._own_history, other._own_history)
             if steps is None:
                 return False
-            told._become(other)
-            told._own_history = steps
+            current._adopt(other)
+            current._own_history = steps
         return True
 
     # Whether it may begin.
@@ -626,20 +628,20 @@ class BaseCall:
         # Two may have asked, a gate and the tool. The tool hears what it asked itself, unless the
         # ticket of either says that the decision is meant for it.
         answers = sorted(self._answers, key=lambda each: not each.is_of_tool)
-        told = next((each for each in answers if each.is_passed_on), None)
-        return told or next((each for each in answers if each.is_of_tool), None)
+        passed_on = next((each for each in answers if each.is_passed_on), None)
+        return passed_on or next((each for each in answers if each.is_of_tool), None)
 
     @property
     def suspension_id(self) -> str | None:
         """The id of the suspension that the call comes from: the tool's own, if it asked."""
-        told = self._asked_last()
-        return None if told is None else told.ticket.id
+        answer = self._asked_last()
+        return None if answer is None else answer.ticket.id
 
     @property
     def suspension_reason(self) -> str | None:
         """Why the call was suspended: the action that its ticket asked for."""
-        told = self._asked_last()
-        return None if told is None else told.ticket.action
+        answer = self._asked_last()
+        return None if answer is None else answer.ticket.action
 
     @property
     def _inner(self) -> Inner | None:
@@ -660,10 +662,10 @@ _GOES_ON_IN: Final = {
     "asked": "and goes on within a call that asked for it. Run the calls of that call's plan",
     "merged": "so it goes on in the plan that took it in. Run the call that that one has",
 }
-_VOID: Final = -1
-_OF_INNER: Final = ("asked", "asking", "returning")
-_GOES_ON: Final = ("begun", "answered", "suspended", "asks", "ended")
-_DONE: Final = ("begun", "left", "ended", "recorded", "again")
+_OUTDATED: Final = -1  # of no generation
+_INNER_STAGES: Final = ("asked", "asking", "returning")
+_ONLY_NEWEST: Final = ("begun", "answered", "suspended", "asks", "ended")
+_OF_A_RUN: Final = ("begun", "left", "ended", "recorded", "again")
 _TARGETS: Final = {
     "begun": CallStatus.RUNNING,
     "suspended": CallStatus.SUSPENDED,

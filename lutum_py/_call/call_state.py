@@ -85,15 +85,15 @@ class CallState(BaseCall):
             >>> [step.kind for step in call.steps], call.steps[0].arguments
             (['proposed', 'begun', 'ended'], {'a': 2, 'b': 1})
         """
-        told = self._told
-        return tuple(told._shown_step(step) for step in told._own_history)
+        current = self._current
+        return tuple(current._shown_step(step) for step in current._own_history)
 
     def _shown_step(self, step: Step, arguments: Any = None) -> CallStep:
         if step.kind in ("proposed", "changed"):
             detail = step.detail
             if step.kind == "proposed" and detail is None:
                 # Written down when the input was changed.
-                detail = self._told._own_history[0].detail
+                detail = self._current._own_history[0].detail
             if detail is None:  # never changed since, so that the input is still what it says
                 arguments = self.spec.shown(self._written())
             else:
@@ -101,38 +101,40 @@ class CallState(BaseCall):
                     arguments = self.spec.shown(self.spec.read_again(detail))
         return super()._shown_step(step, arguments)
 
-    def _alike(self) -> Self:
-        told = self._told
+    def _clone(self) -> Self:
+        current = self._current
         cls = type(self)
         made = cls.__new__(cls)
         made.metadata = self.metadata
         made.selector = self.selector
         made.mended = self.mended
-        made._own_history = told._own_history
+        made._own_history = current._own_history
         made._branch = None
         made._kept = self._kept
-        told._lend()
+        current._lend()
         # An instance that can be changed belongs to one call alone.
         made._cache = (
-            told._cache if told.spec.arguments.is_fixed or told._text is None else MADE_LATER
+            current._cache
+            if current.spec.arguments.is_fixed or current._text is None
+            else MADE_LATER
         )
-        made._text = told._text
+        made._text = current._text
         return made
 
-    def _become(self, other: CallState) -> None:
-        told = self._told
-        told._cache, told._text = other._cache, other._text
-        super()._become(other)
+    def _adopt(self, other: CallState) -> None:
+        current = self._current
+        current._cache, current._text = other._cache, other._text
+        super()._adopt(other)
 
     # The input.
 
     @property
     def _input(self) -> Any:
         """The input for whoever only reads it."""
-        told = self._told
-        if told._cache is MADE_LATER:
-            told._cache = told._made_input()
-        return told._cache
+        current = self._current
+        if current._cache is MADE_LATER:
+            current._cache = current._made_input()
+        return current._cache
 
     def _made_input(self) -> Any:
         if self._text is not None:
@@ -142,10 +144,10 @@ class CallState(BaseCall):
 
     def _written(self) -> Any:
         """The input as the history has it, whatever was done in place to the instance."""
-        told = self._told
-        if told._text is None or told._changed_text() is None:
-            return told._input
-        return told.spec.read_again(told._text)
+        current = self._current
+        if current._text is None or current._changed_text() is None:
+            return current._input
+        return current.spec.read_again(current._text)
 
     def _lend(self) -> Any:
         """Lend the input to somebody who may change it: the text says how it is now."""
@@ -159,18 +161,18 @@ class CallState(BaseCall):
 
     def _give_away(self) -> Any:
         """Give the tool its input, which it owns from now on."""
-        told = self if self._branch is None else self._told
-        input = told._cache
+        current = self if self._branch is None else self._current
+        input = current._cache
         if input is MADE_LATER:
-            input = told._made_input()
-        arguments = told.spec.arguments
+            input = current._made_input()
+        arguments = current.spec.arguments
         if not arguments.is_fixed:
-            if told._text is None and (not arguments.reads_same or told._is_rewritten):
-                told._text = arguments.to_text(input)
-                if told._text is None:  # without a JSON form there is nothing to compare it with
-                    is_asked = self.selector.approval and not told._is_rewritten
-                    return told._made_input() if is_asked else own_copy(input)
-            told._cache = MADE_LATER
+            if current._text is None and (not arguments.reads_same or current._is_rewritten):
+                current._text = arguments.to_text(input)
+                if current._text is None:  # without a JSON form there is nothing to compare it with
+                    is_asked = self.selector.approval and not current._is_rewritten
+                    return current._made_input() if is_asked else own_copy(input)
+            current._cache = MADE_LATER
         return input
 
     def _changed_text(self) -> bytes | None:
@@ -184,7 +186,7 @@ class CallState(BaseCall):
     def _differs(self, value: Any) -> bool:
         """Whether a value is another input than the call's."""
         to_text = self.spec.arguments.to_text
-        text = self._told._text or to_text(self._input)
+        text = self._current._text or to_text(self._input)
         return text is None or text != to_text(value)
 
     def _put_back(self) -> None:
@@ -208,20 +210,20 @@ class CallState(BaseCall):
         Raises:
             LifecycleError: The call has begun, waits, or has ended.
         """
-        told = self._told
-        arguments = told.spec.arguments
+        current = self._current
+        arguments = current.spec.arguments
         text = arguments.to_text(value)
         before = None
-        if told._own_history[0].detail is None and not told._is_rewritten:
+        if current._own_history[0].detail is None and not current._is_rewritten:
             # An input without a JSON form has no text, but counts as changed all the same.
-            before = told._text or arguments.to_text(told._input) or b""
+            before = current._text or arguments.to_text(current._input) or b""
         with ONCE:
-            told._append("changed", by=by, phase=phase, detail=text)
+            current._append("changed", by=by, phase=phase, detail=text)
             if before is not None:
-                first, *others = told._own_history
-                told._own_history = (first._replace(detail=before), *others)
-            told._cache = value
-            told._text = None if arguments.is_fixed else text
+                first, *others = current._own_history
+                current._own_history = (first._replace(detail=before), *others)
+            current._cache = value
+            current._text = None if arguments.is_fixed else text
 
     def move_to(self, status: CallStatus) -> None:
         """Move the call to another status by hand, if nothing else writes what happened.
@@ -260,16 +262,16 @@ class CallState(BaseCall):
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.
         """
-        told = self._told
-        if told._text is None or told._changed_text() is None:
+        current = self._current
+        if current._text is None or current._changed_text() is None:
             return
-        given = told._cache
+        given = current._cache
         try:
-            checked = told.spec.check_input(self.name, given)
+            checked = current.spec.check_input(self.name, given)
         except ToolInputError:
-            told._put_back()
+            current._put_back()
             raise
-        told._replace_input(checked)
+        current._replace_input(checked)
 
     @property
     def _is_rewritten(self) -> bool:
@@ -288,29 +290,29 @@ class CallState(BaseCall):
 
         What is done to it in place is noticed when the call begins, and validated then.
         """
-        told = self._told
-        if told._text is None and told.spec.arguments.is_fixed:
-            return told._cache
-        if told._stage.may_begin and not told._answers:
-            return told._lend()
-        told._put_back()  # nobody reaches what was approved, or run
-        input = told._lend()
-        told._put_back()
+        current = self._current
+        if current._text is None and current.spec.arguments.is_fixed:
+            return current._cache
+        if current._stage.may_begin and not current._answers:
+            return current._lend()
+        current._put_back()  # nobody reaches what was approved, or run
+        input = current._lend()
+        current._put_back()
         return input
 
     @input.setter
     def input(self, value: Any) -> None:
-        told = self._told
-        if told._stage is _SUSPENDED or (told._answers and not told._kept.is_open):
+        current = self._current
+        if current._stage is _SUSPENDED or (current._answers and not current._kept.is_open):
             raise LifecycleError(
                 f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
                 "bound to it. Reject the call instead, and let the model make another one."
             )
         checked = self.spec.check_input(self.name, value)
-        if told._differs(checked):
-            told._replace_input(checked)
+        if current._differs(checked):
+            current._replace_input(checked)
         else:
-            told._put_back()  # what was done in place before is not what was assigned
+            current._put_back()  # what was done in place before is not what was assigned
 
     @property
     def parts(self) -> tuple[ToolMetadata, Any]:
@@ -351,13 +353,13 @@ class CallState(BaseCall):
 
         It is for gates, and never to be shown: what is shown is masked, as in `plan.calls`.
         """
-        told = self._told
-        if told._text is not None:
-            return parse_json(told._text)
+        current = self._current
+        if current._text is not None:
+            return parse_json(current._text)
         try:
-            return told.spec.arguments.to_data(told._input)
+            return current.spec.arguments.to_data(current._input)
         except ValueError as error:  # pydantic's own error is one; that for deep nesting is plain
-            hides = told.spec.has_secrets
+            hides = current.spec.has_secrets
             reason = "its text is hidden" if hides else cut(" ".join(str(error).split()), 200)
             raise ToolInputError(
                 f"The input of call {self.id!r} of tool `{self.name}` has no JSON form ({reason}). "
@@ -383,7 +385,7 @@ class CallState(BaseCall):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._branch is not None:
             self._check_newest("begun")  # it could be begun where nobody knows of the newer plan
-        state = (self._history, self.mended, self._told._text, self._kept)
+        state = (self._history, self.mended, self._current._text, self._kept)
         return (_rebuild, (self.selector, self.metadata, self._input, state))
 
 

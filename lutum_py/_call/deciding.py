@@ -148,7 +148,7 @@ def given_in(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult
     kind: Any = answer.__class__
     if kind is Complete:
         try:
-            answer = call._alike().handled(answer.output)
+            answer = call._clone().handled(answer.output)
         except Exception as error:
             raise hook_error(
                 hook, call, f"returned an unfit output: {words_of(error)}", "Mend what it returns"
@@ -172,7 +172,7 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
     shown = call._lend()
     # An approval is bound to the digest of the arguments. Without a JSON form there is no digest,
     # and what is approved could be changed in place between the question and the run.
-    if call._is_rewritten and call._told._text is None and not call.spec.arguments.is_fixed:
+    if call._is_rewritten and call._current._text is None and not call.spec.arguments.is_fixed:
         raise hook_error(
             ASKED_BY,
             call,

@@ -28,7 +28,7 @@ from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
 from .._text.on_demand import ONCE
 from ..errors import MisuseError
-from .base_call import Branch, Family
+from .base_call import Branch, BranchGroup
 from .history import HOOK_PHASES, Step, StepPhase, new_step, newer_than
 from .reply import Reply
 
@@ -213,8 +213,8 @@ class Asking:
 
     def draft(self, call: Call) -> Call:
         """Make a copy that no plan holds; what hooks say about it enters its history at once."""
-        made = call._alike()
-        made._branch = Branch(Family(made), 0, is_mine=True)
+        made = call._clone()
+        made._branch = Branch(BranchGroup(made), 0, is_being_made=True)
         self.branches.append(made)
         return made
 
@@ -222,7 +222,7 @@ class Asking:
         """Give the call a history of its own, that goes on with what was said about it so far."""
         if self.branches and self.branches[-1] is call:
             return call
-        made = call._grow()
+        made = call._new_branch()
         said: list[Step] = []
         while self.notes and self.notes[-1][0] is call:
             _, steps, history = self.notes.pop()
@@ -248,14 +248,14 @@ class Asking:
                 # While hooks were awaited the program may have assigned an input, or begun the
                 # call. What was said is put before the new input, which no hook has seen, or
                 # dropped.
-                told = call if call._branch is None else call._told
+                current = call if call._branch is None else call._current
                 # If somebody did something with the call meanwhile, what was said here came too
                 # late, also if another branch of it was answered and may begin.
-                new = told._own_history[len(steps) :]
-                if told is not call or any(step.kind not in _OF_DECIDING for step in new):
+                new = current._own_history[len(steps) :]
+                if current is not call or any(step.kind not in _OF_DECIDING for step in new):
                     continue
                 for step in with_said[len(steps) :]:
-                    history = told._own_history
+                    history = current._own_history
                     since = range(len(steps), len(history))
                     # Without a phase it is the program's own code that changed the input.
                     own = (
@@ -266,12 +266,12 @@ class Asking:
                     place = next(own, None)
                     if place is not None:  # hooks were not asked about the input that it has since
                         earlier = step._replace(at=history[place].at)
-                        told._own_history = (*history[:place], earlier, *history[place:])
+                        current._own_history = (*history[:place], earlier, *history[place:])
                     else:
-                        told._own_history = _inserted(history, step)
+                        current._own_history = _inserted(history, step)
             self.notes.clear()
             for made in self.branches:
-                made._close(counts=counts)
+                made._finish_branch(counts=counts)
             self.branches.clear()
 
 

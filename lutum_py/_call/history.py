@@ -475,8 +475,8 @@ def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
             replaced: ToolResult = step.detail[1]
             return replaced
         if step.kind == "recorded" or step.phase == "answer":
-            told: ToolResult = step.detail
-            return told
+            recorded: ToolResult = step.detail
+            return recorded
         if step.kind == "ended" and step.phase in SETTLING and step.said == "success":
             handled: ToolResult = step.detail[1]
             return handled
@@ -535,10 +535,10 @@ def with_try(history: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, 
     # The call may have got another input since the try was made: `proposed changed` here, there
     # `proposed again begun`. The first step has the data of an input that was changed, else none.
     first = other[0] if history[0].detail is None else history[0]
-    run_with, told = (
+    run_with, last_input = (
         next(said_of(each, "changed"), first).detail for each in (other, (*history, *rest))
     )
-    if run_with != told:
+    if run_with != last_input:
         again = rest[0]
         rest = (again, Step("changed", again.stage, again.at, detail=run_with), *rest[1:])
     steps = (first, *history[1:])

@@ -493,12 +493,12 @@ def suspend(
             f"Call {call.id!r} of tool `{call.name}` waits under a SuspendTicket, not "
             f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
         )
-    told = call._told
-    if phase is None and told._text is not None and told._stage.may_begin:
+    current = call._current
+    if phase is None and current._text is not None and current._stage.may_begin:
         call._check_newest()
-        told._take_changes()
+        current._take_changes()
     # Written down, so that what is approved is what runs, whoever has the instance.
-    told._text = told._text or told.spec.arguments.to_text(told._input)
+    current._text = current._text or current.spec.arguments.to_text(current._input)
     digest = call.digest
     with ONCE:
         was_started = call._stage.name == "running"

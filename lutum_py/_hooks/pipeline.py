@@ -105,8 +105,8 @@ def decide_each(
     is_fixed = True
     known: object = None
     for one in calls:
-        # A call of an older era shows the history of another branch, so that one is asked about.
-        each: Any = one if one._branch is None else one._told
+        # A branch of an older generation shows the history of another, which is asked about.
+        each: Any = one if one._branch is None else one._current
         raw = each._raw
         # The same as `each._own_history`, mostly without the call of a property.
         steps = raw if raw[-1].__class__ is Step else each._own_history
@@ -134,7 +134,7 @@ def decide_each(
             try:  # what `ask` does, spelled out where every call of a round passes
                 shown = call._cache
                 if not is_fixed or shown is MADE_LATER:
-                    shown = (call if call._branch is None else call._told)._lend()
+                    shown = (call if call._branch is None else call._current)._lend()
                 decision = hook.function(metadata, shown)
                 kind = _kind_of(decision)
                 if kind is not RunNormally and hasattr(decision, "__await__"):
@@ -227,7 +227,7 @@ def _ask_before(
                 )
         except BaseException:
             with ONCE:
-                for each in (call, call._told):
+                for each in (call, call._current):
                     each._own_history = tuple(one for one in each._own_history if one is not step)
             raise
 
@@ -241,8 +241,8 @@ def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None
         last = call._own_history[-1]
         if not last.stage.may_ask:
             return None
-        family = () if of._branch is None else of._branch.family.members
-        for each in (call, of, *family):
+        group = () if of._branch is None else of._branch.group.members
+        for each in (call, of, *group):
             for step in each._own_history:
                 if step.phase == "before" and step.detail == key:
                     return None

@@ -9,9 +9,10 @@ example, a program `c1` that called `find`, and then asked for two refunds at on
     c1/2    proposed (by c1)  asked (gate said suspend)  suspended
     c1/3    proposed (by c1)
 
-`c1/3` is in `asked`: no hook has spoken about it, and it does not begin before. Deciding about
-such a call is a deed, so it is one in all plans of the round. That `c1` is asking is not a fact of
-its own: it is read from the calls that its last step has, see `AsksStep`.
+`c1/3` is in `asked`: no hook has spoken about it, and it does not begin before. A decision
+about such a call is a shared step (see `_call.base_call`): all plans of the round have it. That
+`c1` is asking is not kept anywhere: it is read from the calls that its last step has, see
+`AsksStep`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
-from .._call.base_call import BaseCall, Branch, Family
+from .._call.base_call import BaseCall, Branch, BranchGroup
 from .._call.call import AnyToolCall, Hooks, read_in
 from .._call.decisions import Asking
 from .._call.history import ANSWERED, Step, new_step, newer_than, result_in, said_of, state_in
@@ -352,11 +353,11 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[B
 
 def adopted(calls: SortedCalls, call: C) -> C:
     """Let the round hear of what is done to a call within another."""
-    # All plans of a round share its inner calls, which are made after the plans. A family from the
-    # start, with the log of the round in it, tells each plan when one of them moves.
-    family = Family(call)
-    family.moved = calls._state._moved
-    call._branch = Branch(family, 0)
+    # All plans of a round share its inner calls, which are made after the plans. The call is in a
+    # group from the start, so that the round hears of it when the call moves to another list.
+    group = BranchGroup(call)
+    group.moved_ids = calls._state._moved_ids
+    call._branch = Branch(group, 0)
     return call
 
 
@@ -367,16 +368,16 @@ def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
     state._kept.traces = {**other._state._kept.traces, **state._kept.traces}
     for id, inner in other._state._kept.inner.items():
         if id not in known:
-            known[id] = adopted(calls, inner._alike())
+            known[id] = adopted(calls, inner._clone())
             known[id]._kept = state._kept
             calls._move(id)
     state._kept.inner = dict(sorted(known.items(), key=_asked_at))
     for call in calls._readable:  # a history that came from there has the calls of that copy
-        told = call._told
-        if any(step.kind == "asks" for step in told._own_history):
-            told._own_history = tuple(
+        current = call._current
+        if any(step.kind == "asks" for step in current._own_history):
+            current._own_history = tuple(
                 step._replace(detail=step.detail.of(known)) if step.kind == "asks" else step
-                for step in told._own_history
+                for step in current._own_history
             )
 
 
@@ -428,7 +429,7 @@ def decide_asked(
     with ONCE:
         for call, history, draft in drafts:
             if len(call._history) == len(history):  # else somebody answered it meanwhile
-                call._become(draft)
+                call._adopt(draft)
                 decided.add(call.id)
         calls._note_hooks(hooks)
         calls._set(_askings=(*calls._askings, asking), _is_decided=True)

@@ -673,7 +673,7 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
         ids.update(call.id for call in asked if call._stage.may_begin)
     asking = Asking()
     yield from decide_each(asked, hooks, asking)
-    yield from within  # last, since it is a deed, and a hook about another call may raise
+    yield from within  # last: all plans get its steps, and a hook about another call may raise
     calls._note_hooks(hooks)
     take_in(calls, asking)
     if on_event is not None:
@@ -693,7 +693,7 @@ def take_in(calls: SortedCalls, asking: Asking) -> None:
         calls._calls = tuple([made.get(call.id, call) for call in calls._calls])
         calls._by_id = calls._filed = calls._lists = None
         for branch in asking.branches:
-            branch._branch.family.moved = calls._state._moved
+            branch._branch.group.moved_ids = calls._state._moved_ids
     asking.write()
     calls._askings = (*calls._askings, asking)
     calls._is_decided = True

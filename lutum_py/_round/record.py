@@ -135,7 +135,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         if calls._state._kept.tries:
             calls._take_try(given)
         # It was run elsewhere, and waits here for the same.
-        if call._stage.name != "suspended" and given._told is not call._told:
+        if call._stage.name != "suspended" and given._current is not call._current:
             if call._stage.may_begin:
                 call._append("begun")
             at = None if wait.at is None else newer_than(call._history[-1], wait.at)
@@ -193,7 +193,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         for own in longer:
             there: Any = other._any(own.id)
             calls._move(own.id)
-            own._become(there._told)
+            own._adopt(there._current)
         if other._state._kept.inner:
             take_inner(calls, other)
         calls._set(

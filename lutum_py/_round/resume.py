@@ -247,7 +247,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
     state._check_open()
     with ONCE:
         _find(calls, decision, wait)
-        call._become(draft)
+        call._adopt(draft)
         waits = wait_of(call._history)
         if waits is not None and waits.phase is None:
             call._append("recorded", said="suspended")

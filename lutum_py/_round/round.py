@@ -180,7 +180,7 @@ class ToolRound(Immutable, OfTurn, OpenCalls[T_co], _RoundFields, Generic[T_co, 
             return end(plan)
         except BaseException:
             for call in plan._calls:
-                call._forget()
+                call._detach()
             raise
 
     def abort(

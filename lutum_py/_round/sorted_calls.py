@@ -97,7 +97,7 @@ class RoundState:
     # _amending   ids of calls whose edits are with hooks right now
     # _hook_sets  hook sets that decided about it, whose after-hooks are asked before its end
     # _kept       what it shares with its calls
-    # _moved      ids of calls that moved from list to list, in order
+    # _moved_ids   ids of calls that moved from list to list, in order
     # _plans      the plans made from it within its `with`; None outside of one
     # _stored     where in a store it was loaded from, if it was
     # _unread     calls of no tool, by id: unusable ones, and the one that gave the answer
@@ -106,7 +106,7 @@ class RoundState:
         "_amending",
         "_hook_sets",
         "_kept",
-        "_moved",
+        "_moved_ids",
         "_plans",
         "_stored",
         "_unread",
@@ -120,7 +120,7 @@ class RoundState:
         self._amending = _NONE
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._stored: StoredAs | None = None
-        self._moved: list[str] = []
+        self._moved_ids: list[str] = []
         self._plans: list[Any] | None = None
         self._unread = _NO_CALLS
 
@@ -288,7 +288,7 @@ class SortedCalls:
         self._filed: dict[str, Filed] | None = None
         self._seen: int  # from when one has moved
         # Nearly always nothing has happened to any of them.
-        self._lists: Lists | None = None if state._moved or state._unread else Lists(calls)
+        self._lists: Lists | None = None if state._moved_ids or state._unread else Lists(calls)
         self._askings: tuple[Asking, ...] = ()
         self._is_decided = False
         self._owes_after = False
@@ -298,7 +298,7 @@ class SortedCalls:
     @property
     def _sorted(self) -> Lists:
         lists = self._lists
-        if lists is not None and lists.seen == len(self._state._moved) and not lists.suspended:
+        if lists is not None and lists.seen == len(self._state._moved_ids) and not lists.suspended:
             return lists
         with ONCE:
             filed = self._file()
@@ -322,7 +322,7 @@ class SortedCalls:
     def _file(self) -> dict[str, Filed]:
         """Say where each call stands, in the order of the turn, with every move of the round."""
         with ONCE:
-            moved, filed = self._state._moved, self._filed
+            moved, filed = self._state._moved_ids, self._filed
             if filed is None:
                 filed = {call.id: self._stand(call.id) for call in self._all()}
             else:
@@ -427,7 +427,7 @@ class SortedCalls:
 
     def _move(self, call_id: str) -> None:
         """Let all plans of the round know that a call may belong to another list now."""
-        self._state._moved.append(call_id)
+        self._state._moved_ids.append(call_id)
 
     def _call(self, call_id: str) -> AnyToolCall | None:
         """Find a call that could be read."""

@@ -108,7 +108,7 @@ def let_it(metadata: Any, input: Any) -> Any:
     return RunNormally(input)
 
 
-# Deeds.
+# Shared steps: what happens to the call itself, in whichever plan.
 
 
 def _begin(plan: Any) -> None:
@@ -139,12 +139,14 @@ def _deeply(plan: Any) -> None:
     copy.deepcopy(one(plan)).begin()
 
 
-DEEDS = [_begin, _record, _forged, _suspend, _reject, _copied, _deeply]
+SHARED_STEPS = [_begin, _record, _forged, _suspend, _reject, _copied, _deeply]
 
 
-@pytest.mark.parametrize("deed", DEEDS, ids=lambda deed: deed.__name__)
+@pytest.mark.parametrize("act", SHARED_STEPS, ids=lambda act: act.__name__)
 @pytest.mark.parametrize("late", [False, True])
-def test_from_a_deed_on_all_plans_tell_one_story(deed: Callable[[Any], None], late: bool) -> None:
+def test_from_a_shared_step_on_all_plans_tell_one_story(
+    act: Callable[[Any], None], late: bool
+) -> None:
     """What is done in one branch is so in all; what another had decided is void there."""
     older = desk().plan()
     plans = {
@@ -154,7 +156,7 @@ def test_from_a_deed_on_all_plans_tell_one_story(deed: Callable[[Any], None], la
         "passed": older.apply_hooks_sync(let_pass()) if late else older,
     }
     assert len({tuple(views(each)[1]) for each in plans.values()}) == 4
-    deed(plans["other"])
+    act(plans["other"])
     told = views(plans["other"])
     for name, plan in plans.items():
         assert views(plan) == told, name
@@ -464,7 +466,7 @@ def test_a_commit_that_failed_does_not_let_an_older_plan_go_on() -> None:
 def test_what_hooks_say_of_a_call_that_was_begun_meanwhile_comes_too_late(
     said: Any, state: str
 ) -> None:
-    """A deed while hooks are awaited counts, and what they then decide is void."""
+    """A shared step while hooks are awaited counts, and what they then decide is void."""
 
     async def run() -> None:
         older = desk().plan()
@@ -498,13 +500,13 @@ MEANWHILE: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("phase", ["gate", "before"])
-@pytest.mark.parametrize("deed", MEANWHILE)
-def test_hooks_behind_a_deed_leave_no_step_of_it(phase: str, deed: str) -> None:
+@pytest.mark.parametrize("act", MEANWHILE)
+def test_hooks_behind_a_shared_step_leave_no_step(phase: str, act: str) -> None:
     """Where hooks let a call pass that was run meanwhile, none is asked behind it, and it loads."""
     plan = desk().plan()
     done: list[Any] = []
     asked: list[str] = []
-    first = hooks(**{phase: lambda *_: done.append(MEANWHILE[deed](one(plan)))})
+    first = hooks(**{phase: lambda *_: done.append(MEANWHILE[act](one(plan)))})
     first.gate(Desk.fill)(lambda _metadata, _input: asked.append("gate"))
     first.before(Desk.fill)(lambda _metadata, _input: asked.append("before"))
     newer = plan.apply_hooks_sync(first)
@@ -516,15 +518,15 @@ def test_hooks_behind_a_deed_leave_no_step_of_it(phase: str, deed: str) -> None:
     loaded.discard()
 
 
-@pytest.mark.parametrize("deed", MEANWHILE)
-def test_hooks_are_not_asked_about_one_call_that_cannot_begin(deed: str) -> None:
+@pytest.mark.parametrize("act", MEANWHILE)
+def test_hooks_are_not_asked_about_one_call_that_cannot_begin(act: str) -> None:
     """`call.hook` refuses a call that has ended or waits, asks nobody, and writes nothing."""
     plan = desk().plan()
     call = one(plan)
-    plan.record(MEANWHILE[deed](call))
+    plan.record(MEANWHILE[act](call))
     before = call.steps
     for asked in (hooks(before=pytest.fail), let_pass(), pytest.fail):
-        with pytest.raises(LifecycleError, match="resume" if deed == "suspended" else "again"):
+        with pytest.raises(LifecycleError, match="resume" if act == "suspended" else "again"):
             call.hook_sync(asked)
     assert call.steps == before
     plan.discard()
@@ -864,7 +866,7 @@ def test_a_gate_that_is_asked_while_another_plan_is_answered_adds_to_what_is_don
 
 @over("answer", [RunNormally, lambda input: RunNormally(fill.Input(items=["x"]))])
 def test_what_a_hook_says_of_a_call_that_it_began_comes_too_late(answer: Any) -> None:
-    """A hook that begins the call has done the deed: what it decides then is void."""
+    """A hook that begins the call has written a shared step: what it decides then is void."""
     plan = desk().plan()
     call = plan.pending[0]
 
