@@ -21,7 +21,7 @@ from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
 from .base_call import BaseCall
 from .call_state import CallState
 from .deciding import ask_whole
-from .decisions import Asking
+from .decisions import HookRun
 from .history import ON_RECORD, Step, newer_than, was_begun
 from .lifecycle import CallStatus
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, suspend
@@ -463,9 +463,9 @@ def _steps(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
     if steps is not None:
         outcome = yield from steps(call)
         return outcome
-    asking = Asking()
-    outcome = yield from ask_whole(call, hooks, asking)
-    asking.write(counts=False)
+    hook_run = HookRun()
+    outcome = yield from ask_whole(call, hooks, hook_run)
+    hook_run.write(counts=False)
     return outcome
 
 

@@ -15,7 +15,7 @@ from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError
 from .call_state import CallState
-from .decisions import Asking, Complete, DecisionKind, Reject, RunNormally
+from .decisions import Complete, DecisionKind, HookRun, Reject, RunNormally
 from .history import ASKED_BY, RULED_BY, StepPhase
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, question_about, suspend
 from .steps import Steps
@@ -37,7 +37,7 @@ OF_ARGUMENTS: Final = (
 
 
 def ask_function(
-    call: AnyToolCall, hooks: Any, asking: Asking, phase: StepPhase = "function"
+    call: AnyToolCall, hooks: Any, hook_run: HookRun, phase: StepPhase = "function"
 ) -> Steps[HookOutcome | Waits]:
     """Ask a plain function, or an object with a `hook_tool_call`, about a draft of the call.
 
@@ -46,7 +46,7 @@ def ask_function(
     Args:
         call: The call; it is not changed.
         hooks: The function or object.
-        asking: Takes what it said.
+        hook_run: Takes what it said.
         phase: In which part of deciding.
 
     Raises:
@@ -69,7 +69,7 @@ def ask_function(
     given: Any = yield from ask(hook, function, call, draft)
     answer: Any = given  # for type checkers to narrow
     if isinstance(answer, CallState) and answer.metadata == call.metadata:
-        return _go_on(hook, call, given, asking, phase)
+        return _go_on(hook, call, given, hook_run, phase)
     by: str = getattr(given, "by", None) or hook
     if isinstance(answer, HandledCall) and answer.metadata == call.metadata:
         verdict = Verdict("complete", by, phase, detail=given_in(hook, call, given))
@@ -88,10 +88,10 @@ def ask_function(
     # A function may have done something with its draft before it answered: begun it, or changed its
     # input. That is repeated on the branch, so that the history tells it.
     done = draft._history[len(call._history) :]
-    asking.note(call, hook, phase, verdict.said, verdict.reason)
+    hook_run.note(call, hook, phase, verdict.said, verdict.reason)
     if verdict.said == "suspend" and is_answered(call, given.digest):
         return call
-    made = asking.branch(call)
+    made = hook_run.branch(call)
     # Then comes what the function did with the call that it was given, except its end.
     for step in done:
         if step.kind in ("begun", "asked"):
@@ -100,7 +100,7 @@ def ask_function(
         made._replace_input(draft._input)
     if verdict.said == "suspend" and made._stage.may_begin:
         return Waits(made, verdict)
-    return settle(made, verdict, asking)
+    return settle(made, verdict, hook_run)
 
 
 class Waits(NamedTuple):
@@ -128,10 +128,10 @@ class Verdict(NamedTuple):
     detail: Any = None
 
 
-def settle(call: AnyToolCall, verdict: Verdict, asking: Asking) -> Settled:
+def settle(call: AnyToolCall, verdict: Verdict, hook_run: HookRun) -> Settled:
     """Let a branch of a call end or wait as was said."""
     said, by, phase, reason, detail = verdict
-    made = asking.branch(call)
+    made = hook_run.branch(call)
     if said == "suspend":
         return suspend(made, detail, by, phase)
     status = "success" if said == "complete" else "rejected"
@@ -158,12 +158,12 @@ def given_in(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult
     return answer.output, result
 
 
-def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
+def ask_approval(call: AnyToolCall, hook_run: HookRun) -> Steps[Verdict | None]:
     """Say that a call waits, if it needs an approval and has none.
 
     Args:
         call: The call, with its final input; it is not changed.
-        asking: Takes what was said.
+        hook_run: Takes what was said.
 
     Raises:
         HookError: A condition raised, or gave something else than True or False.
@@ -191,7 +191,7 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
             from .._context.suspension import SuspendTicket  # needed by few, at the first question
 
             ticket = SuspendTicket(message=question_about(call))
-            asking.note(call, ASKED_BY, "gate", "suspend", ticket.action)
+            hook_run.note(call, ASKED_BY, "gate", "suspend", ticket.action)
             if is_answered(call, call.digest, by_gate=True):
                 return None
             return Verdict("suspend", ASKED_BY, "gate", ticket.action, ticket)
@@ -202,53 +202,53 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[Verdict | None]:
             "was asked about arguments that were changed meanwhile",
             "Change the input before hooks are asked, or after",
         )
-    asking.note(call, ASKED_BY if call.selector.approval else RULED_BY, "gate", None)
+    hook_run.note(call, ASKED_BY if call.selector.approval else RULED_BY, "gate", None)
     return None
 
 
-def ask_whole(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOutcome]:
+def ask_whole(call: AnyToolCall, hooks: Any, hook_run: HookRun) -> Steps[HookOutcome]:
     """Ask a plain function about a call, and then what its tool is declared with."""
-    outcome = yield from ask_function(call, hooks, asking)
+    outcome = yield from ask_function(call, hooks, hook_run)
     if isinstance(outcome, Waits):
-        return (yield from ask_rules(outcome.call, asking, outcome.verdict))
+        return (yield from ask_rules(outcome.call, hook_run, outcome.verdict))
     if isinstance(outcome, CallState) and outcome.selector.asks:
-        return (yield from ask_declared(outcome, asking))
+        return (yield from ask_declared(outcome, hook_run))
     return outcome
 
 
-def ask_declared(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+def ask_declared(call: AnyToolCall, hook_run: HookRun) -> Steps[HookOutcome]:
     """Ask the rules of a call's tool, and whether it needs an approval."""
-    outcome = yield from ask_rules(call, asking)
+    outcome = yield from ask_rules(call, hook_run)
     if not isinstance(outcome, CallState):
         return outcome
-    verdict = yield from ask_approval(outcome, asking)
-    return outcome if verdict is None else settle(outcome, verdict, asking)
+    verdict = yield from ask_approval(outcome, hook_run)
+    return outcome if verdict is None else settle(outcome, verdict, hook_run)
 
 
 def ask_rules(
-    call: AnyToolCall, asking: Asking, verdict: Verdict | None = None
+    call: AnyToolCall, hook_run: HookRun, verdict: Verdict | None = None
 ) -> Steps[HookOutcome]:
     """Ask the rules of a call's tool, unless a person has decided about its arguments.
 
     Args:
         call: The call; it is not changed.
-        asking: Takes what was said.
+        hook_run: Takes what was said.
         verdict: Why the call is to wait if they all let it pass, if it is.
     """
     rules = () if call._is_ruled and not call._kept.is_open else call.selector.rules
     for rule in rules:
-        said: HookOutcome | Waits = yield from rule.ask(call, asking)
+        said: HookOutcome | Waits = yield from rule.ask(call, hook_run)
         if isinstance(said, Waits):
             call, verdict = said.call, verdict or said.verdict
         elif isinstance(said, CallState):
             call = said
         else:
             return said
-    return call if verdict is None else settle(call, verdict, asking)
+    return call if verdict is None else settle(call, verdict, hook_run)
 
 
 def _go_on(
-    hook: str, call: AnyToolCall, answer: AnyToolCall, asking: Asking, phase: StepPhase
+    hook: str, call: AnyToolCall, answer: AnyToolCall, hook_run: HookRun, phase: StepPhase
 ) -> AnyToolCall:
     """Take the call that a function gave back, with the input that it now has."""
     if answer.status is not call.status:
@@ -270,9 +270,9 @@ def _go_on(
     else:  # made by hand
         is_other = value is not call._input and call._differs(value)
     if not is_other:
-        asking.note(call, hook, phase, "run_normally")
+        hook_run.note(call, hook, phase, "run_normally")
         return call
-    return rewrite(hook, call, value, asking, phase)
+    return rewrite(hook, call, value, hook_run, phase)
 
 
 def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> Steps[Any]:
@@ -330,7 +330,7 @@ def is_answered(call: AnyToolCall, digest: str, *, by_gate: bool = False) -> boo
 
 
 def taken(
-    hook: str, call: AnyToolCall, decision: Any, asking: Asking, shown: Any, wanted: str
+    hook: str, call: AnyToolCall, decision: Any, hook_run: HookRun, shown: Any, wanted: str
 ) -> HookOutcome:
     """Take what an execution hook or rule decided: the call, or what became of it.
 
@@ -338,7 +338,7 @@ def taken(
         hook: Its name.
         call: The call.
         decision: What it gave.
-        asking: Takes what it said.
+        hook_run: Takes what it said.
         shown: The input that it was given.
         wanted: What it may give, in words.
 
@@ -352,10 +352,10 @@ def taken(
         # The same input may have been changed in place, and another object may be equal: a new
         # branch of the call is made only if the values differ.
         if call._changed_text() is not None if is_left else call._differs(value):
-            return rewrite(hook, call, value, asking, "hook", "left" if is_left else "returned")
+            return rewrite(hook, call, value, hook_run, "hook", "left" if is_left else "returned")
         if not is_left:
             call._put_back()
-        asking.note(call, hook, "hook", "run_normally")
+        hook_run.note(call, hook, "hook", "run_normally")
         return call
     call._put_back()
     if kind is Complete:
@@ -364,15 +364,15 @@ def taken(
         verdict = Verdict("reject", hook, "hook", checked_reason(hook, call, decision.reason))
     else:
         raise no_decision(hook, call, decision, wanted)
-    asking.note(call, hook, "hook", verdict.said, verdict.reason)
-    return settle(call, verdict, asking)
+    hook_run.note(call, hook, "hook", verdict.said, verdict.reason)
+    return settle(call, verdict, hook_run)
 
 
 def rewrite(
     hook: str,
     call: AnyToolCall,
     value: Any,
-    asking: Asking,
+    hook_run: HookRun,
     phase: StepPhase,
     did: str = "returned",
 ) -> AnyToolCall:
@@ -395,8 +395,8 @@ def rewrite(
         raise _unfit(hook, call, did, error) from error
     finally:
         call._put_back()
-    made = asking.branch(call)
-    asking.note(made, hook, phase, "run_normally", input=checked)
+    made = hook_run.branch(call)
+    hook_run.note(made, hook, phase, "run_normally", input=checked)
     made._replace_input(checked, hook, phase)
     return made
 

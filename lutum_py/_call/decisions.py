@@ -1,6 +1,6 @@
 """What hooks and gates decide about a call: their answers, and how these are kept.
 
-An answer is written to the history of the call by `Asking`, and read from there as records. Those
+An answer is written to the history of the call by `HookRun`, and read from there as records. Those
 are to be looked at, so what is secret in arguments is masked in them.
 """
 
@@ -153,7 +153,7 @@ _ITS_OWN: Final[Any] = object()
 _OF_DECIDING: Final = ("asked", "changed")
 
 
-class Asking:
+class HookRun:
     """One run of hooks over calls: what they said is written in the histories when all were asked.
 
     Other plans may hold a call that passes, too, so what hooks said about it waits here until no
@@ -174,7 +174,7 @@ class Asking:
         self.branches: list[Any] = []
 
     def __reduce__(self) -> tuple[Any, ...]:  # known by identity, and empty between runs
-        return (Asking, ())
+        return (HookRun, ())
 
     def note(
         self,
@@ -314,7 +314,7 @@ def decisions_in(call: CallState, own: Collection[object]) -> list[tuple[float, 
 
     Args:
         call: The call; a hook that let it pass decided nothing.
-        own: The times of asking that count.
+        own: The runs of hooks that count.
     """
     return [
         (

@@ -41,7 +41,7 @@ SETTLING: Final = HOOK_PHASES | {"decision"}
 
 
 # A gate `guard` let a payment wait, and nobody has answered since:
-#     asked      new        1767268800.0  guard  gate  suspend  "confirm"  -          an Asking
+#     asked      new        1767268800.0  guard  gate  suspend  "confirm"  -          a HookRun
 #     suspended  suspended  1767268800.1  guard  gate  -        -          sha256:…   a ticket
 # A tuple and no class with fields of its own for each kind: histories are compared, cut and joined.
 class Step(NamedTuple):
@@ -57,7 +57,7 @@ class Step(NamedTuple):
         reason: Why.
         digest: The digest that was shown, or decided on.
         detail: What belongs to the kind: the data of an input, a ticket, a decision, a result, for
-            an end by a hook the output with its result, for `asked` the plan's round of asking.
+            an end by a hook the output with its result, for `asked` the run of hooks.
     """
 
     kind: StepKind

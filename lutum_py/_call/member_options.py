@@ -46,7 +46,7 @@ class Rule(Protocol):
 
     name: str
 
-    def ask(self, call: Any, asking: Any) -> Steps[Any]:
+    def ask(self, call: Any, hook_run: Any) -> Steps[Any]:
         """Ask it about one call: gives the call to go on with, or what became of it."""
         ...
 

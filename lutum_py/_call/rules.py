@@ -26,7 +26,7 @@ from .._text.json import is_mapping, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
 from .deciding import OF_ARGUMENTS, Waits, ask, ask_function, taken, with_arguments
-from .decisions import Asking, Complete, Reject, RunNormally
+from .decisions import Complete, HookRun, Reject, RunNormally
 from .spec import FnSpec, ToolSpec
 from .steps import Steps
 
@@ -52,9 +52,9 @@ class CallRule:
         self.function = function
         self.name = function_name(function)
 
-    def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome | Waits]:
+    def ask(self, call: AnyToolCall, hook_run: HookRun) -> Steps[HookOutcome | Waits]:
         """Ask it about one call."""
-        return ask_function(call, self.function, asking, "hook")
+        return ask_function(call, self.function, hook_run, "hook")
 
 
 class ArgsRule:
@@ -121,7 +121,7 @@ class ArgsRule:
             f"`{name}: {type_name(wanted)}`. Write the same, `object`, or no annotation."
         )
 
-    def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+    def ask(self, call: AnyToolCall, hook_run: HookRun) -> Steps[HookOutcome]:
         """Ask it about one call, as an execution hook is asked."""
         shown: Any = call._lend()
         # Asked twice: first the function, which may be async, then what is made of its answer. Both
@@ -129,7 +129,7 @@ class ArgsRule:
         said: Any = yield from ask(self.name, self._answer, call, call, shown)
         said = yield from ask(self.name, self._decision, call, call, shown, said)
         wanted = _OF_INPUT if self._invocation is None else OF_ARGUMENTS
-        return taken(self.name, call, said, asking, shown, wanted)
+        return taken(self.name, call, said, hook_run, shown, wanted)
 
     def _answer(self, call: AnyToolCall, shown: Any) -> Any:
         if self._invocation is None:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
-from .._call.decisions import Asking
+from .._call.decisions import HookRun
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.steps import Steps, drive, drive_sync
 from .._declare.hook_names import HOOK_KINDS, Phase, generated_names, slot_of
@@ -377,9 +377,9 @@ class HookSet(HookPlaces[T]):
         """Return the steps by which the hooks decide about one call."""
         from .pipeline import decide  # with `logging`, which is slow to import
 
-        asking = Asking()
-        outcome = yield from decide(call, self, asking)
-        asking.write(counts=False)
+        hook_run = HookRun()
+        outcome = yield from decide(call, self, hook_run)
+        hook_run.write(counts=False)
         return outcome
 
     async def description_overrides(self) -> list[tuple[Selector[Any, Any], str]]:

@@ -36,7 +36,7 @@ from .._call.deciding import (
     settle,
     taken,
 )
-from .._call.decisions import LOGGER, Asking, Block, Complete, RunNormally, Suspend, log
+from .._call.decisions import LOGGER, Block, Complete, HookRun, RunNormally, Suspend, log
 from .._call.history import Step, new_step, newer_than
 from .._call.selector import AnySelector, Selector
 from .._call.steps import Steps
@@ -59,11 +59,11 @@ _RUN = "run_normally"
 
 
 def decide(
-    call: AnyToolCall, hooks: Hooks, asking: Asking, *, is_open: bool = False, of: Any = None
+    call: AnyToolCall, hooks: Hooks, hook_run: HookRun, *, is_open: bool = False, of: Any = None
 ) -> Steps[HookOutcome]:
     """Send one call through hooks, whatever its status; see `decide_each`."""
     (outcome,) = yield from decide_each(
-        (call,), hooks, asking, whatever=True, is_open=is_open, of=of
+        (call,), hooks, hook_run, whatever=True, is_open=is_open, of=of
     )
     return outcome
 
@@ -71,7 +71,7 @@ def decide(
 def decide_each(
     calls: Sequence[AnyToolCall],
     hooks: Hooks,
-    asking: Asking,
+    hook_run: HookRun,
     *,
     whatever: bool = False,
     is_open: bool = False,
@@ -82,7 +82,7 @@ def decide_each(
     Args:
         calls: The calls; they are not changed.
         hooks: A hook set, an object like one, or a plain function.
-        asking: Takes what each hook said; the caller writes it when all were asked.
+        hook_run: Takes what each hook said; the caller writes it when all were asked.
         whatever: Whether to ask also about calls that may not begin any more.
         is_open: Whether execution hooks are asked although the call is approved, as about an edit.
         of: If the only call is a draft, the call that it is a draft of: a before-hook that was
@@ -97,7 +97,7 @@ def decide_each(
     outcomes: list[HookOutcome] = []
     given: Any = hooks
     places: HookPlaces[Any] | None = given if isinstance(hooks, HookPlaces) else None
-    notes = asking.notes
+    notes = hook_run.notes
     logs = LOGGER.isEnabledFor(INFO)
     # What is asked about a tool is looked up once for calls of one tool in a row.
     selector: AnySelector | None = None
@@ -118,7 +118,7 @@ def decide_each(
             each._take_changes()  # no hook is to be blamed for them
             steps = each._own_history
         if places is None:
-            outcome = yield from ask_whole(each, hooks, asking)
+            outcome = yield from ask_whole(each, hooks, hook_run)
             outcomes.append(one if outcome is each else outcome)
             continue
         call = each
@@ -149,28 +149,28 @@ def decide_each(
             is_changed = not is_fixed and call._changed_text() is not None
             if kind is RunNormally and decision.input is shown and not is_changed:
                 if call is not each or is_open:
-                    asking.note(call, hook.name, "hook", "run_normally")
+                    hook_run.note(call, hook.name, "hook", "run_normally")
                     continue
-                # What `asking.note` does, spelled out.
+                # What `hook_run.note` does, spelled out.
                 if history is not steps:  # another hook has spoken about the same history
                     history = notes.pop()[2]
                 at, last = time(), history[-1].at
                 at = at if last is None or at >= last else last
-                said = ("asked", stage, at, hook.name, "hook", _RUN, None, None, asking)
+                said = ("asked", stage, at, hook.name, "hook", _RUN, None, None, hook_run)
                 history = (*history, new_step(said))
                 notes.append((call, steps, history))
                 if logs:
                     log(call, "run_normally", None, shown)
                 continue
             wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
-            outcome = taken(hook.name, call, decision, asking, shown, wanted)
+            outcome = taken(hook.name, call, decision, hook_run, shown, wanted)
             if not isinstance(outcome, AnyToolCall):
                 outcomes.append(outcome)
                 break
             call = outcome
         else:
             if gates or before or call.selector.asks:
-                outcome = yield from _decide_fully(call, gates, before, asking, is_open, of)
+                outcome = yield from _decide_fully(call, gates, before, hook_run, is_open, of)
                 outcomes.append(one if outcome is each else outcome)
             else:
                 outcomes.append(one if call is each else call)
@@ -181,21 +181,21 @@ def _decide_fully(
     call: AnyToolCall,
     gates: list[RegisteredHook],
     before: list[RegisteredHook],
-    asking: Asking,
+    hook_run: HookRun,
     is_open: bool,
     of: AnyToolCall | None,
 ) -> Steps[HookOutcome]:
     """Send a call through its rules, and then through gates, its approval, and before-hooks."""
     if call.selector.rules:
-        ruled = yield from ask_rules(call, asking)
+        ruled = yield from ask_rules(call, hook_run)
         if not isinstance(ruled, AnyToolCall):
             return ruled
         call = ruled
-    verdict = (yield from _ask_gates(gates, call, asking)) if gates else None
+    verdict = (yield from _ask_gates(gates, call, hook_run)) if gates else None
     if call.selector.asks and (verdict is None or verdict.said == "complete"):
-        verdict = (yield from ask_approval(call, asking)) or verdict
+        verdict = (yield from ask_approval(call, hook_run)) or verdict
     if verdict is not None:
-        return settle(call, verdict, asking)
+        return settle(call, verdict, hook_run)
     # An edit that hooks changed once more waits again: before-hooks are asked when it is to run.
     if before and not (is_open and call._answers and call._answers[0].digest != call.digest):
         yield from _ask_before(before, call, of)
@@ -253,7 +253,7 @@ def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None
 
 
 def _ask_gates(
-    gates: list[RegisteredHook], call: AnyToolCall, asking: Asking
+    gates: list[RegisteredHook], call: AnyToolCall, hook_run: HookRun
 ) -> Steps[Verdict | None]:
     """Ask all gates; the strictest answer counts, and among equals the first."""
     answered = call._answer_of(tool=False)
@@ -270,7 +270,7 @@ def _ask_gates(
         answer = yield from ask(gate.name, gate.function, call, *given)
         check_untouched(gate.name, call)
         if answer is None:
-            asking.note(call, gate.name, "gate", None)
+            hook_run.note(call, gate.name, "gate", None)
             continue
         of = _kind_of(answer)
         if of is Block:
@@ -288,7 +288,7 @@ def _ask_gates(
                 answer,
                 "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None",
             )
-        asking.note(call, gate.name, "gate", verdict.said, verdict.reason)
+        hook_run.note(call, gate.name, "gate", verdict.said, verdict.reason)
         if verdict.said == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
         # All gates are asked, also after a Block: each has its say in the history of the call, and

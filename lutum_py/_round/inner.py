@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from .._call.base_call import BaseCall, Branch, BranchGroup
 from .._call.call import AnyToolCall, Hooks, read_in
-from .._call.decisions import Asking
+from .._call.decisions import HookRun
 from .._call.history import ANSWERED, Step, new_step, newer_than, result_in, said_of, state_in
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue, answer_of, unread_call
@@ -409,18 +409,18 @@ def decide_asked(
     """
     # Hooks decide about drafts whose steps are in stage `new`, where deciding is allowed. If one
     # raises, the calls themselves are still in stage `asked`, and nothing was decided.
-    asking = Asking()
+    hook_run = HookRun()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
     for call, stage in [(each, each._stage) for each in (calls.asked if given is None else given)]:
         if call._stage is not stage:
             continue  # others decided about it while hooks were asked about the ones before
-        history, draft = call._history, asking.draft(call)
+        history, draft = call._history, hook_run.draft(call)
         if stage is _ASKED:
             draft._own_history = tuple([step._replace(stage=_NEW) for step in history])
-        yield from decide(draft, hooks, asking, is_open=stage is _ASKED, of=call)
-        asking.write(counts=False)
+        yield from decide(draft, hooks, hook_run, is_open=stage is _ASKED, of=call)
+        hook_run.write(counts=False)
         if all(step.kind != "asked" for step in draft._own_history):
-            draft._append("asked", phase="gate", detail=asking)  # there was nobody to ask
+            draft._append("asked", phase="gate", detail=hook_run)  # there was nobody to ask
         if state_in(draft._history) == "handled":
             yield from show_to(draft, result_in(draft._history), hooks)
         drafts.append((call, history, draft))
@@ -432,7 +432,7 @@ def decide_asked(
                 call._adopt(draft)
                 decided.add(call.id)
         calls._note_hooks(hooks)
-        calls._set(_askings=(*calls._askings, asking), _is_decided=True)
+        calls._set(_hook_runs=(*calls._hook_runs, hook_run), _is_decided=True)
     if on_event is not None:
         tell_decided(calls, on_event, decided)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.deciding import ask_declared
-from .._call.decisions import Asking
+from .._call.decisions import HookRun
 from .._call.history import CallStep, said_of, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
@@ -671,11 +671,11 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     ids: set[str] = set()
     if on_event is not None:
         ids.update(call.id for call in asked if call._stage.may_begin)
-    asking = Asking()
-    yield from decide_each(asked, hooks, asking)
+    hook_run = HookRun()
+    yield from decide_each(asked, hooks, hook_run)
     yield from within  # last: all plans get its steps, and a hook about another call may raise
     calls._note_hooks(hooks)
-    take_in(calls, asking)
+    take_in(calls, hook_run)
     if on_event is not None:
         from .events import tell_decided
 
@@ -684,28 +684,28 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
         tell_decided(calls, on_event, ids)
 
 
-def take_in(calls: SortedCalls, asking: Asking) -> None:
+def take_in(calls: SortedCalls, hook_run: HookRun) -> None:
     """Let a plan in the making hold what hooks said, now that no hook can raise any more."""
-    if asking.branches:
+    if hook_run.branches:
         # The branches take the places of their calls in this plan alone. An older plan keeps the
         # objects that it has, so what it shows is still what it decided.
-        made = {call.id: call for call in asking.branches}
+        made = {call.id: call for call in hook_run.branches}
         calls._calls = tuple([made.get(call.id, call) for call in calls._calls])
         calls._by_id = calls._filed = calls._lists = None
-        for branch in asking.branches:
+        for branch in hook_run.branches:
             branch._branch.group.moved_ids = calls._state._moved_ids
-    asking.write()
-    calls._askings = (*calls._askings, asking)
+    hook_run.write()
+    calls._hook_runs = (*calls._hook_runs, hook_run)
     calls._is_decided = True
 
 
 def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
     """Make a plan without hooks: rules and approvals that are declared are asked."""
-    asking = Asking()
+    hook_run = HookRun()
     for call in calls.pending:
         if call.selector.asks and call._stage.may_begin:
-            yield from ask_declared(call, asking)
+            yield from ask_declared(call, hook_run)
     was_decided = calls._is_decided
-    take_in(calls, asking)
+    take_in(calls, hook_run)
     calls._is_decided = was_decided
     return as_plan(calls)

@@ -33,7 +33,7 @@ from pydantic import ValidationError
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
-from .._call.decisions import Asking
+from .._call.decisions import HookRun
 from .._call.history import ASKED_BY, HOOK_PHASES, Kept, Step, is_unread, moment, state_in, wait_of
 from .._call.outcomes import issue_in
 from .._text.json import compact_json
@@ -145,7 +145,7 @@ def _dump_entry(calls: SortedCalls, call: BaseCall, now: float) -> dict[str, Any
     for step, data in zip(history, steps, strict=True):
         # A call that passes is one in all plans of the round, and this one keeps its own decisions.
         is_hook = step.kind == "asked" and step.phase in HOOK_PHASES
-        if is_hook and step.detail not in calls._askings:
+        if is_hook and step.detail not in calls._hook_runs:
             data["elsewhere"] = True
     if history[0].detail is None and all(step.kind != "changed" for step in history):
         steps[0]["arguments"] = call.final_arguments
@@ -275,7 +275,7 @@ def _load_inner(
 
 def histories_in(
     saved: Saved,
-    asking: Asking | None = None,
+    hook_run: HookRun | None = None,
     toolset: Any = None,
     make: Callable[[ToolMetadata, Saved, tuple[Step, ...]], AnyToolCall] | None = None,
 ) -> tuple[AssistantTurn, list[tuple[BaseCall, Saved]]]:
@@ -283,7 +283,7 @@ def histories_in(
 
     Args:
         saved: The plan.
-        asking: The run of hooks that the steps of its own hooks belong to.
+        hook_run: The run of hooks that the steps of its own hooks belong to.
         toolset: The toolset that it is read with, if any.
         make: Makes a call of its entry and history; left out, there are only histories.
 
@@ -320,7 +320,7 @@ def histories_in(
     for metadata in (*reversed(calls), *turn.tool_calls):
         entry, by = entries[metadata.id], asked_by.get(metadata.id)
         left = [_load_ask(each, read, toolset) for each in asks.get(metadata.id, ())]
-        history = _history_in(entry, metadata, asking, by, left)
+        history = _history_in(entry, metadata, hook_run, by, left)
         read[metadata.id] = BaseCall(metadata, history)
         if make is not None and not is_unread(history):
             read[metadata.id] = make(metadata, entry, history)
@@ -328,7 +328,7 @@ def histories_in(
 
 
 def _history_in(
-    saved: Saved, metadata: ToolMetadata, asking: Asking | None, by: str | None, asks: list[Ask]
+    saved: Saved, metadata: ToolMetadata, hook_run: HookRun | None, by: str | None, asks: list[Ask]
 ) -> tuple[Step, ...]:
     """Read the history of one call.
 
@@ -340,7 +340,7 @@ def _history_in(
         raise saved.wrong("steps", "a history begins with what was proposed")
     if entries[0].data.get("by") != by:
         raise entries[0].wrong("by", "it is not the call that asked for this one")
-    history = load_history(entries, metadata, asking, asks=asks)
+    history = load_history(entries, metadata, hook_run, asks=asks)
     if sum(step.kind == "asks" for step in history) < len(asks):
         raise saved.wrong("steps", "it asked more often than that")
     if asks and not history[-1].stage.is_end and asks[-1].left is None:
@@ -386,9 +386,9 @@ def load_plan(
     kept = Kept(saved.get("key_begins", str, ""), place)
     owes_after = saved.get("owes_after", bool, False)
     is_older = saved.get("version", int) != PLAN.version
-    asking = Asking()
+    hook_run = HookRun()
     turn, read = histories_in(
-        saved, asking, toolset, partial(_load_call, toolset, kept, is_older=is_older)
+        saved, hook_run, toolset, partial(_load_call, toolset, kept, is_older=is_older)
     )
     if "inner" in saved.data and key is None and not is_keyed and not is_older:
         _check_bytes(each.data for each in saved.inner("inner").each("asks"))
@@ -408,7 +408,7 @@ def load_plan(
         for call in inner:
             adopted(made, call)
     made._lists = None
-    made._askings = (asking,)
+    made._hook_runs = (hook_run,)
     made._owes_after = owes_after
     made._is_decided = True
     return made

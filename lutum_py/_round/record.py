@@ -197,7 +197,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         if other._state._kept.inner:
             take_inner(calls, other)
         calls._set(
-            _askings=(*calls._askings, *(a for a in other._askings if a not in calls._askings)),
+            _hook_runs=tuple(dict.fromkeys((*calls._hook_runs, *other._hook_runs))),
             _owes_after=calls._owes_after or other._owes_after,
         )
         for hooks in other._state._hook_sets:

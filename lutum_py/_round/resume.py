@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
-from .._call.decisions import Asking
+from .._call.decisions import HookRun
 from .._call.history import OfEdit, Step, said_of, wait_of
 from .._call.outcomes import SuspendedCall
 from .._call.steps import Steps
@@ -227,14 +227,14 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
         )
     # Hooks are shown a draft. So nothing of the edit is in a history before it is taken in, and a
     # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
-    asking = Asking()
-    draft = _edited(waiting, decision, decision.edit, asking)
+    hook_run = HookRun()
+    draft = _edited(waiting, decision, decision.edit, hook_run)
     state._amending |= {call.id}
     try:
-        outcome = yield from decide(draft, hooks, asking, is_open=True, of=call)
+        outcome = yield from decide(draft, hooks, hook_run, is_open=True, of=call)
         if isinstance(outcome, AnyToolCall):
             _bind(waiting, draft)
-        asking.write(counts=False)
+        hook_run.write(counts=False)
     except (ToolInputError, PydanticSerializationError) as error:
         raise HookError(
             f"The hooks gave call {call.id!r} of tool `{call.name}` an input that has no "
@@ -253,13 +253,13 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
             call._append("recorded", said="suspended")
         calls._move(call.id)
         calls._note_hooks(hooks)
-        calls._set(_askings=(*calls._askings, asking))
+        calls._set(_hook_runs=(*calls._hook_runs, hook_run))
     became: HookOutcome = calls._file()[call.id].entry
     return became
 
 
 def _edited(
-    waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any], asking: Asking
+    waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any], hook_run: HookRun
 ) -> AnyToolCall:
     """Make a draft of the call with the arguments of the edit, approved, and open to hooks.
 
@@ -291,7 +291,7 @@ def _edited(
         raise ResumeError(
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
-    draft = asking.draft(call)
+    draft = hook_run.draft(call)
     draft._kept = draft._kept.other(OfEdit)
     by = decision.decider
     draft._append("answered", by=by, said="edit", digest=digest, detail=decision)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, get_args
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, read_in
-from .._call.decisions import Asking, DecisionRecord, EditRecord, decisions_in, edits_of
+from .._call.decisions import DecisionRecord, EditRecord, HookRun, decisions_in, edits_of
 from .._call.history import (
     CallRowState,
     Kept,
@@ -258,7 +258,7 @@ class Filed(NamedTuple):
 class SortedCalls:
     """Keep the calls of a round by what is to be done about them; see `ToolRoundPlan`."""
 
-    # _askings     each run of hooks that decided for this plan
+    # _hook_runs   each run of hooks that decided for this plan
     # _by_id       all calls of the turn by id, once one was looked for
     # _calls       the calls that could be read, in the order of the turn: of each the branch that
     #              this plan holds
@@ -268,10 +268,10 @@ class SortedCalls:
     # _owes_after  whether the plan was saved while some after-hook had still to be asked
     # _seen        how many moves of the round `_filed` knows
     __slots__ = (
-        "_askings",
         "_by_id",
         "_calls",
         "_filed",
+        "_hook_runs",
         "_is_decided",
         "_lists",
         "_owes_after",
@@ -289,7 +289,7 @@ class SortedCalls:
         self._seen: int  # from when one has moved
         # Nearly always nothing has happened to any of them.
         self._lists: Lists | None = None if state._moved_ids or state._unread else Lists(calls)
-        self._askings: tuple[Asking, ...] = ()
+        self._hook_runs: tuple[HookRun, ...] = ()
         self._is_decided = False
         self._owes_after = False
 
@@ -396,7 +396,7 @@ class SortedCalls:
     @property
     def decisions(self) -> tuple[DecisionRecord, ...]:
         """What every hook and gate decided, in order."""
-        found = [each for call in self._readable for each in decisions_in(call, self._askings)]
+        found = [each for call in self._readable for each in decisions_in(call, self._hook_runs)]
         return tuple(record for _, record in sorted(found, key=itemgetter(0)))
 
     @property
@@ -528,7 +528,7 @@ class SortedCalls:
     def _copy(self) -> SortedCalls:
         """Return a record of its own, open to assignment, with the same calls."""
         made = SortedCalls(self._state, self.toolset, self._calls)
-        made._lists, made._askings = self._sorted, self._askings
+        made._lists, made._hook_runs = self._sorted, self._hook_runs
         made._is_decided, made._owes_after = self._is_decided, self._owes_after
         return made
 

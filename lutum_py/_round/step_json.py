@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, get_args
 
-from .._call.decisions import Asking, DecisionKind
+from .._call.decisions import DecisionKind, HookRun
 from .._call.history import BY_TOOL, END_OF, AsksStep, Step, leads_to, moment, newer_than, wait_of
 from .._call.lifecycle import STAGES, StepKind
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
@@ -132,7 +132,7 @@ def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
 def load_history(
     entries: Sequence[Saved],
     metadata: ToolMetadata,
-    asking: Asking | None = None,
+    hook_run: HookRun | None = None,
     *,
     behind: tuple[Step, ...] = (),
     asks: Sequence[Any] = (),
@@ -142,7 +142,7 @@ def load_history(
     Args:
         entries: The steps.
         metadata: The call.
-        asking: The run of hooks that the steps of the plan's own hooks belong to.
+        hook_run: The run of hooks that the steps of the plan's own hooks belong to.
         behind: The steps that they follow.
         asks: What each of the steps `asks` holds.
 
@@ -154,7 +154,7 @@ def load_history(
     """
     history, left = behind, iter(asks)
     for saved in entries:
-        history = (*history, _load_step(saved, history, metadata, asking, left))
+        history = (*history, _load_step(saved, history, metadata, hook_run, left))
     made = history[len(behind) :]
     wait = wait_of(history)
     for saved, step in zip(entries, made, strict=True):
@@ -167,7 +167,7 @@ def _load_step(
     saved: Saved,
     history: tuple[Step, ...],
     metadata: ToolMetadata,
-    asking: Asking | None,
+    hook_run: HookRun | None,
     asks: Iterator[Any],
 ) -> Step:
     check_words(saved, _WORDS)
@@ -205,7 +205,7 @@ def _load_step(
         key = saved.get("key", str)
         detail = key if phase == "before" else (key, detail)
     elif kind == "asked":
-        detail = None if saved.get("elsewhere", bool, False) else asking
+        detail = None if saved.get("elsewhere", bool, False) else hook_run
     elif kind == "ended" and phase in SOURCES:
         detail = (None, detail) if said == "success" else None
     make = AsksStep if kind == "asks" else Step
