@@ -22,11 +22,11 @@ from .base_call import BaseCall
 from .call_state import CallState
 from .deciding import ask_whole
 from .decisions import HookRun
+from .drivers import HookGenerator, drive, drive_sync
 from .history import ON_RECORD, Step, newer_than, was_begun
 from .lifecycle import CallStatus
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, suspend
 from .reply import REPLY, Reply, reply_in
-from .steps import Steps, drive, drive_sync
 
 if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
@@ -442,7 +442,7 @@ class AnyToolCall(CallState):
             HookError: A hook raised, or gave something that is not a decision.
             LifecycleError: The call runs, waits, or has ended.
         """
-        return await drive(_steps(self, hooks))
+        return await drive(_hook_generator(self, hooks))
 
     def hook_sync(self, hooks: Hooks, /) -> HookOutcome:
         """Do as `hook` does, if every hook is sync.
@@ -450,18 +450,18 @@ class AnyToolCall(CallState):
         Raises:
             MisuseError: A hook is async; the text names it.
         """
-        return drive_sync(_steps(self, hooks))
+        return drive_sync(_hook_generator(self, hooks))
 
 
-def _steps(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
-    """Let a hook set decide by its own steps, and ask anything else as a function."""
+def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]:
+    """Let a hook set decide by its own generator, and ask anything else as a function."""
     if not call._stage.may_ask:
         raise call._refused("asked")
-    steps: Callable[[AnyToolCall], Steps[HookOutcome]] | None
-    steps = None if isinstance(hooks, type) else getattr(hooks, "_decision_steps", None)
+    generator: Callable[[AnyToolCall], HookGenerator[HookOutcome]] | None
+    generator = None if isinstance(hooks, type) else getattr(hooks, "_decision_generator", None)
     outcome: HookOutcome
-    if steps is not None:
-        outcome = yield from steps(call)
+    if generator is not None:
+        outcome = yield from generator(call)
         return outcome
     hook_run = HookRun()
     outcome = yield from ask_whole(call, hooks, hook_run)

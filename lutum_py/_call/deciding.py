@@ -16,9 +16,9 @@ from .._transcript.result import ToolResult
 from ..errors import HookError
 from .call_state import CallState
 from .decisions import Complete, DecisionKind, HookRun, Reject, RunNormally
+from .drivers import HookGenerator
 from .history import ASKED_BY, RULED_BY, StepPhase
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, question_about, suspend
-from .steps import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,10 +38,10 @@ OF_ARGUMENTS: Final = (
 
 def ask_function(
     call: AnyToolCall, hooks: Any, hook_run: HookRun, phase: StepPhase = "function"
-) -> Steps[HookOutcome | Waits]:
+) -> HookGenerator[HookOutcome | DeferredSuspension]:
     """Ask a plain function, or an object with a `hook_tool_call`, about a draft of the call.
 
-    One that is to wait is given back as `Waits`: rules are asked before it does.
+    One that is to wait is given back as `DeferredSuspension`: rules are asked before it does.
 
     Args:
         call: The call; it is not changed.
@@ -99,11 +99,11 @@ def ask_function(
     if any(step.kind == "changed" for step in done):
         made._replace_input(draft._input)
     if verdict.said == "suspend" and made._stage.may_begin:
-        return Waits(made, verdict)
+        return DeferredSuspension(made, verdict)
     return settle(made, verdict, hook_run)
 
 
-class Waits(NamedTuple):
+class DeferredSuspension(NamedTuple):
     """A call that is to wait when all rules were asked: they may still change it, or end it."""
 
     call: AnyToolCall
@@ -158,7 +158,7 @@ def given_in(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult
     return answer.output, result
 
 
-def ask_approval(call: AnyToolCall, hook_run: HookRun) -> Steps[Verdict | None]:
+def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict | None]:
     """Say that a call waits, if it needs an approval and has none.
 
     Args:
@@ -206,17 +206,17 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> Steps[Verdict | None]:
     return None
 
 
-def ask_whole(call: AnyToolCall, hooks: Any, hook_run: HookRun) -> Steps[HookOutcome]:
+def ask_whole(call: AnyToolCall, hooks: Any, hook_run: HookRun) -> HookGenerator[HookOutcome]:
     """Ask a plain function about a call, and then what its tool is declared with."""
     outcome = yield from ask_function(call, hooks, hook_run)
-    if isinstance(outcome, Waits):
+    if isinstance(outcome, DeferredSuspension):
         return (yield from ask_rules(outcome.call, hook_run, outcome.verdict))
     if isinstance(outcome, CallState) and outcome.selector.asks:
         return (yield from ask_declared(outcome, hook_run))
     return outcome
 
 
-def ask_declared(call: AnyToolCall, hook_run: HookRun) -> Steps[HookOutcome]:
+def ask_declared(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[HookOutcome]:
     """Ask the rules of a call's tool, and whether it needs an approval."""
     outcome = yield from ask_rules(call, hook_run)
     if not isinstance(outcome, CallState):
@@ -227,7 +227,7 @@ def ask_declared(call: AnyToolCall, hook_run: HookRun) -> Steps[HookOutcome]:
 
 def ask_rules(
     call: AnyToolCall, hook_run: HookRun, verdict: Verdict | None = None
-) -> Steps[HookOutcome]:
+) -> HookGenerator[HookOutcome]:
     """Ask the rules of a call's tool, unless a person has decided about its arguments.
 
     Args:
@@ -237,8 +237,8 @@ def ask_rules(
     """
     rules = () if call._is_ruled and not call._kept.is_open else call.selector.rules
     for rule in rules:
-        said: HookOutcome | Waits = yield from rule.ask(call, hook_run)
-        if isinstance(said, Waits):
+        said: HookOutcome | DeferredSuspension = yield from rule.ask(call, hook_run)
+        if isinstance(said, DeferredSuspension):
             call, verdict = said.call, verdict or said.verdict
         elif isinstance(said, CallState):
             call = said
@@ -275,7 +275,7 @@ def _go_on(
     return rewrite(hook, call, value, hook_run, phase)
 
 
-def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> Steps[Any]:
+def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> HookGenerator[Any]:
     """Ask one hook, and wait for its answer if it is async."""
     try:
         answer = function(*arguments)

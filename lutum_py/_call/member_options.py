@@ -18,7 +18,7 @@ from ..errors import ToolDefinitionError
 
 if TYPE_CHECKING:
     from .._transcript.result_cap import ResultCap
-    from .steps import Steps
+    from .drivers import HookGenerator
 
 
 class _Unsaid(Enum):
@@ -46,7 +46,7 @@ class Rule(Protocol):
 
     name: str
 
-    def ask(self, call: Any, hook_run: Any) -> Steps[Any]:
+    def ask(self, call: Any, hook_run: Any) -> HookGenerator[Any]:
         """Ask it about one call: gives the call to go on with, or what became of it."""
         ...
 

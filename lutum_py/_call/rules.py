@@ -25,10 +25,10 @@ from .._schema.signature import (
 from .._text.json import is_mapping, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
-from .deciding import OF_ARGUMENTS, Waits, ask, ask_function, taken, with_arguments
+from .deciding import OF_ARGUMENTS, DeferredSuspension, ask, ask_function, taken, with_arguments
 from .decisions import Complete, HookRun, Reject, RunNormally
+from .drivers import HookGenerator
 from .spec import FnSpec, ToolSpec
-from .steps import Steps
 
 if TYPE_CHECKING:
     from .call import AnyToolCall, HookOutcome
@@ -52,7 +52,9 @@ class CallRule:
         self.function = function
         self.name = function_name(function)
 
-    def ask(self, call: AnyToolCall, hook_run: HookRun) -> Steps[HookOutcome | Waits]:
+    def ask(
+        self, call: AnyToolCall, hook_run: HookRun
+    ) -> HookGenerator[HookOutcome | DeferredSuspension]:
         """Ask it about one call."""
         return ask_function(call, self.function, hook_run, "hook")
 
@@ -121,7 +123,7 @@ class ArgsRule:
             f"`{name}: {type_name(wanted)}`. Write the same, `object`, or no annotation."
         )
 
-    def ask(self, call: AnyToolCall, hook_run: HookRun) -> Steps[HookOutcome]:
+    def ask(self, call: AnyToolCall, hook_run: HookRun) -> HookGenerator[HookOutcome]:
         """Ask it about one call, as an execution hook is asked."""
         shown: Any = call._lend()
         # Asked twice: first the function, which may be async, then what is made of its answer. Both

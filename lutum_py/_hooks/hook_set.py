@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
 from .._call.decisions import HookRun
+from .._call.drivers import HookGenerator, drive, drive_sync
 from .._call.selector import AnySelector, FnSelector, Selector
-from .._call.steps import Steps, drive, drive_sync
 from .._declare.hook_names import HOOK_KINDS, Phase, generated_names, slot_of
 from .._declare.policy_hooks import policy_methods
 from .._declare.toolset_meta import ToolsetMeta
@@ -371,10 +371,10 @@ class HookSet(HookPlaces[T]):
 
     def hook_tool_call(self, call: AnyToolCall, /) -> Awaitable[HookOutcome]:
         """Send one call through the hooks."""
-        return drive(self._decision_steps(call))
+        return drive(self._decision_generator(call))
 
-    def _decision_steps(self, call: AnyToolCall, /) -> Steps[HookOutcome]:
-        """Return the steps by which the hooks decide about one call."""
+    def _decision_generator(self, call: AnyToolCall, /) -> HookGenerator[HookOutcome]:
+        """Return the generator that asks the hooks about one call."""
         from .pipeline import decide  # with `logging`, which is slow to import
 
         hook_run = HookRun()

@@ -5,7 +5,7 @@ gave, validated again if it was changed → the rules that the tool is declared 
 → gates, all of them, on the final input, and last of them the approval that the tool is declared
 with → before-hooks, if the call is still to be run.
 
-The steps are a generator that hands out whatever is to be awaited; `_call.steps` says who runs it.
+All of it is a generator that yields whatever is to be awaited; `_call.drivers` runs it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from .._call.deciding import (
     taken,
 )
 from .._call.decisions import LOGGER, Block, Complete, HookRun, RunNormally, Suspend, log
+from .._call.drivers import HookGenerator
 from .._call.history import Step, new_step, newer_than
 from .._call.selector import AnySelector, Selector
-from .._call.steps import Steps
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._text.on_demand import ONCE
@@ -60,7 +60,7 @@ _RUN = "run_normally"
 
 def decide(
     call: AnyToolCall, hooks: Hooks, hook_run: HookRun, *, is_open: bool = False, of: Any = None
-) -> Steps[HookOutcome]:
+) -> HookGenerator[HookOutcome]:
     """Send one call through hooks, whatever its status; see `decide_each`."""
     (outcome,) = yield from decide_each(
         (call,), hooks, hook_run, whatever=True, is_open=is_open, of=of
@@ -76,7 +76,7 @@ def decide_each(
     whatever: bool = False,
     is_open: bool = False,
     of: AnyToolCall | None = None,
-) -> Steps[list[HookOutcome]]:
+) -> HookGenerator[list[HookOutcome]]:
     """Send calls through hooks, one after the other.
 
     Args:
@@ -184,7 +184,7 @@ def _decide_fully(
     hook_run: HookRun,
     is_open: bool,
     of: AnyToolCall | None,
-) -> Steps[HookOutcome]:
+) -> HookGenerator[HookOutcome]:
     """Send a call through its rules, and then through gates, its approval, and before-hooks."""
     if call.selector.rules:
         ruled = yield from ask_rules(call, hook_run)
@@ -204,7 +204,7 @@ def _decide_fully(
 
 def _ask_before(
     before: list[RegisteredHook], call: AnyToolCall, of: AnyToolCall | None
-) -> Steps[None]:
+) -> HookGenerator[None]:
     """Ask the before-hooks, each once a call, whichever branch of it was asked about.
 
     That one is asked is written down before it is, so that two who ask at once ask once, and
@@ -254,7 +254,7 @@ def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None
 
 def _ask_gates(
     gates: list[RegisteredHook], call: AnyToolCall, hook_run: HookRun
-) -> Steps[Verdict | None]:
+) -> HookGenerator[Verdict | None]:
     """Ask all gates; the strictest answer counts, and among equals the first."""
     answered = call._answer_of(tool=False)
     decision = None if answered is None else answered.decision
@@ -345,7 +345,7 @@ def after(
     said: list[AfterSaid],
     *,
     again: bool = False,
-) -> Steps[ToolResult]:
+) -> HookGenerator[ToolResult]:
     """Show a result to the after-hooks; each may put another in its place.
 
     Args:
@@ -398,7 +398,7 @@ def was_asked_after(call: AnyToolCall, key: str) -> bool:
     return False
 
 
-def describe(hooks: HookPlaces[Any]) -> Steps[list[tuple[Selector[Any, Any], str]]]:
+def describe(hooks: HookPlaces[Any]) -> HookGenerator[list[tuple[Selector[Any, Any], str]]]:
     """Ask the description hooks of all tools."""
     found: list[tuple[Selector[Any, Any], str]] = []
     toolset: Any = hooks.toolset

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, read_in
 from .._call.decisions import EditRecord, edits_of
+from .._call.drivers import HookGenerator
 from .._call.history import end_of, result_in, state_in, was_begun
 from .._call.outcomes import (
     AskingCall,
@@ -29,7 +30,6 @@ from .._call.outcomes import (
     answer_of,
 )
 from .._call.selector import AnySelector
-from .._call.steps import Steps
 from .._hooks.pipeline import AfterSaid, after, was_asked_after
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
@@ -551,7 +551,7 @@ def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
 
 def show_results(
     calls: SortedCalls, hooks: Hooks, answers: Iterable[ResultLike | NotEnded]
-) -> Steps[list[ToolResult | NotEnded]]:
+) -> HookGenerator[list[ToolResult | NotEnded]]:
     """Show results to the after-hooks; see `ToolRoundPlan.apply_after_hooks`.
 
     The plan changes when all were asked: if a hook raises, it is as it was.

@@ -25,10 +25,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 from .._call.base_call import BaseCall, Branch, BranchGroup
 from .._call.call import AnyToolCall, Hooks, read_in
 from .._call.decisions import HookRun
+from .._call.drivers import HookGenerator
 from .._call.history import ANSWERED, Step, new_step, newer_than, result_in, said_of, state_in
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue, answer_of, unread_call
-from .._call.steps import Steps
 from .._context.inner import HasConversation, Inner, ToolAsks
 from .._declare.offer import not_on_offer
 from .._hooks.pipeline import AfterSaid, after, decide, was_asked_after
@@ -395,7 +395,7 @@ def decide_asked(
     on_event: OnEvent | None = None,
     *,
     given: Iterable[AnyToolCall] | None = None,
-) -> Steps[None]:
+) -> HookGenerator[None]:
     """Ask hooks about calls that were asked for, and take in what they said.
 
     If a hook raises, nothing was decided. What a hook answers a call with is shown to
@@ -437,7 +437,7 @@ def decide_asked(
         tell_decided(calls, on_event, decided)
 
 
-def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> Steps[Any]:
+def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> HookGenerator[Any]:
     """Show after-hooks what a call within another came to, those that have not seen it.
 
     Returns:
@@ -464,7 +464,9 @@ def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:
     )
 
 
-def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -> Steps[None]:
+def settle_within(
+    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
+) -> HookGenerator[None]:
     """Decide about what was asked for, and let after-hooks see what people answered within."""
     hook_set: Any = hooks
     is_set = isinstance(hooks, HookPlaces)

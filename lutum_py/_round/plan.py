@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.deciding import ask_declared
 from .._call.decisions import HookRun
+from .._call.drivers import HookGenerator, drive, drive_sync
 from .._call.history import CallStep, said_of, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
@@ -23,7 +24,6 @@ from .._call.outcomes import (
     RecoverableToolCallIssue,
     SuspendedCall,
 )
-from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
 from .._hooks.pipeline import decide_each
 from .._hooks.places import check_related
@@ -86,12 +86,11 @@ class OpenCalls(Generic[T_co]):
             RoundClosedError: The round has ended.
         """
         calls = self._to_decide()
-        # If no hook is async the generator ends without giving anything, and no coroutine is
-        # made. At the first that has to be awaited, `drive` takes over and runs the rest of the
-        # same steps.
-        steps = decided(calls, hooks, on_event)
-        for first in steps:
-            await drive(steps, first)
+        # If no hook is async the generator ends without yielding anything, and no coroutine is
+        # made. At the first awaitable `drive` takes over and runs the rest of the generator.
+        generator = decided(calls, hooks, on_event)
+        for first in generator:
+            await drive(generator, first)
         return as_plan(calls)
 
     def apply_hooks_sync(
@@ -103,9 +102,9 @@ class OpenCalls(Generic[T_co]):
             MisuseError: A hook is async; the text names it.
         """
         calls = self._to_decide()
-        steps = decided(calls, hooks, on_event)
-        for first in steps:
-            drive_sync(steps, first=first)
+        generator = decided(calls, hooks, on_event)
+        for first in generator:
+            drive_sync(generator, first=first)
         return as_plan(calls)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -643,7 +642,9 @@ def as_plan(calls: SortedCalls) -> ToolRoundPlan[Any]:
     return made
 
 
-def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -> Steps[None]:
+def decided(
+    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
+) -> HookGenerator[None]:
     """Ask hooks about the pending calls, and sort those.
 
     It gives no value: one that a generator ends with is raised to whoever runs it, and costs more
@@ -699,7 +700,7 @@ def take_in(calls: SortedCalls, hook_run: HookRun) -> None:
     calls._is_decided = True
 
 
-def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
+def unasked(calls: SortedCalls) -> HookGenerator[ToolRoundPlan[Any]]:
     """Make a plan without hooks: rules and approvals that are declared are asked."""
     hook_run = HookRun()
     for call in calls.pending:

@@ -19,9 +19,9 @@ from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
 from .._call.decisions import HookRun
+from .._call.drivers import HookGenerator
 from .._call.history import OfEdit, Step, said_of, wait_of
 from .._call.outcomes import SuspendedCall
-from .._call.steps import Steps
 from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import decide
 from .._schema.field_issues import field_issues
@@ -211,7 +211,9 @@ def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolRes
 # Edits.
 
 
-def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOutcome | None]:
+def amend(
+    calls: SortedCalls, decision: Decision, hooks: Hooks
+) -> HookGenerator[HookOutcome | None]:
     """Answer one suspended call with other arguments; see `ToolRoundPlan.amend`."""
     check_decision(decision)
     if decision.edit is None:

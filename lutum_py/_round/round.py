@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, Self, fi
 from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
+from .._call.drivers import drive_sync
 from .._call.history import Kept, proposed_at
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
-from .._call.steps import drive_sync
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools, not_on_offer
 from .._schema.schema_reader import names_in

@@ -58,8 +58,8 @@ from collections.abc import Iterable
 from typing import TypeVar, Unpack
 
 from .._call.call import AnyToolCall, Hooks
+from .._call.drivers import drive, drive_sync
 from .._call.outcomes import AskingCall as AskingCall  # for whoever still looks for it here
-from .._call.steps import drive, drive_sync
 from .._context.context import ToolContext
 from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan

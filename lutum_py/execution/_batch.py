@@ -18,7 +18,7 @@ from threading import Condition
 from typing import Any, Self
 
 from .._call.call import AnyToolCall
-from .._call.steps import drive, drive_sync
+from .._call.drivers import drive, drive_sync
 from .._context.threads import run_in_thread
 from .._text.json import shorten
 from ..errors import LifecycleError, LutumError, MisuseError

@@ -13,9 +13,9 @@ from threading import Lock
 from typing import Any
 
 from .._call.call import AnyToolCall
+from .._call.drivers import HookGenerator
 from .._call.history import CallRowState, end_of, said_of
 from .._call.outcomes import AskingCall, SuspendedCall
-from .._call.steps import Steps
 from .._round.ending import check_shown
 from .._round.events import CallEventKind, tell_asked, tell_row
 from .._round.inner import settle_within, show_to
@@ -67,7 +67,7 @@ class PlanRun:
         self.ready: list[AnyToolCall] = []
         self._is_begun = False
 
-    def settle(self) -> Steps[bool]:
+    def settle(self) -> HookGenerator[bool]:
         """Let hooks decide about what calls have asked for; whether there is anything to run then.
 
         If no call has asked for any, there is something only once, since all that can be run is run
@@ -90,7 +90,7 @@ class PlanRun:
             check_shown(self.plan, call.id, hooks)  # before it is run, and its result lost
         return bool(self.ready)
 
-    def _show_again(self) -> Steps[None]:
+    def _show_again(self) -> HookGenerator[None]:
         """Show what calls within others came to while an after-hook raised, or was cut off."""
         for call in self.plan.pending:
             end = end_of(call._history) if call.id in self.plan._state._kept.inner else None
@@ -98,7 +98,7 @@ class PlanRun:
                 outcome = yield from self.shown(call, end.detail)
                 self.take(call, [outcome])
 
-    def shown(self, call: AnyToolCall, outcome: Outcome) -> Steps[Outcome]:
+    def shown(self, call: AnyToolCall, outcome: Outcome) -> HookGenerator[Outcome]:
         """Show the result of a call within another to after-hooks, before that one sees it."""
         if self.settings.hooks is not None and call.id in self.plan._state._kept.inner:
             outcome = yield from show_to(call, outcome, self.settings.hooks)

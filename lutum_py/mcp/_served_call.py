@@ -33,8 +33,8 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from .._call.call import AnyToolCall, Hooks
+from .._call.drivers import drive
 from .._call.outcomes import SuspendedCall
-from .._call.steps import drive
 from .._context.context import ToolContext
 from .._context.progress import Sink
 from .._declare.offer import OfferedTools

@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
 from .._call.call import AnyToolCall, Hooks
+from .._call.drivers import HookGenerator
 from .._call.history import Step
 from .._call.outcomes import NotEnded, SuspendedCall
-from .._call.steps import Steps
 from .._round.events import CallEvent, tell_asked, tell_row
 from .._round.inner import ask, decide_asked, settle_within, show_to
 from .._round.plan import ToolRoundPlan
@@ -33,9 +33,9 @@ R = TypeVar("R")
 
 
 class Drive(Protocol):
-    """Run steps of hooks to their end."""
+    """Run a generator that asks hooks to its end."""
 
-    def __call__(self, steps: Steps[R], /) -> R: ...
+    def __call__(self, generator: HookGenerator[R], /) -> R: ...
 
 
 def leave(
@@ -52,7 +52,7 @@ def leave(
         outcome: The outcome of the call.
         rows: All rows of the round, each of which fits its seal, in the order of places.
         hooks: The hooks that decide about what it asks for; None leaves that `asked`.
-        drive: Runs their steps.
+        drive: Runs the generator that asks them.
 
     Returns:
         The ids of the calls whose rows change, its own first; and the same outcome with what

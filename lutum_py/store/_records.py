@@ -16,9 +16,9 @@ from time import time
 from typing import Any, Final, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.drivers import drive_sync
 from .._call.history import Step, moment
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
-from .._call.steps import drive_sync
 from .._context.suspension import Decision
 from .._round.ending import ResultLike, as_results, mismatches
 from .._round.events import CallEvent, OnEvent
@@ -408,8 +408,11 @@ class Records:
                     f"conversation {id!r}, and not about call {decision.call_id!r} of this "
                     "one. Show the call as it is now, and ask again."
                 )
-            steps = None if hooks is None else amend(plan, decision, hooks)
-            became = plan.resume(decision) if steps is None else drive_sync(steps, _BY_PLAN)
+            became = (
+                plan.resume(decision)
+                if hooks is None
+                else drive_sync(amend(plan, decision, hooks), _BY_PLAN)
+            )
             return None if became is None else [decision.call_id], (plan, became)
 
         plan, outcome = self._change_plan(id, toolset, take)
@@ -792,7 +795,7 @@ class Records:
             id: The conversation.
             toolset: The toolset of its plan.
             hooks: The hooks that decide.
-            drive: Runs their steps.
+            drive: Runs the generator that asks them.
             is_due: Whether after-hooks have to see what somebody answered within a call.
 
         Returns:
@@ -818,4 +821,4 @@ class Records:
 
 
 _BY_PLAN: Final = "`await stored.plan.amend(decision, hooks)` after `store.load`, and `store.save`"
-_BY_HAND: Drive = partial(drive_sync, twin="`await store.run(id, toolset, hooks=hooks)`")
+_BY_HAND: Drive = partial(drive_sync, instead="`await store.run(id, toolset, hooks=hooks)`")

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from .._call.call import AnyToolCall
+from .._call.drivers import HookGenerator, drive
 from .._call.history import Step, newer_than, said_of
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AskingCall, SuspendedCall
-from .._call.steps import Steps, drive
 from .._context.context import ToolContext
 from .._round.events import CallEvent, CallEventKind, tell_event, tell_row
 from .._round.inner import is_unshown
@@ -53,9 +53,9 @@ def on_this_loop() -> Drive:
     """Return what runs hooks on this event loop, for the thread that works on the store."""
     loop = asyncio.get_running_loop()
 
-    def run(steps: Steps[R], /) -> R:
+    def run(generator: HookGenerator[R], /) -> R:
         try:
-            return asyncio.run_coroutine_threadsafe(drive(steps), loop).result()
+            return asyncio.run_coroutine_threadsafe(drive(generator), loop).result()
         except CancelledError:  # of the hook's own: if a run is cancelled, its hooks are waited for
             raise HookError(
                 "A hook about a call within another let an `asyncio.CancelledError` out, as of a "
