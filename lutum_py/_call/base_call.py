@@ -27,13 +27,13 @@ from .history import (
     END_OF,
     HELD,
     HOOK_PHASES,
-    NOT_KEPT,
+    NO_ROUND,
     ON_RECORD,
     RULED_BY,
     Answer,
     AsksStep,
+    CallRound,
     CallStep,
-    Kept,
     Step,
     answers_in,
     end_of,
@@ -112,30 +112,30 @@ class BaseCall:
     Args:
         metadata: What the model sent.
         history: What happened to it.
-        kept: Where it is kept.
+        call_round: The round that it belongs to.
     """
 
     # `_raw` has one of three forms: the steps of the history, the time of `proposed` alone, or one
     # of these with the times of `begun` and `ended`, and the result. Most histories are never read,
     # so their steps are made of the times only when somebody reads them.
-    __slots__ = ("_branch", "_kept", "_raw", "metadata", "selector")
+    __slots__ = ("_branch", "_raw", "_round", "metadata", "selector")
 
     metadata: ToolMetadata
     selector: Any
     _raw: tuple[Any, ...]
     _branch: Branch | None
-    _kept: Kept
+    _round: CallRound
 
     def __init__(
-        self, metadata: ToolMetadata, history: tuple[Step, ...], kept: Kept = NOT_KEPT
+        self, metadata: ToolMetadata, history: tuple[Step, ...], call_round: CallRound = NO_ROUND
     ) -> None:
         self.metadata = metadata
         self.selector: Any = None
-        self._raw, self._branch, self._kept = history, None, kept
+        self._raw, self._branch, self._round = history, None, call_round
 
     def _clone(self) -> Self:
         """Make a call with the same history and input, which is no branch of this one."""
-        made: Any = BaseCall(self.metadata, self._history, self._kept)
+        made: Any = BaseCall(self.metadata, self._history, self._round)
         alike: Self = made
         return alike
 
@@ -300,9 +300,9 @@ class BaseCall:
                 branch is not None
                 and branch.is_draft
                 and kind == "begun"
-                and self._kept is not NOT_KEPT
+                and self._round is not NO_ROUND
             ):
-                self._kept.note_try(self)
+                self._round.note_try(self)
 
     def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
         if self._stage.name in _INNER_STAGES:
@@ -491,8 +491,8 @@ class BaseCall:
         made._own_history = (*steps, Step("again", stage, newer_than(last), by, phase))
         if phase is not None:
             made._branch = Branch(BranchGroup(made), 0)
-        if self._kept is not NOT_KEPT:
-            self._kept.note_try(made)
+        if self._round is not NO_ROUND:
+            self._round.note_try(made)
         return made
 
     def _take_try(self, other: BaseCall) -> bool:
@@ -564,20 +564,20 @@ class BaseCall:
 
     def _hold(self) -> None:
         """Refuse to begin the call until a store has recorded its beginning."""
-        self._kept = self._kept.other(Kept, HELD)
+        self._round = self._round.copy_as(CallRound, HELD)
 
-    def _let_go(self, key_begins: str, begun: tuple[float | None, str | None]) -> None:
+    def _let_go(self, key_prefix: str, begun: tuple[float | None, str | None]) -> None:
         """Let a held call run, as one that was begun then and by whom the store has on record."""
-        self._kept = self._kept.other(Kept, ON_RECORD, key_begins)
-        self._kept.begun = begun
+        self._round = self._round.copy_as(CallRound, ON_RECORD, key_prefix)
+        self._round.begun = begun
 
-    def _check_kept(self) -> None:
+    def _check_round_open(self) -> None:
         """Refuse to begin a call that goes on elsewhere, or whose round is over.
 
         Raises:
             LifecycleError: It does, or is; the error says where to run it.
         """
-        closed_by = self._kept.closed_by
+        closed_by = self._round.closed_by
         if closed_by == HELD:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` is kept in a store, and that it runs is "

@@ -240,7 +240,7 @@ class AnyToolCall(CallState):
         if code is not None:
             _check_text(self, "code", code)
         is_open = self.status in (_NEW, _RESUMING)
-        if is_open and not was_begun(self._history) and self._kept.closed_by != ON_RECORD:
+        if is_open and not was_begun(self._history) and self._round.closed_by != ON_RECORD:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was not begun, so it did nothing, and "
                 f"that is known: it is {self.status}. Answer it with `call.fail(message)` or "
@@ -389,7 +389,7 @@ class AnyToolCall(CallState):
             if (
                 (last.stage.may_begin if last.__class__ is Step else len(raw) == 1)
                 and self._branch is None
-                and self._kept.closed_by is None
+                and self._round.closed_by is None
             ):
                 self._raw = (raw, time())
                 return invocation
@@ -403,8 +403,8 @@ class AnyToolCall(CallState):
         self._take_changes()
         self._check_asked()
         with ONCE:
-            self._check_kept()
-            at, by = self._kept.begun
+            self._check_round_open()
+            at, by = self._round.begun
             self._append(
                 "begun", at=None if at is None else newer_than(self._history[-1], at), by=by
             )
@@ -423,7 +423,7 @@ class AnyToolCall(CallState):
             )
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
-        self._check_kept()
+        self._check_round_open()
         if self._branch is not None:
             self._check_newest("begun")
         if not self._stage.may_begin:

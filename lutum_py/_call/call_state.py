@@ -25,7 +25,7 @@ from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, MisuseError, ToolInputError
 from .base_call import BaseCall
-from .history import NOT_KEPT, CallStep, Step, StepPhase, wait_of
+from .history import NO_ROUND, CallStep, Step, StepPhase, wait_of
 from .lifecycle import STAGES, CallStatus, refused
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class CallState(BaseCall):
     __slots__ = ("_cache", "_text", "mended")
 
     spec: ClassVar[ToolSpec[Any, Any]]
-    _no_round: ClassVar = NOT_KEPT
+    _no_round: ClassVar = NO_ROUND
     mended: tuple[str, ...]
     _cache: Any
     _text: bytes | None
@@ -67,7 +67,7 @@ class CallState(BaseCall):
         self._text = None if self.spec.arguments.is_fixed else self.spec.arguments.to_text(input)
         self._raw = (time(),)
         self._branch = None
-        self._kept = NOT_KEPT
+        self._round = NO_ROUND
 
     @property
     def steps(self) -> tuple[CallStep, ...]:
@@ -110,7 +110,7 @@ class CallState(BaseCall):
         made.mended = self.mended
         made._own_history = current._own_history
         made._branch = None
-        made._kept = self._kept
+        made._round = self._round
         current._lend()
         # An instance that can be changed belongs to one call alone.
         made._cache = (
@@ -242,7 +242,7 @@ class CallState(BaseCall):
         if status not in self.status.leads_to:
             raise refused(self.status, status, call_id=self.id, tool=self.name)
         if status is CallStatus.RUNNING:
-            self._check_kept()
+            self._check_round_open()
             self._check_newest("begun")
             self._take_changes()
             self._check_asked()
@@ -303,7 +303,7 @@ class CallState(BaseCall):
     @input.setter
     def input(self, value: Any) -> None:
         current = self._current
-        if current._stage is _SUSPENDED or (current._answers and not current._kept.is_open):
+        if current._stage is _SUSPENDED or (current._answers and not current._round.is_editable):
             raise LifecycleError(
                 f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
                 "bound to it. Reject the call instead, and let the model make another one."
@@ -340,7 +340,7 @@ class CallState(BaseCall):
         turn, so if the conversation has an id, as in `Session(id=...)`, the key begins with that
         and the turn's place: `<id>/<place>/<digest>`.
         """
-        return self._kept.key_begins + self._own_key
+        return self._round.key_prefix + self._own_key
 
     @property
     def _own_key(self) -> str:
@@ -385,7 +385,7 @@ class CallState(BaseCall):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._branch is not None:
             self._check_newest("begun")  # it could be begun where nobody knows of the newer plan
-        state = (self._history, self.mended, self._current._text, self._kept)
+        state = (self._history, self.mended, self._current._text, self._round)
         return (_rebuild, (self.selector, self.metadata, self._input, state))
 
 
@@ -394,7 +394,7 @@ def _rebuild(
 ) -> CallState:
     made: CallState = selector.Call.__new__(selector.Call)
     made.metadata, made.selector, made._cache = metadata, selector, input
-    made._own_history, made.mended, made._text, made._kept = state
+    made._own_history, made.mended, made._text, made._round = state
     made._branch = None
     return made
 

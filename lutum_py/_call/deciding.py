@@ -235,7 +235,7 @@ def ask_rules(
         hook_run: Takes what was said.
         verdict: Why the call is to wait if they all let it pass, if it is.
     """
-    rules = () if call._is_ruled and not call._kept.is_open else call.selector.rules
+    rules = () if call._is_ruled and not call._round.is_editable else call.selector.rules
     for rule in rules:
         said: HookOutcome | DeferredSuspension = yield from rule.ask(call, hook_run)
         if isinstance(said, DeferredSuspension):
@@ -381,7 +381,7 @@ def rewrite(
     Raises:
         HookError: It does not fit, or a person has decided about the one that the call has.
     """
-    if call._answers and not call._kept.is_open:
+    if call._answers and not call._round.is_editable:
         call._put_back()
         raise hook_error(
             hook,

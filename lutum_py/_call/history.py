@@ -225,21 +225,21 @@ _NO_TRIES: Final[dict[str, list[BaseCall]]] = {}
 # A round, its plans and its calls all point to one of these, so a round is closed for all of them
 # by one assignment. A flag on each call would have to be set on every branch of every call, and a
 # branch that is made at the same moment would be missed.
-class Kept:
-    """Where calls are kept: a round and its calls share one, so that what closes it closes all.
+class CallRound:
+    """What a call knows of its round: all calls of a round share one, which closes them at once.
 
     Attributes:
-        key_begins: What their idempotency keys begin with, if the conversation has an id.
-        place: Where in which transcript their round was opened, if that is known.
-        closed_by: Why none of them begins here any more: how the round was closed, or `HELD`; or
+        key_prefix: What idempotency keys begin with, if the conversation has an id.
+        place: Where in which transcript the round was opened, if that is known.
+        closed_by: Why no call begins here any more: how the round was closed, or `HELD`; or
             `ON_RECORD`.
         transcript: The transcript that it was opened behind, if a session asked for the turn.
         traces: By the id of a call that asked for others, the span that these stand under.
         inner: The calls that its calls asked for, by id, in the order in which they were asked.
-        turn: The turn that they belong to, if there is one.
+        turn: The turn that the calls belong to, if there is one.
         tries: By the id of a call the other tries that `again()` and `with_input()` made of it,
             until its history tells of them.
-        is_open: Whether hooks may still change a call that was decided on.
+        is_editable: Whether hooks may still change a call that was decided on.
         begun: Of calls that a store lets run, when they were begun, and by whom.
     """
 
@@ -249,27 +249,27 @@ class Kept:
     inner: Mapping[str, Any] = _NOTHING
     turn: AssistantTurn | None = None
     tries: dict[str, list[BaseCall]] = _NO_TRIES
-    is_open = False
+    is_editable = False
     begun: tuple[float | None, str | None] = (None, None)
 
     def __init__(
-        self, key_begins: str = "", place: Place | None = None, closed_by: str | None = None
+        self, key_prefix: str = "", place: Place | None = None, closed_by: str | None = None
     ) -> None:
-        self.key_begins = key_begins
+        self.key_prefix = key_prefix
         self.place = place
         self.closed_by = closed_by
 
-    def other(
-        self, kind: type[Kept], closed_by: str | None = None, key_begins: str | None = None
-    ) -> Kept:
+    def copy_as(
+        self, kind: type[CallRound], closed_by: str | None = None, key_prefix: str | None = None
+    ) -> CallRound:
         """Return the same for calls that may run, or that are closed for another reason.
 
         Args:
-            kind: What it is to be.
-            closed_by: Why they do not begin; None if they may.
-            key_begins: What their idempotency keys begin with; by default the same.
+            kind: The class of the copy.
+            closed_by: Why the calls do not begin; None if they may.
+            key_prefix: What the idempotency keys begin with; by default the same.
         """
-        made = kind(self.key_begins if key_begins is None else key_begins, self.place, closed_by)
+        made = kind(self.key_prefix if key_prefix is None else key_prefix, self.place, closed_by)
         made.transcript, made.turn = self.transcript, self.turn
         made.traces, made.inner = self.traces, self.inner
         return made
@@ -296,24 +296,24 @@ class Kept:
         return self.turn is not None and self.place.is_behind(transcript)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a call that is sent elsewhere takes no transcript
-        kept = (self.key_begins, self.place, self.closed_by)
-        return (type(self), kept, {"traces": {**self.traces}})
+        state = (self.key_prefix, self.place, self.closed_by)
+        return (type(self), state, {"traces": {**self.traces}})
 
     @property
     def asked_in(self) -> str | None:
         """A name for the round of the calls, made of the place at which it was opened, if known."""
         place = self.place
-        return None if place is None else digest_of([self.key_begins, place.length, place.digest])
+        return None if place is None else digest_of([self.key_prefix, place.length, place.digest])
 
 
-class OfEdit(Kept):
-    """A `Kept` for the draft of an edit, while hooks are asked about it."""
+class EditRound(CallRound):
+    """The round of a draft that was made for an edit, while hooks are asked about the draft."""
 
-    is_open = True
+    is_editable = True
 
 
-NOT_KEPT: Final = Kept()
-"""The `Kept` of calls that belong to no round."""
+NO_ROUND: Final = CallRound()
+"""Stands for the round of calls that belong to none."""
 
 HELD: Final = "held"
 """Closes a call that a store keeps, until the store has recorded its beginning."""

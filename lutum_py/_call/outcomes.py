@@ -21,7 +21,7 @@ from .history import (
     ANSWERED,
     BY_TOOL,
     END_OF,
-    Kept,
+    CallRound,
     Step,
     StepPhase,
     end_of,
@@ -332,7 +332,7 @@ class SuspendedCall(Asked, Unended):
         return self.call.spec.shown(self.call._written())
 
     def _of(self) -> tuple[str, str, str, str | None]:
-        return self.call.id, self.call.name, self.digest, self.call._kept.asked_in
+        return self.call.id, self.call.name, self.digest, self.call._round.asked_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,7 +519,7 @@ def unread_call(
     metadata: ToolMetadata,
     history: tuple[Step, ...],
     of: ToolResult | RecoverableToolCallIssue,
-    kept: Kept,
+    call_round: CallRound,
 ) -> BaseCall:
     """Make a call of no tool, which has ended: it was a final answer, or could not be used."""
     if isinstance(of, ToolResult):
@@ -527,7 +527,7 @@ def unread_call(
     else:
         phase, said = "reading", "rejected"
     end = ("ended", END_OF[said], history[0].at, None, phase, said, None, None, of)
-    return BaseCall(metadata, (*history, new_step(end)), kept)
+    return BaseCall(metadata, (*history, new_step(end)), call_round)
 
 
 def answer_of(call: BaseCall, history: tuple[Step, ...] | None = None) -> ToolResult | None:

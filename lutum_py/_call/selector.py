@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .._transcript.assistant import ToolMetadata
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
-    from .history import Kept, Step
+    from .history import CallRound, Step
     from .member_options import Rule
 
 P = ParamSpec("P")
@@ -168,7 +168,7 @@ class AnySelector(Immutable):
         *,
         redact: bool = False,
         history: tuple[Step, ...] | None = None,
-        kept: Kept | None = None,
+        call_round: CallRound | None = None,
     ) -> AnyToolCall:
         """Decode a call of this tool.
 
@@ -176,7 +176,7 @@ class AnySelector(Immutable):
             metadata: What the model sent.
             redact: Hide the values that came, and a validator's own words, in an error.
             history: How its history begins; by default with the present moment.
-            kept: The round that it belongs to, if any.
+            call_round: The round that it belongs to, if any.
 
         Raises:
             InvalidArgumentsError: The arguments do not fit; the error names every failing field.
@@ -214,7 +214,7 @@ class AnySelector(Immutable):
         call._text = None
         call._raw = history or (time(),)
         call._branch = None
-        call._kept = kept or call._no_round
+        call._round = call_round or call._no_round
         return call
 
     def _mend(

@@ -307,7 +307,7 @@ def _check_conversation(gate: RegisteredHook, call: AnyToolCall) -> None:
         HookError: It does.
     """
     asked: Transcript | None = gate.function.transcript
-    if asked is not None and not call._kept.is_of(asked):
+    if asked is not None and not call._round.is_of(asked):
         raise hook_error(
             gate.name,
             call,

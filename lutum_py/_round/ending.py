@@ -104,9 +104,9 @@ def end_round(
             results = tuple(ended)
         else:
             results = match_results(calls, given, unended, unfinished)
-    if calls._owes_after or RegisteredHook.any_after or state._kept.tries:
+    if calls._owes_after or RegisteredHook.any_after or state._round.tries:
         take_given(calls, given)
-    toolset, inner = calls.toolset, state._kept.inner
+    toolset, inner = calls.toolset, state._round.inner
     if inner or toolset._caps_results or [1 for call in calls._calls if call._is_rewritten]:
         results = as_told(results, calls._calls, toolset, inner)
     return joined(state.turn, results)
@@ -408,7 +408,7 @@ def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
     Raises:
         MisuseError: Some did not; nothing has changed.
     """
-    tries = calls._tries_of(results) if calls._state._kept.tries else {}
+    tries = calls._tries_of(results) if calls._state._round.tries else {}
     remedy = (
         "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, also "
         "if the round is given up, or `plan.discard()` to forget the turn."
@@ -468,7 +468,7 @@ def check_shown(
     Raises:
         MisuseError: One was not; nothing has changed.
     """
-    call = None if call_id not in calls._state._kept.inner else calls._call(call_id)
+    call = None if call_id not in calls._state._round.inner else calls._call(call_id)
     if call is None or not (calls._owes_after or RegisteredHook.any_after):
         return
     own = hooks._hooks_for(call.selector, "after") if isinstance(hooks, HookPlaces) else ()
@@ -560,7 +560,7 @@ def show_results(
     if not isinstance(hooks, HookPlaces):
         raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
     results, suspended = as_results(answers)
-    tries = calls._tries_of(results) if calls._state._kept.tries else {}
+    tries = calls._tries_of(results) if calls._state._round.tries else {}
     said: list[AfterSaid] = []
     answered = list(_answered(calls))
     open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}

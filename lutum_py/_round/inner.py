@@ -234,7 +234,7 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
     they were run with, and have the labels of what they were made of, as results in a transcript
     do.
     """
-    inner, turn = call._kept.inner.values(), call._kept.turn
+    inner, turn = call._round.inner.values(), call._round.turn
     turns = (turn,) if turn is not None and given_by_provider(turn) else ()
     if not inner:
         return turns
@@ -282,8 +282,8 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
             call._append("begun")
         left = Left(asking.turn, asking.state, asking._session, calls.toolset)
         call._append("asks", detail=Ask(made, left, asking._trace))
-        state._kept.trace(call.id, asking._trace)
-        state._kept.inner = {**state._kept.inner, **{each.id: each for each in made}}
+        state._round.trace(call.id, asking._trace)
+        state._round.inner = {**state._round.inner, **{each.id: each for each in made}}
         for each in made:
             calls._move(each.id)
     return asking
@@ -301,7 +301,7 @@ def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, s
             f"Calls stand within calls {DEEPEST} deep at most, and call {call.id!r} asks for "
             "others there. Call tools directly from here."
         )
-    before = sum(1 for each in calls._state._kept.inner.values() if each._asked_by == call.id)
+    before = sum(1 for each in calls._state._round.inner.values() if each._asked_by == call.id)
     if before + count > MOST:
         return "too_many_calls", (
             f"A call asks for {MOST} others at most, and call {call.id!r} asked for "
@@ -314,7 +314,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[B
     """Read what a call asks for with the plan's toolset; what cannot be used has its result."""
     state, toolset = calls._state, calls.toolset
     taken = {each.id for each in calls._all()}
-    number = sum(1 for each in state._kept.inner.values() if each._asked_by == by.id)
+    number = sum(1 for each in state._round.inner.values() if each._asked_by == by.id)
     first: Any = (
         "proposed",
         _ASKED,
@@ -343,12 +343,14 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[B
             ended = not_on_offer(toolset, metadata, toolset._offer.all, toolset._by_name)
         else:
             try:
-                yield adopted(calls, selector._decode(metadata, history=history, kept=state._kept))
+                yield adopted(
+                    calls, selector._decode(metadata, history=history, call_round=state._round)
+                )
                 continue
             except InvalidArgumentsError as error:
                 text = str(error)
                 ended = RecoverableToolCallIssue(metadata, "invalid_arguments", text, error.fields)
-        yield unread_call(metadata, history, ended, state._kept)
+        yield unread_call(metadata, history, ended, state._round)
 
 
 def adopted(calls: SortedCalls, call: C) -> C:
@@ -364,14 +366,14 @@ def adopted(calls: SortedCalls, call: C) -> C:
 def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
     """Take in what calls asked for in another copy of a plan, whose histories were taken in."""
     state = calls._state
-    known = dict(state._kept.inner)
-    state._kept.traces = {**other._state._kept.traces, **state._kept.traces}
-    for id, inner in other._state._kept.inner.items():
+    known = dict(state._round.inner)
+    state._round.traces = {**other._state._round.traces, **state._round.traces}
+    for id, inner in other._state._round.inner.items():
         if id not in known:
             known[id] = adopted(calls, inner._clone())
-            known[id]._kept = state._kept
+            known[id]._round = state._round
             calls._move(id)
-    state._kept.inner = dict(sorted(known.items(), key=_asked_at))
+    state._round.inner = dict(sorted(known.items(), key=_asked_at))
     for call in calls._readable:  # a history that came from there has the calls of that copy
         current = call._current
         if any(step.kind == "asks" for step in current._own_history):
@@ -475,6 +477,6 @@ def settle_within(
         calls._set(_owes_after=False)
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)
-    for inner in read_in(calls._state._kept.inner.values()):
+    for inner in read_in(calls._state._round.inner.values()):
         if state_in(inner._history) == "handled":
             yield from show_to(inner, result_in(inner._history), hooks)

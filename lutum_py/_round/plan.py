@@ -507,7 +507,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             RoundClosedError: The round has ended.
         """
         transcript, state = transcript_of(target), self._state
-        if state._kept.closed_by is not None:
+        if state._round.closed_by is not None:
             state._check_open()
         state._check_place(transcript)
         committed = end_round(self, results)
@@ -548,7 +548,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         try:
             committed = self._given_up(reason, [*given, *unended])
         except BaseException:
-            self._state._kept.closed_by = None
+            self._state._round.closed_by = None
             raise
         transcript.append_round(committed)
         return committed
@@ -561,7 +561,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
         started = {call.id for call in given_up if was_begun(call._history)}
-        tries = self._state._kept.tries
+        tries = self._state._round.tries
         started |= {id for id, of in tries.items() if any(was_begun(each._history) for each in of)}
         # A pending call that is suspended was suspended by its tool, so the tool was started.
         started |= {call.id for call in self.pending if call.status in _STARTED}
@@ -574,7 +574,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             elif outcome.was_started and outcome.call.metadata in own:
                 started.add(outcome.call.id)  # has no result, but it was started
         within: dict[str, ToolResult] = {}
-        if inner := self._state._kept.inner:
+        if inner := self._state._round.inner:
             results, _ = as_results(finished)
             within = {each.id: each for each in results if each.id in inner}
             finished = [each for each in results if each.id not in inner]
@@ -652,7 +652,7 @@ def decided(
     """
     asked, was_decided = calls.pending, calls._is_decided
     within: Iterable[Any] = ()
-    if inner := calls._state._kept.inner:
+    if inner := calls._state._round.inner:
         from .inner import decide_asked
 
         if calls.asked:

@@ -34,7 +34,16 @@ from pydantic import ValidationError
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
 from .._call.decisions import HookRun
-from .._call.history import ASKED_BY, HOOK_PHASES, Kept, Step, is_unread, moment, state_in, wait_of
+from .._call.history import (
+    ASKED_BY,
+    HOOK_PHASES,
+    CallRound,
+    Step,
+    is_unread,
+    moment,
+    state_in,
+    wait_of,
+)
 from .._call.outcomes import issue_in
 from .._text.json import compact_json
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
@@ -84,7 +93,7 @@ def dump_plan(
     """
     check_key(key, binding)
     now, state = time(), calls._state
-    kept = state._kept
+    call_round = state._round
     histories = calls._with_tries()
     for call in calls._all():  # all of them before anything of the plan changes
         history = histories[call.id]
@@ -98,13 +107,13 @@ def dump_plan(
             )
         if where in _OPEN:
             call._check_newest()  # else what hooks decided in the newer plan would be gone around
-    if kept.tries:
+    if call_round.tries:
         calls._take_tries(calls._begun_tries())
     data: dict[str, Any] = {
         "format": PLAN.name,
         "version": PLAN.version,
         "binding": binding,
-        "key_begins": kept.key_begins,
+        "key_begins": call_round.key_prefix,
         "turn": dump_turn(state.turn),
     }
     try:
@@ -117,10 +126,10 @@ def dump_plan(
             for entry in data["calls"]:
                 if waits.get(entry["id"]):
                     entry["waits_for"] = list(waits[entry["id"]])
-        if state._kept.inner:
+        if state._round.inner:
             data["inner"] = _dump_inner(calls)
-        if kept.place is not None:
-            data["place"] = {"items": kept.place.length, "digest": kept.place.digest}
+        if call_round.place is not None:
+            data["place"] = {"items": call_round.place.length, "digest": call_round.place.digest}
         if owes_after_hooks(calls):
             data["owes_after"] = True
         # Sealed as it will be read again: JSON knows fewer types than Python.
@@ -178,7 +187,7 @@ def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
             asks.append({"call": call.id, "ids": list(ask.ids), **trace})
         if mine and not call._stage.is_end:
             asks[-1] |= _dump_left(mine[-1].left)
-    inner = calls._state._kept.inner.values()
+    inner = calls._state._round.inner.values()
     return {"calls": [dump_metadata(each.metadata) for each in inner], "asks": asks}
 
 
@@ -383,12 +392,12 @@ def load_plan(
     check_saved(saved, key, binding)
     at = saved.inner_or_none("place")
     place = None if at is None else Place(at.get("items", int), digest=at.get("digest", str))
-    kept = Kept(saved.get("key_begins", str, ""), place)
+    call_round = CallRound(saved.get("key_begins", str, ""), place)
     owes_after = saved.get("owes_after", bool, False)
     is_older = saved.get("version", int) != PLAN.version
     hook_run = HookRun()
     turn, read = histories_in(
-        saved, hook_run, toolset, partial(_load_call, toolset, kept, is_older=is_older)
+        saved, hook_run, toolset, partial(_load_call, toolset, call_round, is_older=is_older)
     )
     if "inner" in saved.data and key is None and not is_keyed and not is_older:
         _check_bytes(each.data for each in saved.inner("inner").each("asks"))
@@ -396,15 +405,15 @@ def load_plan(
     asked, inner = every[: len(turn.tool_calls)], every[len(turn.tool_calls) :]
     calls = tuple([call for call in asked if isinstance(call, AnyToolCall)])
     # Opened last: what fails before leaves no open round behind.
-    state = RoundState(turn, kept)
+    state = RoundState(turn, call_round)
     state._unread = {call.id: call for call in asked if not isinstance(call, AnyToolCall)}
     made = SortedCalls(state, toolset, calls)
     if inner:
-        kept.inner = {call.id: call for call in inner}
+        call_round.inner = {call.id: call for call in inner}
         for call in every:
             for step in call._history:
                 if step.kind == "asks":
-                    kept.trace(call.id, step.detail.trace)
+                    call_round.trace(call.id, step.detail.trace)
         for call in inner:
             adopted(made, call)
     made._lists = None
@@ -416,7 +425,7 @@ def load_plan(
 
 def _load_call(
     toolset: Any,
-    kept: Kept,
+    call_round: CallRound,
     metadata: ToolMetadata,
     saved: Saved,
     history: tuple[Step, ...],
@@ -433,7 +442,7 @@ def _load_call(
     call: AnyToolCall = selector.spec.call_type.__new__(selector.spec.call_type)
     call.metadata, call.selector = metadata, selector
     call.mended = saved.texts("mended") if "mended" in saved.data else ()
-    call._own_history, call._branch, call._kept = history, None, kept
+    call._own_history, call._branch, call._round = history, None, call_round
     # Only what may still run has to be what was approved. A call that ended may be of a tool whose
     # schema has changed since: its result is a fact, and the round can be committed.
     is_open = state_in(call._history) in ("pending", "suspended", "asking", "asked")

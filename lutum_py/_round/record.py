@@ -59,8 +59,8 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
     ((result,), _) = as_results([outcome])
     with ONCE:
         call = calls._any(result.id)
-        tries: Any = calls._state._kept.tries and calls._tries_of([result])
-        if calls._state._kept.inner:
+        tries: Any = calls._state._round.tries and calls._tries_of([result])
+        if calls._state._round.inner:
             check_shown(calls, result.id, tries=tries)
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
@@ -132,7 +132,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
                 "the plan what that returns."
             )
         calls._move(call.id)
-        if calls._state._kept.tries:
+        if calls._state._round.tries:
             calls._take_try(given)
         # It was run elsewhere, and waits here for the same.
         if call._stage.name != "suspended" and given._current is not call._current:
@@ -194,7 +194,7 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
             there: Any = other._any(own.id)
             calls._move(own.id)
             own._adopt(there._current)
-        if other._state._kept.inner:
+        if other._state._round.inner:
             take_inner(calls, other)
         calls._set(
             _hook_runs=tuple(dict.fromkeys((*calls._hook_runs, *other._hook_runs))),

@@ -20,7 +20,7 @@ from pydantic_core import PydanticSerializationError
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
 from .._call.decisions import HookRun
 from .._call.drivers import HookGenerator
-from .._call.history import OfEdit, Step, said_of, wait_of
+from .._call.history import EditRound, Step, said_of, wait_of
 from .._call.outcomes import SuspendedCall
 from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import decide
@@ -157,7 +157,7 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
     # Ids of calls and tickets may be the same in two conversations, since some providers number the
     # calls of a turn. The name of the round tells such decisions apart, if both sides know it.
     stored = calls._state._stored
-    known = {call._kept.asked_in, None if stored is None else stored.name} - {None}
+    known = {call._round.asked_in, None if stored is None else stored.name} - {None}
     if decision.asked_in is not None and known and decision.asked_in not in known:
         yield (
             f"is not an answer to what is asked about {named}: it was made about a call of another "
@@ -294,7 +294,7 @@ def _edited(
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
     draft = hook_run.draft(call)
-    draft._kept = draft._kept.other(OfEdit)
+    draft._round = draft._round.copy_as(EditRound)
     by = decision.decider
     draft._append("answered", by=by, said="edit", digest=digest, detail=decision)
     if digest != waiting.digest:

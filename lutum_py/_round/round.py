@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.drivers import drive_sync
-from .._call.history import Kept, proposed_at
+from .._call.history import CallRound, proposed_at
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools, not_on_offer
@@ -109,11 +109,11 @@ class ToolRound(Immutable, OfTurn, OpenCalls[T_co], _RoundFields, Generic[T_co, 
             raise self._arity("at most one")
         return self.tool_calls[0] if self.tool_calls else None
 
-    def _stand_at(self, transcript: Transcript, place: Place, begins: str) -> None:
+    def _set_place(self, transcript: Transcript, place: Place, key_prefix: str) -> None:
         """Set where the round was opened, and the prefix of its idempotency keys."""
-        self._kept.key_begins = begins
-        self._kept.place = place
-        self._kept.transcript = transcript
+        self._round.key_prefix = key_prefix
+        self._round.place = place
+        self._round.transcript = transcript
 
     def _arity(self, expected: str) -> ToolRoundArityError:
         calls = ", ".join(f"`{call.name}` ({call.id!r})" for call in self.tool_calls[:10]) or "none"
@@ -159,7 +159,7 @@ class ToolRound(Immutable, OfTurn, OpenCalls[T_co], _RoundFields, Generic[T_co, 
         return SortedCalls(self, self.toolset, self.tool_calls)
 
     def _to_decide(self) -> SortedCalls:
-        if self._kept.closed_by is not None:
+        if self._round.closed_by is not None:
             self._check_open()
         return SortedCalls(self, self.toolset, self.tool_calls)
 
@@ -263,7 +263,7 @@ def read_turn(
     found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
-    history, kept = proposed_at(time()), Kept()
+    history, call_round = proposed_at(time()), CallRound()
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
             issues += [found.issues[metadata.id]] if found.result is None else []
@@ -284,12 +284,14 @@ def read_turn(
             issues.append(_cut_off(metadata, turn))
             continue
         try:
-            calls.append(selector._decode(metadata, redact=redact, history=history, kept=kept))
+            calls.append(
+                selector._decode(metadata, redact=redact, history=history, call_round=call_round)
+            )
         except InvalidArgumentsError as error:
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
-    made: Any = _RoundFields(turn, kept)
+    made: Any = _RoundFields(turn, call_round)
     made.toolset, made.tool_calls = toolset, tuple(calls)
     made.answer, made.answered = None, ()
     if found is not None and found.result is not None:  # the answer came beside the others
@@ -297,7 +299,9 @@ def read_turn(
     if issues or made.answered:
         asked = {each.id: each for each in metadatas}
         ended = {**{each.metadata.id: each for each in issues}, **{e.id: e for e in made.answered}}
-        made._unread = {id: unread_call(asked[id], history, of, kept) for id, of in ended.items()}
+        made._unread = {
+            id: unread_call(asked[id], history, of, call_round) for id, of in ended.items()
+        }
     made.__class__ = ToolRound  # immutable from here on, see `frozen`
     return NeedsTools(made)
 

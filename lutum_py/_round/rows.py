@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
 from .._call.history import (
+    CallRound,
     CallRowState,
     CallStep,
-    Kept,
     Step,
     answers_in,
     end_of,
@@ -58,20 +58,20 @@ class Outer(NamedTuple):
         calls: The calls of the plan, the outermost first.
         id: The id of the call of the turn that it is, or is within.
         turn: The turn.
-        kept: What its calls share, the transcript that it is behind with it.
+        round: What its calls share, such as the transcript that it was opened behind.
     """
 
     calls: tuple[AnyToolCall, ...]
     id: str
     turn: AssistantTurn
-    kept: Kept
+    round: CallRound
 
     @classmethod
     def of(cls, calls: SortedCalls, call_id: str) -> Outer:
         """Find what a call of a plan is within."""
         outer = outer_of(calls, call_id)
         state = calls._state
-        return cls(outer, outer[0].id if outer else call_id, state.turn, state._kept)
+        return cls(outer, outer[0].id if outer else call_id, state.turn, state._round)
 
     def named(self) -> tuple[Within, ...]:
         """Name it all, the outermost first."""
@@ -84,7 +84,7 @@ class Outer(NamedTuple):
 
     def _program(self, caller: str) -> Within:
         # A program that calls one tool after the other goes on through several turns.
-        for turn in (self.turn, *reversed(self.kept.transcript or ())):
+        for turn in (self.turn, *reversed(self.round.transcript or ())):
             for item in turn.items if isinstance(turn, AssistantTurn) else ():
                 made = item.made_calls(caller) if isinstance(item, ServerToolItem) else None
                 if made is not None:
@@ -239,8 +239,8 @@ def row_of(
     if state == "unusable" and issue is not None:
         reason = issue.text
     result = result or answer_of(call, history)
-    kept = _History(history, call, outer)
-    return CallRow(call.id, call.name, proposed, arguments, state, by, reason, result, kept)
+    seen = _History(history, call, outer)
+    return CallRow(call.id, call.name, proposed, arguments, state, by, reason, result, seen)
 
 
 def _why_in(history: tuple[Step, ...], state: CallRowState) -> tuple[str | None, str | None]:

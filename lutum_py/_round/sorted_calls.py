@@ -24,8 +24,8 @@ from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, read_in
 from .._call.decisions import DecisionRecord, EditRecord, HookRun, decisions_in, edits_of
 from .._call.history import (
+    CallRound,
     CallRowState,
-    Kept,
     Step,
     end_of,
     result_in,
@@ -96,7 +96,7 @@ class RoundState:
 
     # _amending   ids of calls whose edits are with hooks right now
     # _hook_sets  hook sets that decided about it, whose after-hooks are asked before its end
-    # _kept       what it shares with its calls
+    # _round      what it shares with its calls
     # _moved_ids   ids of calls that moved from list to list, in order
     # _plans      the plans made from it within its `with`; None outside of one
     # _stored     where in a store it was loaded from, if it was
@@ -105,18 +105,18 @@ class RoundState:
         "__weakref__",
         "_amending",
         "_hook_sets",
-        "_kept",
         "_moved_ids",
         "_plans",
+        "_round",
         "_stored",
         "_unread",
         "turn",
     )
 
-    def __init__(self, turn: AssistantTurn, kept: Kept) -> None:
+    def __init__(self, turn: AssistantTurn, call_round: CallRound) -> None:
         self.turn: AssistantTurn = turn
-        kept.turn = turn
-        self._kept = kept
+        call_round.turn = turn
+        self._round = call_round
         self._amending = _NONE
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._stored: StoredAs | None = None
@@ -132,7 +132,7 @@ class RoundState:
     @property
     def _closed_by(self) -> str | None:
         """How it was closed; None while it is open."""
-        return self._kept.closed_by
+        return self._round.closed_by
 
     def _check_open(self) -> None:
         """Refuse to go on with a closed round.
@@ -140,9 +140,9 @@ class RoundState:
         Raises:
             RoundClosedError: It was closed; the text says how.
         """
-        if self._kept.closed_by is not None:
+        if self._round.closed_by is not None:
             raise RoundClosedError(
-                f"This round was already {self._kept.closed_by}. A round ends once: use the round "
+                f"This round was already {self._round.closed_by}. A round ends once: use the round "
                 "of a new turn."
             )
 
@@ -152,7 +152,7 @@ class RoundState:
         Raises:
             MisuseError: Something was said there since, or it is another conversation.
         """
-        place, known = self._kept.place, self._kept.transcript
+        place, known = self._round.place, self._round.transcript
         if place is None:
             return
         items = transcript._items
@@ -174,11 +174,11 @@ class RoundState:
 
     def _close(self, how: str) -> None:
         """Close the round, and with it each of its calls that was not begun."""
-        if self._kept.closed_by is not None:
+        if self._round.closed_by is not None:
             self._check_open()
         if how == "dumped" and self._stored is not None:
             raise self._in_store("the text")
-        self._kept.closed_by = how
+        self._round.closed_by = how
 
     def _in_store(self, where: str) -> MisuseError:
         """Make the error for a plan that would go on elsewhere, while a store keeps it."""
@@ -211,7 +211,7 @@ class RoundState:
     # request, far from the mistake. Python calls this when the last plan of the round is gone.
     def __del__(self) -> None:
         try:
-            is_open = self._kept.closed_by is None
+            is_open = self._round.closed_by is None
         except AttributeError:  # making it failed, and that was raised
             return
         if is_open and self._stored is None:  # a store would still have it
@@ -326,7 +326,7 @@ class SortedCalls:
             if filed is None:
                 filed = {call.id: self._stand(call.id) for call in self._all()}
             else:
-                inner, again = self._state._kept.inner, moved[self._seen :]
+                inner, again = self._state._round.inner, moved[self._seen :]
                 # One that asks for others stands elsewhere once the last of these has its result.
                 again += [inner[id]._asked_by or "" for id in again if id in inner]
                 filed.update((id, self._stand(id)) for id in dict.fromkeys(again))
@@ -422,7 +422,7 @@ class SortedCalls:
     @property
     def _readable(self) -> tuple[AnyToolCall, ...]:
         """The calls that could be read, those that others asked for after those of the turn."""
-        inner = self._state._kept.inner
+        inner = self._state._round.inner
         return (*self._calls, *read_in(inner.values())) if inner else self._calls
 
     def _move(self, call_id: str) -> None:
@@ -440,7 +440,7 @@ class SortedCalls:
         if known is None:
             known = {**self._state._unread, **{call.id: call for call in self._calls}}
             self._set(_by_id=known)
-        return known.get(call_id) or self._state._kept.inner.get(call_id)
+        return known.get(call_id) or self._state._round.inner.get(call_id)
 
     def _open_call(self, given: BaseCall, cannot: str) -> AnyToolCall:
         """Find the call of this plan that another object stands for, and that has no result.
@@ -465,7 +465,7 @@ class SortedCalls:
         """Yield all calls: in the order of the turn, and after that those that they asked for."""
         asked = (self._any(each.id) for each in self._state.turn.tool_calls)
         yield from filter(None, asked)
-        yield from self._state._kept.inner.values()
+        yield from self._state._round.inner.values()
 
     # Other tries. What happens to one is told to nobody as long as its result is not passed: a hook
     # may have made it for a dry run, and dropped it.
@@ -482,7 +482,7 @@ class SortedCalls:
             call = self._any(result.id)
             history = () if call is None else call._history
             put = [step.detail[1] for step in history if step.phase == "after"]
-            for each in self._state._kept.tries.get(result.id, ()):
+            for each in self._state._round.tries.get(result.id, ()):
                 end = end_of(each._history)
                 # By identity: two runs may give the same.
                 is_of_run = all(result is not by_hook for by_hook in put)
@@ -492,13 +492,13 @@ class SortedCalls:
 
     def _begun_tries(self) -> list[BaseCall]:
         """List the tries that `again()` made and that were begun."""
-        every = self._state._kept.tries.values()
+        every = self._state._round.tries.values()
         return [each for tries in every for each in tries if was_begun_again(each._history)]
 
     def _with_tries(self) -> dict[str, tuple[Step, ...]]:
         """Return the history of each call, by id, as it would tell of the tries that were begun."""
         histories = {call.id: call._history for call in self._all()}
-        for each in self._begun_tries() if self._state._kept.tries else ():
+        for each in self._begun_tries() if self._state._round.tries else ():
             histories[each.id] = with_try(histories[each.id], each._history) or histories[each.id]
         return histories
 
@@ -507,13 +507,13 @@ class SortedCalls:
         with ONCE:
             for each in [*tries]:
                 call = self._any(each.id)
-                self._state._kept.tries[each.id].remove(each)
+                self._state._round.tries[each.id].remove(each)
                 if call is not None and call._take_try(each):
                     self._move(each.id)
 
     def _take_try(self, given: BaseCall) -> None:
         """Add a try that left its tool to the history of its call, if it is another try of that."""
-        tries = self._state._kept.tries
+        tries = self._state._round.tries
         if given.id not in tries:
             return
         if any(each is given for each in tries[given.id]):
@@ -553,7 +553,7 @@ class SortedCalls:
 def outer_of(calls: SortedCalls, call_id: str) -> tuple[AnyToolCall, ...]:
     """Return the calls that a call is within, the outermost first."""
     found: list[AnyToolCall] = []
-    inner = calls._state._kept.inner
+    inner = calls._state._round.inner
     while (within := inner.get(call_id)) is not None:
         asking = calls._call(within._asked_by or "")
         assert asking is not None

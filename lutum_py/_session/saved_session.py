@@ -83,5 +83,5 @@ def load_session(
     if inner is None:
         return id, transcript, None
     plan = as_plan(load_plan(toolset, json.dumps(inner.data), key, binding))
-    plan._state._kept.transcript = transcript
+    plan._state._round.transcript = transcript
     return id, transcript, plan

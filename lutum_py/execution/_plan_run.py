@@ -73,7 +73,7 @@ class PlanRun:
         If no call has asked for any, there is something only once, since all that can be run is run
         together.
         """
-        inner, hooks = self.plan._state._kept.inner, self.settings.hooks
+        inner, hooks = self.plan._state._round.inner, self.settings.hooks
         is_begun, self._is_begun = self._is_begun, True
         if is_begun and not inner:
             return False
@@ -93,14 +93,14 @@ class PlanRun:
     def _show_again(self) -> HookGenerator[None]:
         """Show what calls within others came to while an after-hook raised, or was cut off."""
         for call in self.plan.pending:
-            end = end_of(call._history) if call.id in self.plan._state._kept.inner else None
+            end = end_of(call._history) if call.id in self.plan._state._round.inner else None
             if end is not None and isinstance(end.detail, ToolResult):
                 outcome = yield from self.shown(call, end.detail)
                 self.take(call, [outcome])
 
     def shown(self, call: AnyToolCall, outcome: Outcome) -> HookGenerator[Outcome]:
         """Show the result of a call within another to after-hooks, before that one sees it."""
-        if self.settings.hooks is not None and call.id in self.plan._state._kept.inner:
+        if self.settings.hooks is not None and call.id in self.plan._state._round.inner:
             outcome = yield from show_to(call, outcome, self.settings.hooks)
         return outcome
 

@@ -205,7 +205,7 @@ class _Answering:
             for call in pending:
                 self._raised.clear()
                 outcome = await self._run(call)
-                if call.id in plan._state._kept.inner:
+                if call.id in plan._state._round.inner:
                     outcome = await self._shown(call, outcome)
                 plan.record(outcome)
                 self._outcome = outcome

@@ -418,7 +418,7 @@ def _place_of(
         links: The links that it named. If the span gets another parent than the current span,
             and is in another trace, a link to that is added.
     """
-    traces = call._kept.traces
+    traces = call._round.traces
     if context is not None or not traces:
         return context, links
     # A call that goes on is found by its own id, and what a call asked for by the id of that call:

@@ -94,7 +94,7 @@ def decide_within(
         The ids of the calls whose rows change, and what happened; None if nothing changed.
     """
     events: list[CallEvent] = []
-    inner = plan._state._kept.inner
+    inner = plan._state._round.inner
     before = {id: len(each._history) for id, each in inner.items()}
     asked = [call.id for call in plan.asked]
     drive(settle_within(plan, hooks, events.append))

@@ -214,7 +214,7 @@ def test_a_call_of_no_round_keeps_no_tries() -> None:
     plan = desk().plan()
     call = Desk.parse_tool_call(one(plan).metadata)
     call.again().call_sync()
-    assert not call._kept.tries
+    assert not call._round.tries
     close(plan)
 
 
