@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Never, Self, TypeAlias, TypeVar, overload
 
-from ._call.member_options import UNSAID, Condition, MemberOptions
+from ._call.member_options import UNSET, Condition, MemberOptions
 from ._call.selector import AnySelector
 from ._call.selector import Selector as _Selector
 from ._declare.toolset_meta import ToolsetMeta
@@ -313,9 +313,9 @@ class Toolset(metaclass=ToolsetMeta):
         /,
         *tools: ToolFn[..., Any] | HasSpec[Any, Any] | type[BaseModel] | ToolDef | AnySelector,
         prefix: str = "",
-        result_cap: ResultCap | None = UNSAID,
-        timeout: float | None = UNSAID,
-        needs_approval: Condition = UNSAID,
+        result_cap: ResultCap | None = UNSET,
+        timeout: float | None = UNSET,
+        needs_approval: Condition = UNSET,
     ) -> type[Toolset]:
         """Make a toolset at run time of tools as `tool()` takes them.
 

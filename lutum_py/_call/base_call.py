@@ -37,12 +37,12 @@ from .history import (
     Step,
     answers_in,
     end_of,
+    iso_time,
     leads_to,
-    moment,
+    new_history,
     new_step,
-    newer_than,
-    proposed_at,
-    said_of,
+    steps_of_kind,
+    time_after,
     with_try,
 )
 from .lifecycle import AGAIN, DECIDE, STAGES, CallStatus, refused
@@ -179,13 +179,13 @@ class BaseCall:
             if raw[0].__class__ is tuple:
                 raw, run = raw[0], raw[1:]
             if raw[0].__class__ is not Step:
-                raw = proposed_at(raw[0])
+                raw = new_history(raw[0])
             if run:
-                at = newer_than(raw[-1], run[0])
+                at = time_after(raw[-1], run[0])
                 begun = ("begun", _RUNNING, at, None, None, None, None, None, None)
                 raw = (*raw, new_step(begun))
             if len(run) > 1:
-                at, said = newer_than(raw[-1], run[1]), run[2].status
+                at, said = time_after(raw[-1], run[1]), run[2].status
                 ended = ("ended", END_OF[said], at, None, None, said, None, None, run[2])
                 raw = (*raw, new_step(ended))
             self._raw = raw
@@ -248,7 +248,7 @@ class BaseCall:
             self.id,
             self.name,
             step.kind,
-            moment(step.at),
+            iso_time(step.at),
             step.by,
             step.phase,
             said,
@@ -289,7 +289,7 @@ class BaseCall:
             elif branch is not None and phase is None and kind in _ONLY_NEWEST:
                 self._check_newest(kind)
             make = AsksStep if kind == "asks" else Step
-            step = make(kind, stage, newer_than(last) if at is None else at, **said)
+            step = make(kind, stage, time_after(last) if at is None else at, **said)
             current._own_history = (*steps, step)
             # What hooks say, and a changed input, belong to the branch. All else did happen to the
             # call, whichever of its objects it was done to.
@@ -345,7 +345,7 @@ class BaseCall:
                 "hooks=hooks)`."
             )
         if self._stage.name == "asking":
-            asked = ", ".join(next(said_of(self._history, "asks")).detail.ids)
+            asked = ", ".join(next(steps_of_kind(self._history, "asks")).detail.ids)
             return LifecycleError(
                 f"{named} waits for calls that it asked for ({asked}), and comes back by itself "
                 "once each of them has its result. Decide about these, and run them."
@@ -488,7 +488,7 @@ class BaseCall:
             )
         by, phase = (None, None) if end is None or end.phase is None else (end.by, end.phase)
         stage = last.stage.leads.get("again", last.stage)
-        made._own_history = (*steps, Step("again", stage, newer_than(last), by, phase))
+        made._own_history = (*steps, Step("again", stage, time_after(last), by, phase))
         if phase is not None:
             made._branch = Branch(BranchGroup(made), 0)
         if self._round is not NO_ROUND:
@@ -516,7 +516,7 @@ class BaseCall:
         """
         if self._branch is None and not self.selector.asks:
             return
-        answered = next(said_of(self._history, "again"), None)
+        answered = next(steps_of_kind(self._history, "again"), None)
         if answered is not None and answered.phase is not None:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was answered by "

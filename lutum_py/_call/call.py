@@ -20,10 +20,10 @@ from .._transcript.result import ToolResult, failure, make_result, unknown_outco
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
 from .base_call import BaseCall
 from .call_state import CallState
-from .deciding import ask_whole
+from .deciding import ask_function_and_rules
 from .decisions import HookRun
 from .drivers import HookGenerator, drive, drive_sync
-from .history import ON_RECORD, Step, newer_than, was_begun
+from .history import ON_RECORD, Step, time_after, was_begun
 from .lifecycle import CallStatus
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, suspend
 from .reply import REPLY, Reply, reply_in
@@ -406,7 +406,7 @@ class AnyToolCall(CallState):
             self._check_round_open()
             at, by = self._round.begun
             self._append(
-                "begun", at=None if at is None else newer_than(self._history[-1], at), by=by
+                "begun", at=None if at is None else time_after(self._history[-1], at), by=by
             )
         return invocation
 
@@ -464,7 +464,7 @@ def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]
         outcome = yield from generator(call)
         return outcome
     hook_run = HookRun()
-    outcome = yield from ask_whole(call, hooks, hook_run)
+    outcome = yield from ask_function_and_rules(call, hooks, hook_run)
     hook_run.write(counts=False)
     return outcome
 
@@ -594,6 +594,6 @@ Hooks: TypeAlias = (
 """A hook set, an object like one, or a plain function of a call."""
 
 
-def read_in(calls: Iterable[BaseCall]) -> Iterator[AnyToolCall]:
+def decoded_calls(calls: Iterable[BaseCall]) -> Iterator[AnyToolCall]:
     """Return those of some calls that could be read."""
     return (call for call in calls if isinstance(call, AnyToolCall))

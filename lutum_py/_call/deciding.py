@@ -72,7 +72,7 @@ def ask_function(
         return _go_on(hook, call, given, hook_run, phase)
     by: str = getattr(given, "by", None) or hook
     if isinstance(answer, HandledCall) and answer.metadata == call.metadata:
-        verdict = Verdict("complete", by, phase, detail=given_in(hook, call, given))
+        verdict = Verdict("complete", by, phase, detail=output_and_result(hook, call, given))
     elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
         draft, reason = answer.call, checked_reason(hook, call, answer.reason)
         # `call.reject()` cannot know who says it; a hook set after the function has said so.
@@ -84,7 +84,7 @@ def ask_function(
         verdict = Verdict("suspend", by, phase, ticket.action, ticket)
     else:
         wanted = "the call itself, call.handled(...), call.reject(...) or call.suspend(...)"
-        raise no_decision(hook, call, given, wanted)
+        raise not_a_decision(hook, call, given, wanted)
     # A function may have done something with its draft before it answered: begun it, or changed its
     # input. That is repeated on the branch, so that the history tells it.
     done = draft._history[len(call._history) :]
@@ -139,7 +139,7 @@ def settle(call: AnyToolCall, verdict: Verdict, hook_run: HookRun) -> Settled:
     return outcome_of(made)
 
 
-def given_in(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult]:
+def output_and_result(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult]:
     """Return the output that a hook answered a call with, and its result.
 
     Raises:
@@ -186,7 +186,7 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict 
             needed = yield from ask(ASKED_BY, condition, call, shown)
             check_untouched(ASKED_BY, call)
             if not isinstance(needed, bool):
-                raise no_decision(ASKED_BY, call, needed, "True or False")
+                raise not_a_decision(ASKED_BY, call, needed, "True or False")
         if needed:
             from .._context.suspension import SuspendTicket  # needed by few, at the first question
 
@@ -206,17 +206,19 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict 
     return None
 
 
-def ask_whole(call: AnyToolCall, hooks: Any, hook_run: HookRun) -> HookGenerator[HookOutcome]:
+def ask_function_and_rules(
+    call: AnyToolCall, hooks: Any, hook_run: HookRun
+) -> HookGenerator[HookOutcome]:
     """Ask a plain function about a call, and then what its tool is declared with."""
     outcome = yield from ask_function(call, hooks, hook_run)
     if isinstance(outcome, DeferredSuspension):
         return (yield from ask_rules(outcome.call, hook_run, outcome.verdict))
     if isinstance(outcome, CallState) and outcome.selector.asks:
-        return (yield from ask_declared(outcome, hook_run))
+        return (yield from ask_rules_and_approval(outcome, hook_run))
     return outcome
 
 
-def ask_declared(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[HookOutcome]:
+def ask_rules_and_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[HookOutcome]:
     """Ask the rules of a call's tool, and whether it needs an approval."""
     outcome = yield from ask_rules(call, hook_run)
     if not isinstance(outcome, CallState):
@@ -283,7 +285,7 @@ def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> HookGen
             answer = yield hook, answer
     except Exception as error:
         call._put_back()
-        raise raised(hook, call, error) from error
+        raise hook_raised(hook, call, error) from error
     except BaseException:
         call._put_back()
         raise
@@ -307,7 +309,7 @@ def check_untouched(hook: str, call: AnyToolCall) -> None:
         )
 
 
-def raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
+def hook_raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
     """Make the error for a hook that raised."""
     return hook_error(
         hook, call, f"raised {type(error).__name__}: {words_of(error)}", "Mend the hook"
@@ -329,7 +331,7 @@ def is_answered(call: AnyToolCall, digest: str, *, by_gate: bool = False) -> boo
     return answer.is_of_gate or not by_gate
 
 
-def taken(
+def apply_decision(
     hook: str, call: AnyToolCall, decision: Any, hook_run: HookRun, shown: Any, wanted: str
 ) -> HookOutcome:
     """Take what an execution hook or rule decided: the call, or what became of it.
@@ -359,11 +361,11 @@ def taken(
         return call
     call._put_back()
     if kind is Complete:
-        verdict = Verdict("complete", hook, "hook", detail=given_in(hook, call, decision))
+        verdict = Verdict("complete", hook, "hook", detail=output_and_result(hook, call, decision))
     elif kind is Reject:
         verdict = Verdict("reject", hook, "hook", checked_reason(hook, call, decision.reason))
     else:
-        raise no_decision(hook, call, decision, wanted)
+        raise not_a_decision(hook, call, decision, wanted)
     hook_run.note(call, hook, "hook", verdict.said, verdict.reason)
     return settle(call, verdict, hook_run)
 
@@ -444,7 +446,7 @@ def checked_reason(hook: str, call: AnyToolCall, reason: object) -> str:
     return reason
 
 
-def no_decision(hook: str, call: AnyToolCall, answer: object, wanted: str) -> HookError:
+def not_a_decision(hook: str, call: AnyToolCall, answer: object, wanted: str) -> HookError:
     """Make the error for an answer that is not a decision."""
     return hook_error(hook, call, f"returned {shorten(answer)}", f"Return {wanted}")
 

@@ -29,7 +29,7 @@ from .._text.json import canonical_json, compact_json, shorten
 from .._text.on_demand import ONCE
 from ..errors import MisuseError
 from .base_call import Branch, BranchGroup
-from .history import HOOK_PHASES, Step, StepPhase, new_step, newer_than
+from .history import HOOK_PHASES, Step, StepPhase, new_step, time_after
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class HookRun:
             history = steps
             if self.notes and self.notes[-1][0] is call and self.notes[-1][1] is steps:
                 history = self.notes.pop()[2]
-            at = newer_than(history[-1])
+            at = time_after(history[-1])
             step = ("asked", steps[-1].stage, at, hook, phase, said, reason, None, self)
             self.notes.append((call, steps, (*history, new_step(step))))
         if said is not None:

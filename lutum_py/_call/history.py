@@ -191,14 +191,14 @@ class CallStep:
         return hash((self.call_id, self.kind, self.at, self.by, self.phase, self.said, self.id))
 
 
-def moment(at: float | None) -> str | None:
+def iso_time(at: float | None) -> str | None:
     """Write a time as users see it, always with microseconds, so that texts sort as times do."""
     if at is None:
         return None
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
 
 
-def newer_than(last: Step, at: float | None = None) -> float:
+def time_after(last: Step, at: float | None = None) -> float:
     """Return the time for the next step: a clock that was put back counts as the last step's.
 
     Args:
@@ -212,7 +212,7 @@ def newer_than(last: Step, at: float | None = None) -> float:
     return at if before is None or at >= before else before
 
 
-def proposed_at(at: float | None) -> tuple[Step]:
+def new_history(at: float | None) -> tuple[Step]:
     """Begin a history."""
     return (new_step(("proposed", _NEW, at, None, None, None, None, None, None)),)
 
@@ -403,7 +403,7 @@ def end_of(steps: tuple[Step, ...]) -> Step | None:
     return settled_by(steps) if steps[-1].stage.is_end else None
 
 
-def said_of(steps: tuple[Step, ...], kind: StepKind) -> Iterator[Step]:
+def steps_of_kind(steps: tuple[Step, ...], kind: StepKind) -> Iterator[Step]:
     """Return the steps of one kind, the latest first."""
     return (step for step in reversed(steps) if step.kind == kind)
 
@@ -530,19 +530,19 @@ def with_try(history: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, 
     if place is None:
         pairs = zip(other, history, strict=False)
         place = next(n for n, (a, b) in enumerate(pairs) if a[:3] != b[:3])
-        again = Step("again", last.stage.leads["again"], newer_than(last))
+        again = Step("again", last.stage.leads["again"], time_after(last))
         rest = (again, *other[place:])
     # The call may have got another input since the try was made: `proposed changed` here, there
     # `proposed again begun`. The first step has the data of an input that was changed, else none.
     first = other[0] if history[0].detail is None else history[0]
     run_with, last_input = (
-        next(said_of(each, "changed"), first).detail for each in (other, (*history, *rest))
+        next(steps_of_kind(each, "changed"), first).detail for each in (other, (*history, *rest))
     )
     if run_with != last_input:
         again = rest[0]
         rest = (again, Step("changed", again.stage, again.at, detail=run_with), *rest[1:])
     steps = (first, *history[1:])
     for step in rest:
-        at = None if step.at is None else newer_than(steps[-1], step.at)
+        at = None if step.at is None else time_after(steps[-1], step.at)
         steps = (*steps, step._replace(at=at))
     return steps

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from .drivers import HookGenerator
 
 
-class _Unsaid(Enum):
-    UNSAID = "unsaid"
+class _Unset(Enum):
+    UNSET = "unset"
 
     def __repr__(self) -> str:
         return "..."
 
 
-UNSAID: Final[Any] = _Unsaid.UNSAID
+UNSET: Final[Any] = _Unset.UNSET
 """Stands for an option that was left out: the group or class decides. None would lift it."""
 
-_OrUnsaid: TypeAlias = Literal[_Unsaid.UNSAID]
+_OrUnset: TypeAlias = Literal[_Unset.UNSET]
 
 Condition: TypeAlias = bool | Callable[[Any], bool | Awaitable[bool]]
 """Whether calls need an approval, or what says so of the input of one."""
@@ -79,9 +79,9 @@ class MemberOptions:
     off: bool = False
     deferred: bool = False
     prefix: str = ""
-    result_cap: ResultCap | _OrUnsaid | None = UNSAID
-    timeout: float | _OrUnsaid | None = UNSAID
-    needs_approval: Condition | _OrUnsaid = UNSAID
+    result_cap: ResultCap | _OrUnset | None = UNSET
+    timeout: float | _OrUnset | None = UNSET
+    needs_approval: Condition | _OrUnset = UNSET
     asked_around: tuple[Condition, ...] = ()
     approval_message: str | None = None
     rules: tuple[Rule, ...] = ()
@@ -92,15 +92,15 @@ class MemberOptions:
         check_bool("`deferred=`: ", self.deferred)
         if not isinstance(self.prefix, str):
             raise ToolDefinitionError(f"`prefix=` takes a text, not {shorten(self.prefix)}.")
-        if self.result_cap is not None and self.result_cap is not UNSAID:
+        if self.result_cap is not None and self.result_cap is not UNSET:
             _check_cap(self.result_cap)
         for condition in (self.needs_approval, *self.asked_around):
-            if not (isinstance(condition, bool | _Unsaid) or callable(condition)):
+            if not (isinstance(condition, bool | _Unset) or callable(condition)):
                 raise ToolDefinitionError(
                     f"`needs_approval=` takes True, False or a function of the input, not "
                     f"{shorten(condition)}. Write `needs_approval=lambda input: input.amount > 5`."
                 )
-        if not (isinstance(self.timeout, _Unsaid | None) or is_seconds(self.timeout)):
+        if not (isinstance(self.timeout, _Unset | None) or is_seconds(self.timeout)):
             raise ToolDefinitionError(
                 "`timeout=` takes a positive number of seconds or None, not "
                 f"{shorten(self.timeout)}."
@@ -119,10 +119,10 @@ class MemberOptions:
             off=self.off or outer.off,
             deferred=self.deferred or outer.deferred,
             prefix=outer.prefix + self.prefix,
-            result_cap=outer.result_cap if self.result_cap is UNSAID else self.result_cap,
-            timeout=outer.timeout if self.timeout is UNSAID else self.timeout,
+            result_cap=outer.result_cap if self.result_cap is UNSET else self.result_cap,
+            timeout=outer.timeout if self.timeout is UNSET else self.timeout,
             needs_approval=(
-                outer.needs_approval if self.needs_approval is UNSAID else self.needs_approval
+                outer.needs_approval if self.needs_approval is UNSET else self.needs_approval
             ),
             asked_around=outer.asked_around + self.asked_around,
             rules=self.rules + outer.rules,
@@ -145,4 +145,4 @@ PLAIN: Final = MemberOptions()
 def conditions_of(options: MemberOptions) -> Conditions:
     """Return what asks for an approval of a member's calls: its groups first, then itself."""
     own: Any = options.needs_approval
-    return options.asked_around if own is UNSAID or own is False else (*options.asked_around, own)
+    return options.asked_around if own is UNSET or own is False else (*options.asked_around, own)

@@ -27,8 +27,8 @@ from .history import (
     end_of,
     new_step,
     result_in,
-    said_of,
     state_in,
+    steps_of_kind,
     wait_of,
 )
 
@@ -251,7 +251,7 @@ class Asked:
 # Outcomes of calls that have not ended.
 
 
-class Unended:
+class PendingOutcome:
     """The outcome of a call that has not ended; it has the properties of a result."""
 
     __slots__ = ()
@@ -273,7 +273,7 @@ class Unended:
 
 
 @dataclass(frozen=True, slots=True)
-class SuspendedCall(Asked, Unended):
+class SuspendedCall(Asked, PendingOutcome):
     """A call that waits for a decision.
 
     Attributes:
@@ -336,7 +336,7 @@ class SuspendedCall(Asked, Unended):
 
 
 @dataclass(frozen=True, slots=True)
-class AskingCall(Unended):
+class AskingCall(PendingOutcome):
     """A call that left its tool for others that it asks for: an outcome, for `plan.record`.
 
     Attributes:
@@ -446,7 +446,7 @@ def outcome_of(
     assert end is not None
     if end.said == "success":
         output, result = end.detail
-        for step in said_of(history, "asked"):
+        for step in steps_of_kind(history, "asked"):
             if step.phase == "after" and step.said == "replaced":
                 result = step.detail[1]
                 output = result.output

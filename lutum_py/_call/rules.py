@@ -25,7 +25,14 @@ from .._schema.signature import (
 from .._text.json import is_mapping, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
-from .deciding import OF_ARGUMENTS, DeferredSuspension, ask, ask_function, taken, with_arguments
+from .deciding import (
+    OF_ARGUMENTS,
+    DeferredSuspension,
+    apply_decision,
+    ask,
+    ask_function,
+    with_arguments,
+)
 from .decisions import Complete, HookRun, Reject, RunNormally
 from .drivers import HookGenerator
 from .spec import FnSpec, ToolSpec
@@ -131,7 +138,7 @@ class ArgsRule:
         said: Any = yield from ask(self.name, self._answer, call, call, shown)
         said = yield from ask(self.name, self._decision, call, call, shown, said)
         wanted = _OF_INPUT if self._invocation is None else OF_ARGUMENTS
-        return taken(self.name, call, said, hook_run, shown, wanted)
+        return apply_decision(self.name, call, said, hook_run, shown, wanted)
 
     def _answer(self, call: AnyToolCall, shown: Any) -> Any:
         if self._invocation is None:

@@ -25,7 +25,7 @@ from .._text.escaping import visible, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import InvalidArgumentsError, MisuseError, ToolInputError
-from .member_options import PLAIN, UNSAID, Conditions, MemberOptions, conditions_of
+from .member_options import PLAIN, UNSET, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class AnySelector(Immutable):
             inner=inner,
             index=index,
             options=options,
-            timeout=spec.definition.timeout if options.timeout is UNSAID else options.timeout,
+            timeout=spec.definition.timeout if options.timeout is UNSET else options.timeout,
             approval=approval,
             rules=options.rules,
             asks=bool(approval or options.rules),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, Unpack, cas
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
-from .._call.member_options import UNSAID, Condition, MemberOptions
+from .._call.member_options import UNSET, Condition, MemberOptions
 from .._call.spec import HasSpec, ToolSpec, spec_of
 from .._schema.definition import ToolDef
 from .._schema.schema_reader import names_in
@@ -105,9 +105,9 @@ def tool(
     *,
     off: bool = False,
     deferred: bool = False,
-    result_cap: ResultCap | None = UNSAID,
-    timeout: float | None = UNSAID,
-    needs_approval: Condition = UNSAID,
+    result_cap: ResultCap | None = UNSET,
+    timeout: float | None = UNSET,
+    needs_approval: Condition = UNSET,
     approval_message: str | None = None,
     rule: Any = None,
     callers: Sequence[Caller] = (),
@@ -273,9 +273,9 @@ def toolset(
     off: bool = False,
     deferred: bool = False,
     prefix: str | None = None,
-    result_cap: ResultCap | None = UNSAID,
-    timeout: float | None = UNSAID,
-    needs_approval: Condition = UNSAID,
+    result_cap: ResultCap | None = UNSET,
+    timeout: float | None = UNSET,
+    needs_approval: Condition = UNSET,
     rule: Hooks | None = None,
 ) -> ToolsetClass:
     """Nest a toolset: its tools become tools of the outer one.
@@ -321,7 +321,7 @@ def toolset(
     # A condition on a group is asked beside those of its tools. A False on a group is only the
     # default for tools that say nothing. So the two are kept as different options.
     around: tuple[Condition, ...] = ()
-    if needs_approval is not UNSAID and needs_approval is not False:
+    if needs_approval is not UNSET and needs_approval is not False:
         around = (needs_approval,)
     options = MemberOptions(
         off=off,
@@ -329,7 +329,7 @@ def toolset(
         prefix="" if prefix is None else prefix,
         result_cap=result_cap,
         timeout=timeout,
-        needs_approval=UNSAID if around else needs_approval,
+        needs_approval=UNSET if around else needs_approval,
         asked_around=around,
         rules=rules_of(rule),
     )

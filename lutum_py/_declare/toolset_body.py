@@ -9,7 +9,7 @@ from inspect import CO_VARARGS, unwrap
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from .._call.member_options import UNSAID, MemberOptions
+from .._call.member_options import UNSET, MemberOptions
 from .._call.spec import ToolSpec
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
@@ -29,7 +29,7 @@ class ToolMember:
 
     def __init__(self, spec: ToolSpec[Any, Any], options: MemberOptions) -> None:
         own = spec.definition.timeout
-        if options.timeout is UNSAID and own is not None:  # the tool's own wins over its group's
+        if options.timeout is UNSET and own is not None:  # the tool's own wins over its group's
             options = options.inside(MemberOptions(timeout=own))
         self.spec = spec
         self.options = options

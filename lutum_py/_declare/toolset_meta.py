@@ -11,7 +11,7 @@ import copyreg
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn, Union
 
-from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions
+from .._call.member_options import PLAIN, UNSET, Condition, MemberOptions
 from .._call.selector import AnySelector, Selector, selector_type
 from .._schema.stand_in import is_plain, is_sendable, stand_in
 from .._text.escaping import quoted, visible
@@ -62,9 +62,9 @@ class ToolsetMeta(type):
         bases: tuple[type, ...],
         body: dict[str, Any],
         *,
-        result_cap: ResultCap | None = UNSAID,
-        timeout: float | None = UNSAID,
-        needs_approval: Condition = UNSAID,
+        result_cap: ResultCap | None = UNSET,
+        timeout: float | None = UNSET,
+        needs_approval: Condition = UNSET,
         rule: Hooks | None = None,
     ) -> ToolsetMeta:
         if not bases:
@@ -378,7 +378,7 @@ def _settle(
         "_path": (),
         "_hooks": None,
         "_rebuild": None,
-        "_caps_results": any(each.options.result_cap not in (None, UNSAID) for each in selectors),
+        "_caps_results": any(each.options.result_cap not in (None, UNSET) for each in selectors),
         "_asks": any(each.asks for each in selectors),
         "_made_offer": None,
         "_made_calls": None,

@@ -21,24 +21,24 @@ from .._call.deciding import (
     OF_ARGUMENTS,
     OF_INPUT,
     Verdict,
+    apply_decision,
     ask,
     ask_approval,
+    ask_function_and_rules,
     ask_rules,
-    ask_whole,
     check_answers,
     check_untouched,
     checked_reason,
-    given_in,
     hook_error,
+    hook_raised,
     is_answered,
-    no_decision,
-    raised,
+    not_a_decision,
+    output_and_result,
     settle,
-    taken,
 )
 from .._call.decisions import LOGGER, Block, Complete, HookRun, RunNormally, Suspend, log
 from .._call.drivers import HookGenerator
-from .._call.history import Step, new_step, newer_than
+from .._call.history import Step, new_step, time_after
 from .._call.selector import AnySelector, Selector
 from .._text.escaping import words_of
 from .._text.json import shorten
@@ -118,7 +118,7 @@ def decide_each(
             each._take_changes()  # no hook is to be blamed for them
             steps = each._own_history
         if places is None:
-            outcome = yield from ask_whole(each, hooks, hook_run)
+            outcome = yield from ask_function_and_rules(each, hooks, hook_run)
             outcomes.append(one if outcome is each else outcome)
             continue
         call = each
@@ -142,7 +142,7 @@ def decide_each(
                     kind = _kind_of(decision)
             except Exception as error:
                 call._put_back()
-                raise raised(hook.name, call, error) from error
+                raise hook_raised(hook.name, call, error) from error
             except BaseException:
                 call._put_back()
                 raise
@@ -163,7 +163,7 @@ def decide_each(
                     log(call, "run_normally", None, shown)
                 continue
             wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
-            outcome = taken(hook.name, call, decision, hook_run, shown, wanted)
+            outcome = apply_decision(hook.name, call, decision, hook_run, shown, wanted)
             if not isinstance(outcome, AnyToolCall):
                 outcomes.append(outcome)
                 break
@@ -219,7 +219,7 @@ def _ask_before(
             answer = yield from ask(hook.name, hook.function, call, call.metadata, shown)
             check_untouched(hook.name, call)
             if answer is not None:
-                raise no_decision(
+                raise not_a_decision(
                     hook.name,
                     call,
                     answer,
@@ -246,7 +246,7 @@ def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None
             for step in each._own_history:
                 if step.phase == "before" and step.detail == key:
                     return None
-        at, name = newer_than(last), key.partition("#")[0]
+        at, name = time_after(last), key.partition("#")[0]
         made: Step = new_step(("asked", last.stage, at, name, "before", None, None, None, key))
         call._own_history = (*call._own_history, made)
         return made
@@ -282,7 +282,7 @@ def _ask_gates(
         elif of is Complete or of is ToolResult:
             verdict = Verdict("complete", gate.name, "gate", detail=answer)
         else:
-            raise no_decision(
+            raise not_a_decision(
                 gate.name,
                 call,
                 answer,
@@ -297,7 +297,7 @@ def _ask_gates(
     best = min(verdicts, key=lambda each: _STRICTEST.index(each.said), default=None)
     if best is None or best.said != "complete":
         return best
-    return best._replace(detail=given_in(best.by, call, best.detail))
+    return best._replace(detail=output_and_result(best.by, call, best.detail))
 
 
 def _check_conversation(gate: RegisteredHook, call: AnyToolCall) -> None:
@@ -368,7 +368,7 @@ def after(
         if answer is None:
             continue
         if not isinstance(answer, ToolResult):
-            raise no_decision(hook.name, call, answer, "a ToolResult or None")
+            raise not_a_decision(hook.name, call, answer, "a ToolResult or None")
         check_answers(hook.name, call, answer)
         result = answer
     return result

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall, Hooks, read_in
+from .._call.call import AnyToolCall, Hooks, decoded_calls
 from .._call.decisions import EditRecord, edits_of
 from .._call.drivers import HookGenerator
 from .._call.history import end_of, result_in, state_in, was_begun
@@ -129,7 +129,7 @@ def as_told(
     rewritten = [call for call in calls if call._is_rewritten]
     told_by: dict[str, str] = {}
     for call in calls if inner else ():
-        within = [*read_in(call._asked_for())]
+        within = [*decoded_calls(call._asked_for())]
         rewritten += [each for each in within if each._is_rewritten]
         told_by |= {each.id: call.id for each in within}
     if inner:

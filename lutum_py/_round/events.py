@@ -14,7 +14,7 @@ from time import time
 from typing import Any, Literal, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.history import moment, said_of
+from .._call.history import iso_time, steps_of_kind
 from .._text.escaping import visible, visible_json
 from .._text.json import compact_json, cut
 from .rows import CallRow, row_at
@@ -85,14 +85,14 @@ def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> 
 
 def tell_asked(calls: SortedCalls, on_event: OnEvent, by: AnyToolCall) -> None:
     """Tell about each call that one asked for just now."""
-    for each in next(said_of(by._history, "asks")).detail.calls:
+    for each in next(steps_of_kind(by._history, "asks")).detail.calls:
         tell_row(on_event, "asked", row_at(calls, each))
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
     """Tell about a call whose row is known; the event is of the moment of its last step."""
     steps = () if row._history is None else row._history.steps
-    at = moment(steps[-1].at if steps else None) or moment(time()) or ""
+    at = iso_time(steps[-1].at if steps else None) or iso_time(time()) or ""
     tell_event(on_event, CallEvent(kind, row, at))
 
 

@@ -23,10 +23,10 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from .._call.base_call import BaseCall, Branch, BranchGroup
-from .._call.call import AnyToolCall, Hooks, read_in
+from .._call.call import AnyToolCall, Hooks, decoded_calls
 from .._call.decisions import HookRun
 from .._call.drivers import HookGenerator
-from .._call.history import ANSWERED, Step, new_step, newer_than, result_in, said_of, state_in
+from .._call.history import ANSWERED, Step, new_step, result_in, state_in, steps_of_kind, time_after
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolAsks
@@ -219,7 +219,7 @@ class Ask(NamedTuple):
         return Inner(state, tuple(each.results for each in rounds), opens)
 
     def _session(self, left: Left) -> Any:
-        told = as_told(self.results, [*read_in(self.calls)], left.toolset, self.calls)
+        told = as_told(self.results, [*decoded_calls(self.calls)], left.toolset, self.calls)
         asked = left.turn.tool_calls
         results = [renamed(each, call.id) for each, call in zip(told, asked, strict=True)]
         session = left.toolset.load_session(left.session).session
@@ -238,7 +238,7 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
     turns = (turn,) if turn is not None and given_by_provider(turn) else ()
     if not inner:
         return turns
-    calls = [*read_in(inner)]
+    calls = [*decoded_calls(inner)]
     results = tuple(filter(None, map(answer_of, inner)))
     rewritten = [each for each in calls if each._is_rewritten]
     return (*turns, *labelled(with_final_arguments(results, rewritten), calls))
@@ -290,7 +290,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
 
 
 def _times_asked(call: AnyToolCall) -> int:
-    return sum(1 for _ in said_of(call._history, "asks"))
+    return sum(1 for _ in steps_of_kind(call._history, "asks"))
 
 
 def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
@@ -318,7 +318,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[B
     first: Any = (
         "proposed",
         _ASKED,
-        newer_than(by._history[-1]),
+        time_after(by._history[-1]),
         by.id,
         None,
         None,
@@ -460,7 +460,7 @@ def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:
     """Whether after-hooks have not seen what somebody answered within a call that comes back."""
     return isinstance(hooks, HookPlaces) and any(
         not was_asked_after(inner, key)
-        for inner in read_in(call._asked_for())
+        for inner in decoded_calls(call._asked_for())
         if state_in(inner._history) == "handled"
         for key, _ in keyed(hooks._hooks_for(inner.selector, "after"))
     )
@@ -477,6 +477,6 @@ def settle_within(
         calls._set(_owes_after=False)
     if calls.asked:
         yield from decide_asked(calls, hooks, on_event)
-    for inner in read_in(calls._state._round.inner.values()):
+    for inner in decoded_calls(calls._state._round.inner.values()):
         if state_in(inner._history) == "handled":
             yield from show_to(inner, result_in(inner._history), hooks)

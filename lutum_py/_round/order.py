@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .._call.call import AnyToolCall, read_in
+from .._call.call import AnyToolCall, decoded_calls
 from .._schema.touch import Place, Touch, beside, place_of
 from .sorted_calls import SortedCalls
 
@@ -92,7 +92,7 @@ def _by_end(call: AnyToolCall) -> Iterator[AnyToolCall]:
     """Yield a call after those that it asked for, so that none of these waits for it."""
     for step in call._history:
         if step.kind == "asks":
-            for inner in read_in(step.detail.calls):
+            for inner in decoded_calls(step.detail.calls):
                 yield from _by_end(inner)
     yield call
 

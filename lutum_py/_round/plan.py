@@ -12,10 +12,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.deciding import ask_declared
+from .._call.deciding import ask_rules_and_approval
 from .._call.decisions import HookRun
 from .._call.drivers import HookGenerator, drive, drive_sync
-from .._call.history import CallStep, said_of, was_begun
+from .._call.history import CallStep, steps_of_kind, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AskingCall,
@@ -665,7 +665,7 @@ def decided(
         asked = tuple(
             call
             for call in asked
-            if call.id not in inner and not any(said_of(call._history, "asks"))
+            if call.id not in inner and not any(steps_of_kind(call._history, "asks"))
         )
     if not asked:  # else asking about the first call finds it
         check_related(hooks, calls.toolset)
@@ -705,7 +705,7 @@ def unasked(calls: SortedCalls) -> HookGenerator[ToolRoundPlan[Any]]:
     hook_run = HookRun()
     for call in calls.pending:
         if call.selector.asks and call._stage.may_begin:
-            yield from ask_declared(call, hook_run)
+            yield from ask_rules_and_approval(call, hook_run)
     was_decided = calls._is_decided
     take_in(calls, hook_run)
     calls._is_decided = was_decided

@@ -40,7 +40,7 @@ from .._call.history import (
     CallRound,
     Step,
     is_unread,
-    moment,
+    iso_time,
     state_in,
     wait_of,
 )
@@ -161,7 +161,7 @@ def _dump_entry(calls: SortedCalls, call: BaseCall, now: float) -> dict[str, Any
     if not call.spec.arguments.is_exact:  # a serializer may write what its field does not accept
         call.spec.read_again(compact_json(call.final_arguments).encode("utf-8", "surrogatepass"))
     if history[-1].stage.name == "running":  # it runs on where it is, unseen by the text
-        steps.append({"kind": "left", "at": moment(max(now, history[-1].at or now))})
+        steps.append({"kind": "left", "at": iso_time(max(now, history[-1].at or now))})
     return {
         "id": call.id,
         "schema_digest": call.selector.definition.digest,

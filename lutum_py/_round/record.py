@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._call.base_call import BaseCall
-from .._call.history import Step, moment, newer_than, settled_by, state_in, wait_of
+from .._call.history import Step, iso_time, settled_by, state_in, time_after, wait_of
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._context.suspension import Decision
@@ -138,7 +138,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         if call._stage.name != "suspended" and given._current is not call._current:
             if call._stage.may_begin:
                 call._append("begun")
-            at = None if wait.at is None else newer_than(call._history[-1], wait.at)
+            at = None if wait.at is None else time_after(call._history[-1], wait.at)
             said, digest = wait.said, call.digest
             call._append(
                 "suspended", at=at, by=wait.by, said=said, digest=digest, detail=wait.detail
@@ -171,8 +171,8 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         histories, given = calls._with_tries(), other._with_tries()
         both = [(own, histories[own.id], given[own.id]) for own in calls._all() if own.id in given]
         faults = [
-            f"call {own.id!r} of tool `{own.name}` was {mine.kind} at {moment(mine.at)} here, "
-            f"and {theirs.kind} at {moment(theirs.at)} there"
+            f"call {own.id!r} of tool `{own.name}` was {mine.kind} at {iso_time(mine.at)} here, "
+            f"and {theirs.kind} at {iso_time(theirs.at)} there"
             for own, history, other_history in both
             for mine, theirs in _parting(history, other_history)
         ]

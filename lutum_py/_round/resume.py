@@ -20,7 +20,7 @@ from pydantic_core import PydanticSerializationError
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
 from .._call.decisions import HookRun
 from .._call.drivers import HookGenerator
-from .._call.history import EditRound, Step, said_of, wait_of
+from .._call.history import EditRound, Step, steps_of_kind, wait_of
 from .._call.outcomes import SuspendedCall
 from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import decide
@@ -88,7 +88,7 @@ def _asked(calls: SortedCalls, decision: Decision) -> SuspendedCall | None:
     """
     check_decision(decision)
     call = calls._call(decision.call_id)
-    taken_in = () if call is None else [s.detail for s in said_of(call._history, "answered")]
+    taken_in = () if call is None else [s.detail for s in steps_of_kind(call._history, "answered")]
     if any(each is not None and each.decision_id == decision.decision_id for each in taken_in):
         return None
     waiting = _find(calls, decision)
@@ -111,7 +111,7 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
     # One that waits may have been given up by `call.reject`, which no plan is told about.
     if not isinstance(waiting, SuspendedCall) or waiting.call._stage.name != "suspended":
         call = calls._call(decision.call_id)
-        was_decided = call is not None and any(said_of(call._history, "answered"))
+        was_decided = call is not None and any(steps_of_kind(call._history, "answered"))
         why = ", for it was decided on already" if was_decided else ""
         suspended = [each.call.id for each in calls.suspended]
         others = "No call of this plan waits for a decision."

@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.drivers import drive_sync
-from .._call.history import CallRound, proposed_at
+from .._call.history import CallRound, new_history
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools, not_on_offer
@@ -263,7 +263,7 @@ def read_turn(
     found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
-    history, call_round = proposed_at(time()), CallRound()
+    history, call_round = new_history(time()), CallRound()
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
             issues += [found.issues[metadata.id]] if found.result is None else []

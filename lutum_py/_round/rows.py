@@ -22,8 +22,8 @@ from .._call.history import (
     Step,
     answers_in,
     end_of,
-    said_of,
     state_in,
+    steps_of_kind,
     wait_of,
 )
 from .._call.outcomes import answer_of, issue_in
@@ -252,7 +252,7 @@ def _why_in(history: tuple[Step, ...], state: CallRowState) -> tuple[str | None,
     end = end_of(history)
     if end is not None and state in ("handled", "rejected"):
         if end.phase == "decision" and state == "handled":  # its result is the answer
-            return end.by, next(said_of(history, "answered")).detail.reason
+            return end.by, next(steps_of_kind(history, "answered")).detail.reason
         return end.by, end.reason
     decision = next((each.decision for each in answers_in(history)), None)
     return (None, None) if decision is None else (decision.decider, decision.reason)

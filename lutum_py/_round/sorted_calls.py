@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall, read_in
+from .._call.call import AnyToolCall, decoded_calls
 from .._call.decisions import DecisionRecord, EditRecord, HookRun, decisions_in, edits_of
 from .._call.history import (
     CallRound,
@@ -423,7 +423,7 @@ class SortedCalls:
     def _readable(self) -> tuple[AnyToolCall, ...]:
         """The calls that could be read, those that others asked for after those of the turn."""
         inner = self._state._round.inner
-        return (*self._calls, *read_in(inner.values())) if inner else self._calls
+        return (*self._calls, *decoded_calls(inner.values())) if inner else self._calls
 
     def _move(self, call_id: str) -> None:
         """Let all plans of the round know that a call may belong to another list now."""

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, get_args
 
 from .._call.decisions import DecisionKind, HookRun
-from .._call.history import BY_TOOL, END_OF, AsksStep, Step, leads_to, moment, newer_than, wait_of
+from .._call.history import BY_TOOL, END_OF, AsksStep, Step, iso_time, leads_to, time_after, wait_of
 from .._call.lifecycle import STAGES, StepKind
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
@@ -95,7 +95,7 @@ def check_words(saved: Saved, known: frozenset[str]) -> None:
 
 def dump_step(step: Step) -> dict[str, Any]:
     """Save one step."""
-    data = {"kind": step.kind, "at": moment(step.at)}
+    data = {"kind": step.kind, "at": iso_time(step.at)}
     data |= {name: value for name in _PLAIN if (value := getattr(step, name)) is not None}
     detail, holds = step.detail, _TABLE[step.kind][step.phase].holds
     if step.phase == "before":
@@ -191,7 +191,7 @@ def _load_step(
     if at is None and text is not None:
         raise saved.wrong("at", f"{shorten(text)} is not a time in ISO 8601")
     if at is not None and history:
-        at = newer_than(history[-1], at)  # another machine's clock may be behind
+        at = time_after(history[-1], at)  # another machine's clock may be behind
     detail: Any = None
     if saved.data.get(row.holds) is not None:
         detail = _HELD[row.holds][1](saved, metadata)
@@ -281,7 +281,7 @@ def time_of(text: str) -> float | None:
     try:
         read = datetime.fromisoformat(text)
         at = (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).timestamp()
-        moment(at)  # in UTC, a time at either end of the calendar may be beyond it
+        iso_time(at)  # in UTC, a time at either end of the calendar may be beyond it
     except (ValueError, OverflowError):
         return None
     return at

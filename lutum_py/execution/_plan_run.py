@@ -14,7 +14,7 @@ from typing import Any
 
 from .._call.call import AnyToolCall
 from .._call.drivers import HookGenerator
-from .._call.history import CallRowState, end_of, said_of
+from .._call.history import CallRowState, end_of, steps_of_kind
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._round.ending import check_shown
 from .._round.events import CallEventKind, tell_asked, tell_row
@@ -179,7 +179,7 @@ class PlanRun:
 
     def begun(self, call: AnyToolCall) -> None:
         """Tell that a call was begun, if somebody wants to know."""
-        asked = any(said_of(call._history, "asks"))
+        asked = any(steps_of_kind(call._history, "asks"))
         self._tell("goes_on" if asked else "begun", call, "pending")
 
     def _tell_ended(self, call: AnyToolCall, outcome: Outcome) -> None:

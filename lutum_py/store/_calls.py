@@ -9,7 +9,7 @@ from time import time
 from typing import Any, Final, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.history import Step, moment, said_of, state_in
+from .._call.history import Step, iso_time, state_in, steps_of_kind
 from .._call.lifecycle import StepKind
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
@@ -110,7 +110,7 @@ def _body(
     body |= order.said_of(call)
     if call._asked_by is not None:
         body["asked_by"] = places[call._asked_by]
-    if any(said_of(call._history, "asks")):
+    if any(steps_of_kind(call._history, "asks")):
         body["asks"] = True
     if waiting is not None:
         known = None if before is None else before.said.data.get("within")
@@ -137,7 +137,7 @@ def with_steps(row: SavedCall, *steps: dict[str, Any]) -> str:
 
 def step_data(kind: StepKind, **fields: Any) -> dict[str, Any]:
     """Make one step, as the body of a row keeps it."""
-    return {"kind": kind, "at": moment(time()), **fields}
+    return {"kind": kind, "at": iso_time(time()), **fields}
 
 
 def with_result(
@@ -168,7 +168,7 @@ def ended(row: SavedCall, result: ToolResult, at: float, until: int | None = Non
     if row.state == "ended":
         return row._replace(until=until)
     kept = {} if until is None else {"result": dump_result(result)}
-    step = step_data("ended", at=moment(at), said=result.status, **kept)
+    step = step_data("ended", at=iso_time(at), said=result.status, **kept)
     return row._replace(state="ended", until=until, body=with_steps(row, step))
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.drivers import drive_sync
-from .._call.history import Step, moment
+from .._call.history import Step, iso_time
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
 from .._context.suspension import Decision
 from .._round.ending import ResultLike, as_results, mismatches
@@ -668,7 +668,7 @@ class Records:
                 if row.begun != row.token:  # else it is on record, and only the answer was lost
                     again = (step_data("left"), step_data("again")) if claim.in_doubt else ()
                     claim._begun = at, by = time(), self._owner
-                    begun = step_data("begun", at=moment(at), by=by)
+                    begun = step_data("begun", at=iso_time(at), by=by)
                     body = with_steps(row, *again, begun)
                     row = row._replace(state="begun", begun=row.token, body=body)
                 row.write(rows)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.drivers import HookGenerator, drive
-from .._call.history import Step, newer_than, said_of
+from .._call.history import Step, steps_of_kind, time_after
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AskingCall, SuspendedCall
 from .._context.context import ToolContext
@@ -211,7 +211,7 @@ class Worker:
         """
         call = run.call
         claim._let_go(call)
-        goes_on = any(said_of(call._history, "asks"))
+        goes_on = any(steps_of_kind(call._history, "asks"))
         self._tell(claim, "goes_on" if goes_on else "begun", call)
         renewing = asyncio.create_task(self._renew(claim, run, asked))
         try:
@@ -317,7 +317,7 @@ class Worker:
         elif outcome is None:
             at, by = claim._begun  # the call itself writes this as it begins, which is next
             history = call._history
-            begun = Step("begun", STAGES["running"], newer_than(history[-1], at), by)
+            begun = Step("begun", STAGES["running"], time_after(history[-1], at), by)
             tell_row(on_event, kind, row_of(call, history=(*history, begun), outer=claim._outer))
         else:
             tell_row(on_event, kind, row_of(call, "finished", outcome, outer=claim._outer))

@@ -23,7 +23,7 @@ def log() -> str:
 
 A, B, C, D = (ResultCap(400 + at) for at in range(4))
 PLAIN = Toolset.of("Plain", log)["log"].options
-UNSAID: Any = PLAIN.result_cap
+UNSET: Any = PLAIN.result_cap
 
 
 def cap_of(toolset: Any, name: str = "log") -> Any:
@@ -42,7 +42,7 @@ def cuts(toolset: Any) -> bool:
 def test_the_innermost_word_counts() -> None:
     """Of tool, its class, the group and the outer class the first that says anything decides."""
     wrong: list[Any] = []
-    for said in product((UNSAID, None, "cap"), repeat=4):
+    for said in product((UNSET, None, "cap"), repeat=4):
         caps = [
             own if word == "cap" else word for word, own in zip(said, (A, B, C, D), strict=True)
         ]
@@ -55,7 +55,7 @@ def test_the_innermost_word_counts() -> None:
             inner = toolset(Inner, result_cap=of_group)
 
         first, last = (
-            next((each for each in some if each is not UNSAID), UNSAID) for some in (caps[:2], caps)
+            next((each for each in some if each is not UNSET), UNSET) for some in (caps[:2], caps)
         )
         found = (cap_of(Inner), cap_of(Outer), cuts(Outer))
         if found != (first, last, isinstance(last, ResultCap)):
@@ -67,7 +67,7 @@ OPTIONS = st.fixed_dictionaries(
     {
         "off": st.booleans(),
         "prefix": st.sampled_from(["", "a_", "b_"]),
-        "result_cap": st.sampled_from([UNSAID, None, A, B]),
+        "result_cap": st.sampled_from([UNSET, None, A, B]),
     }
 )
 
@@ -92,8 +92,8 @@ def test_what_is_said_of_groups_adds_up(one: Any, two: Any, three: Any) -> None:
     said = (one, two, three)
     assert made.name == three["prefix"] + two["prefix"] + one["prefix"] + "log"
     assert made.is_off is any(each["off"] for each in said)
-    caps = [each["result_cap"] for each in said if each["result_cap"] is not UNSAID]
-    assert made.options.result_cap is (caps[0] if caps else UNSAID)
+    caps = [each["result_cap"] for each in said if each["result_cap"] is not UNSET]
+    assert made.options.result_cap is (caps[0] if caps else UNSET)
 
 
 def test_the_word_of_a_class_is_inherited() -> None:
