@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 
 from .._text.json import is_whole, shorten
 from ..errors import InvalidValueError
-from .cancellation import finish_from_afar
+from .cancellation import finish_threadsafe
 from .progress import ToolEvent
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class AsyncSink(Generic[E]):
                 f"`limit` is {shorten(limit)}. Give at least 1, or None for no bound."
             )
         # A deque under a lock and not an `asyncio.Queue`: events come from any thread, also before
-        # there is a loop. The waiter is a future of the consumer's loop, which `finish_from_afar`
+        # there is a loop. The waiter is a future of the consumer's loop, which `finish_threadsafe`
         # ends there.
         self.dropped: int = 0
         self._limit = limit
@@ -125,4 +125,4 @@ class AsyncSink(Generic[E]):
     def _wake(self) -> None:
         if self._waiter is not None:
             woken, self._waiter = self._waiter, None
-            finish_from_afar(woken)
+            finish_threadsafe(woken)

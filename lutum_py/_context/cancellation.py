@@ -140,19 +140,19 @@ class CancellationToken:
         from asyncio import get_running_loop
 
         woken = get_running_loop().create_future()
-        self._wakes(woken)
+        self._add_waiter(woken)
         try:
             await woken
         finally:
-            self._lets_go(woken)
+            self._remove_waiter(woken)
 
-    def _wakes(self, woken: Future[None]) -> None:
-        """End a future once somebody asks to stop, until `_lets_go` takes it out again."""
-        self._waiters[woken] = partial(finish_from_afar, woken)
+    def _add_waiter(self, woken: Future[None]) -> None:
+        """End a future once somebody asks to stop, until `_remove_waiter` takes it out again."""
+        self._waiters[woken] = partial(finish_threadsafe, woken)
         if self._outcome:
             finish(woken)
 
-    def _lets_go(self, woken: Future[None]) -> None:
+    def _remove_waiter(self, woken: Future[None]) -> None:
         self._waiters.pop(woken, None)
 
     def __repr__(self) -> str:
@@ -167,7 +167,7 @@ def finish(woken: Future[None], _: object = None) -> None:
         woken.set_result(None)
 
 
-def finish_from_afar(woken: Future[None], _: object = None) -> None:
+def finish_threadsafe(woken: Future[None], _: object = None) -> None:
     """Do the same from any thread."""
     # The loop may have been closed with its waiter inside: nobody is left to wake.
     with suppress(RuntimeError):

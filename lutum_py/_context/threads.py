@@ -17,7 +17,7 @@ from contextvars import Context, copy_context
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from .cancellation import finish_from_afar
+from .cancellation import finish_threadsafe
 
 R = TypeVar("R")
 
@@ -70,11 +70,11 @@ def _work(future: Future[Ended[R]], context: Context, function: Callable[[], R])
     del future
 
 
-async def landed(thread: Future[Any]) -> None:
+async def wait_for_thread(thread: Future[Any]) -> None:
     """Wait for a thread without holding what it gives, and whatever becomes of this loop.
 
     `asyncio.wrap_future` would tie both into a cycle.
     """
     here: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    thread.add_done_callback(partial(finish_from_afar, here))
+    thread.add_done_callback(partial(finish_threadsafe, here))
     await here

@@ -108,11 +108,11 @@ def end_round(
         take_given(calls, given)
     toolset, inner = calls.toolset, state._round.inner
     if inner or toolset._caps_results or [1 for call in calls._calls if call._is_rewritten]:
-        results = as_told(results, calls._calls, toolset, inner)
+        results = as_model_reads(results, calls._calls, toolset, inner)
     return joined(state.turn, results)
 
 
-def as_told(
+def as_model_reads(
     results: tuple[ToolResult, ...],
     calls: Sequence[AnyToolCall],
     toolset: Any,
@@ -127,16 +127,16 @@ def as_told(
         inner: The calls that they asked for, if any.
     """
     rewritten = [call for call in calls if call._is_rewritten]
-    told_by: dict[str, str] = {}
+    reported_by: dict[str, str] = {}
     for call in calls if inner else ():
         within = [*decoded_calls(call._asked_for())]
         rewritten += [each for each in within if each._is_rewritten]
-        told_by |= {each.id: call.id for each in within}
+        reported_by |= {each.id: call.id for each in within}
     if inner:
         results = labelled(results, calls)
     if rewritten:
         edits = [edit for call in rewritten for _, edit in edits_of(call)]
-        results = with_edit_lines(results, edits, told_by)
+        results = with_edit_lines(results, edits, reported_by)
         results = with_final_arguments(results, rewritten)
     if toolset._caps_results:
         results = tuple(_capped(each, toolset._by_name) for each in results)
@@ -169,7 +169,7 @@ _LONGEST = 80
 def with_edit_lines(
     results: tuple[ToolResult, ...],
     edits: Iterable[EditRecord],
-    told_by: Mapping[str, str],
+    reported_by: Mapping[str, str],
 ) -> tuple[ToolResult, ...]:
     """Say for each call that was edited, before what the model reads of it, what was changed.
 
@@ -178,14 +178,14 @@ def with_edit_lines(
     Args:
         results: The results.
         edits: What was edited.
-        told_by: By the id of a call within another: the id of the call whose result tells of it.
+        reported_by: By the id of a call within another, the call whose result tells of it.
     """
     lines: dict[str, str] = {}
     for edit in edits:
         # Of a field that is shown to nobody (`exclude=True`) the model is told nothing either.
         names = [name for name in edit.changed if name in edit.shown or name in edit.final]
         if names:
-            by = told_by.get(edit.call_id, edit.call_id)
+            by = reported_by.get(edit.call_id, edit.call_id)
             lines[by] = f"{lines.get(by, '')}{_line(edit, names, is_within=by != edit.call_id)}\n"
     return tuple(
         each
@@ -226,12 +226,14 @@ def with_final_arguments(
         if state_in(call._history) not in ("handled", "rejected")
     }
     return tuple(
-        _told(each, run[each.id]) if each.id in run and each.status not in NOT_RUN else each
+        _with_ran_with(each, run[each.id])
+        if each.id in run and each.status not in NOT_RUN
+        else each
         for each in results
     )
 
 
-def _told(result: ToolResult, call: AnyToolCall) -> ToolResult:
+def _with_ran_with(result: ToolResult, call: AnyToolCall) -> ToolResult:
     final = call.spec.shown(call._written())
     return result if final is None or _is_as_sent(call) else result._but(ran_with=final)
 
@@ -334,12 +336,12 @@ def match_results(
     # could not be used the library itself. Each call needs exactly one, and all that is wrong is
     # gathered before anything is raised, so that one look at the error is enough.
     asked = {call.id: call for call in calls._state.turn.tool_calls}
-    every = calls._file()
-    filed = {id: every[id] for id in asked}
-    settled = {id for id, each in filed.items() if each.state in ("handled", "rejected")}
+    every = calls._current_entries()
+    entries = {id: every[id] for id in asked}
+    settled = {id for id, each in entries.items() if each.state in ("handled", "rejected")}
     waiting = {each.call.id for each in suspended if isinstance(each, SuspendedCall)}
     if unfinished is None:
-        waiting |= {id for id, each in filed.items() if each.state == "suspended"}
+        waiting |= {id for id, each in entries.items() if each.state == "suspended"}
     wanted = tuple(id for id in asked if id not in settled and id not in waiting)
     results: dict[str, ToolResult] = {}
     faults: list[CommitFault] = []
@@ -349,22 +351,22 @@ def match_results(
         if id not in asked or id in settled:
             faults.append(ExtraResult(id, each.name, wanted, id in settled))
         elif isinstance(each, ToolResult):
-            if filed[id].state == "asking":
-                faults.append(asking_fault(filed[id].entry))
-            elif id in results or filed[id].state == "finished":
+            if entries[id].state == "asking":
+                faults.append(asking_fault(entries[id].value))
+            elif id in results or entries[id].state == "finished":
                 faults.append(DuplicateResult(id, asked[id].name))
             elif id not in waiting:  # else it is enough to say that the call waits
                 faults += mismatches(each, asked[id])
             results.setdefault(id, each)
-    for id, (state, _, entry) in filed.items():
+    for id, (state, _, value) in entries.items():
         if state == "finished":
-            results[id] = entry
+            results[id] = value
         elif id in settled or (state == "unusable" and id not in results):
-            results[id] = entry.result
+            results[id] = value.result
         elif unfinished is not None and id in unfinished:
             results.setdefault(id, unfinished[id])
         if state == "asking" and id not in results:
-            faults.append(asking_fault(entry))
+            faults.append(asking_fault(value))
         elif id in waiting - settled:
             faults.append(UnresolvedSuspension(id, asked[id].name))
         elif id not in results:

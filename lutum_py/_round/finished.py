@@ -20,7 +20,7 @@ from ..errors import FieldIssue, InvalidArgumentsError
 A_co = TypeVar("A_co", covariant=True, default=str)
 
 
-class OfTurn:
+class TurnProperties:
     """What can be read of a turn where somebody holds it."""
 
     __slots__ = ()
@@ -44,7 +44,7 @@ class OfTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class TextResult(OfTurn, Generic[A_co]):
+class TextResult(TurnProperties, Generic[A_co]):
     """What the model answered.
 
     Attributes:

@@ -46,16 +46,16 @@ from ..errors import (
     LifecycleError,
     MisuseError,
 )
-from .ending import as_told, labelled, with_final_arguments
+from .ending import as_model_reads, labelled, with_final_arguments
 from .events import OnEvent, tell_decided
 from .sorted_calls import RoundState, SortedCalls, outer_of
 
 C = TypeVar("C", bound=BaseCall)
 
-MOST: Final = 100
+MAX_INNER_CALLS: Final = 100
 """Calls that one call may ask for in all."""
 
-DEEPEST: Final = 3
+MAX_DEPTH: Final = 3
 """How deep calls may be within calls."""
 
 _ASKED: Final = STAGES["asked"]
@@ -219,7 +219,7 @@ class Ask(NamedTuple):
         return Inner(state, tuple(each.results for each in rounds), opens)
 
     def _session(self, left: Left) -> Any:
-        told = as_told(self.results, [*decoded_calls(self.calls)], left.toolset, self.calls)
+        told = as_model_reads(self.results, [*decoded_calls(self.calls)], left.toolset, self.calls)
         asked = left.turn.tool_calls
         results = [renamed(each, call.id) for each, call in zip(told, asked, strict=True)]
         session = left.toolset.load_session(left.session).session
@@ -296,15 +296,15 @@ def _times_asked(call: AnyToolCall) -> int:
 def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
     """Say why a call may not ask for so many calls, as a code and a text, if that is so."""
     depth = len(outer_of(calls, call.id)) + 1
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return "too_deep", (
-            f"Calls stand within calls {DEEPEST} deep at most, and call {call.id!r} asks for "
+            f"Calls stand within calls {MAX_DEPTH} deep at most, and call {call.id!r} asks for "
             "others there. Call tools directly from here."
         )
     before = sum(1 for each in calls._state._round.inner.values() if each._asked_by == call.id)
-    if before + count > MOST:
+    if before + count > MAX_INNER_CALLS:
         return "too_many_calls", (
-            f"A call asks for {MOST} others at most, and call {call.id!r} asked for "
+            f"A call asks for {MAX_INNER_CALLS} others at most, and call {call.id!r} asked for "
             f"{before + count}. Do less in one call."
         )
     return None

@@ -18,7 +18,7 @@ from .._schema.touch import Place, Touch, beside, place_of
 from .sorted_calls import SortedCalls
 
 
-class _Spot:
+class _TouchNode:
     """What was done last at one place, and at those below."""
 
     __slots__ = ("below", "changed", "read")
@@ -26,38 +26,38 @@ class _Spot:
     def __init__(self) -> None:
         self.changed: list[int] = []
         self.read: list[int] = []
-        self.below: dict[str, _Spot] = {}
+        self.below: dict[str, _TouchNode] = {}
 
-    def met(self, place: Place) -> Iterator[_Spot]:
-        """Yield the spots on the way to a place from here, and all at it and below."""
-        spot = self
+    def overlapping(self, place: Place) -> Iterator[_TouchNode]:
+        """Yield the nodes on the way to a place from here, and all at it and below."""
+        node = self
         for step in place:
-            yield spot
-            below = spot.below.get(step)
+            yield node
+            below = node.below.get(step)
             if below is None:
                 return
-            spot = below
-        waiting = [spot]
+            node = below
+        waiting = [node]
         while waiting:
-            spot = waiting.pop()
-            yield spot
-            waiting += spot.below.values()
+            node = waiting.pop()
+            yield node
+            waiting += node.below.values()
 
     def note(self, place: Place, number: int, *, mutating: bool) -> None:
         """Write down that a call touches a place."""
         # In the example above, after `w src` the tree below `src` is empty: call 2 is at `src`, and
         # calls 0 and 1, which were at `src/a` and `src/b`, are reached by waiting for call 2. So a
         # call waits for the few that are nearest, and not for all before it.
-        spot = self
+        node = self
         for step in place:
-            below = spot.below.get(step)
+            below = node.below.get(step)
             if below is None:
-                below = spot.below[step] = _Spot()
-            spot = below
+                below = node.below[step] = _TouchNode()
+            node = below
         if mutating:
-            spot.changed, spot.read, spot.below = [number], [], {}
+            node.changed, node.read, node.below = [number], [], {}
         else:
-            spot.read.append(number)
+            node.read.append(number)
 
 
 def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
@@ -70,7 +70,7 @@ def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
         For each call the places of others in that order, ascending. Whoever waits for these, and
         they for theirs, has waited for all that it meets.
     """
-    world = _Spot()
+    root = _TouchNode()
     found: list[list[int]] = []
     for number, touches in enumerate(calls):
         before: set[int] = set()
@@ -78,12 +78,12 @@ def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
         for place, mutating in touched:
             other = beside(place)
             for each in (place,) if other is None else (place, other):
-                for spot in world.met(each):
-                    before.update(spot.changed)
+                for node in root.overlapping(each):
+                    before.update(node.changed)
                     if mutating:
-                        before.update(spot.read)
+                        before.update(node.read)
         for place, mutating in touched:
-            world.note(place, number, mutating=mutating)
+            root.note(place, number, mutating=mutating)
         found.append(sorted(before))
     return found
 

@@ -692,7 +692,7 @@ def take_in(calls: SortedCalls, hook_run: HookRun) -> None:
         # objects that it has, so what it shows is still what it decided.
         made = {call.id: call for call in hook_run.branches}
         calls._calls = tuple([made.get(call.id, call) for call in calls._calls])
-        calls._by_id = calls._filed = calls._lists = None
+        calls._by_id = calls._entries = calls._lists = None
         for branch in hook_run.branches:
             branch._branch.group.moved_ids = calls._state._moved_ids
     hook_run.write()

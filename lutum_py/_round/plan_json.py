@@ -304,7 +304,7 @@ def histories_in(
             is an unknown key.
     """
     if saved.get("version", int) != PLAN.version:
-        from .saved_before import converted
+        from .older_formats import converted
 
         saved = Saved(converted(saved), saved.path, PlanError)
     check_words(saved, _PLAN_WORDS)

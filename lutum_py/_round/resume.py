@@ -60,7 +60,7 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
         elif as_output is not None:
             call._append("ended", by=by, phase="decision", said="success", detail=as_output)
         calls._move(call.id)
-    became: HookOutcome = calls._file()[call.id].entry
+    became: HookOutcome = calls._current_entries()[call.id].value
     return became
 
 
@@ -106,8 +106,8 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
         wait: The step by which it waited before anything else was looked at. Not the ticket: a tool
             may ask twice with the same one.
     """
-    filed = calls._file().get(decision.call_id)
-    waiting = None if filed is None else filed.entry
+    entry = calls._current_entries().get(decision.call_id)
+    waiting = None if entry is None else entry.value
     # One that waits may have been given up by `call.reject`, which no plan is told about.
     if not isinstance(waiting, SuspendedCall) or waiting.call._stage.name != "suspended":
         call = calls._call(decision.call_id)
@@ -256,7 +256,7 @@ def amend(
         calls._move(call.id)
         calls._note_hooks(hooks)
         calls._set(_hook_runs=(*calls._hook_runs, hook_run))
-    became: HookOutcome = calls._file()[call.id].entry
+    became: HookOutcome = calls._current_entries()[call.id].value
     return became
 
 

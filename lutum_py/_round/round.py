@@ -35,7 +35,15 @@ from ..errors import (
     ToolRoundArityError,
 )
 from .ending import ResultLike
-from .finished import Finished, OfTurn, TextResult, answer_calls, cut_by, cut_off_in, read_text
+from .finished import (
+    Finished,
+    TextResult,
+    TurnProperties,
+    answer_calls,
+    cut_by,
+    cut_off_in,
+    read_text,
+)
 from .plan import OpenCalls, ToolRoundPlan, as_plan, unasked
 from .sorted_calls import RoundState, SortedCalls
 
@@ -55,7 +63,7 @@ class _RoundFields(RoundState):
     __slots__ = tuple(__annotations__)
 
 
-class ToolRound(Immutable, OfTurn, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
+class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
     """Hold the calls of one turn, which is not in a transcript yet.
 
     Attributes:

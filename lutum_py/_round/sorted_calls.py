@@ -8,8 +8,8 @@ one dict in the order of the turn, of which a list is what has one state. All pl
 the same calls, so the round logs the ids of those that move: a plan that is behind reads these
 again, and no other. A round may have thousands.
 
-    filed  {"c1": ("finished", 0.0, ToolResult(...)), "c2": ("suspended", 17.5, SuspendedCall(...))}
-    moved  ["c1", "c2", "c2"], seen 2: read `c2` again, since somebody decided about it meanwhile
+    entries    {"c1": ("finished", 0.0, ToolResult(...)), "c2": ("suspended", 17.5, ...)}
+    moved_ids  ["c1", "c2", "c2"], seen 2: read `c2` again, since somebody decided about it
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class RoundState:
     # _amending   ids of calls whose edits are with hooks right now
     # _hook_sets  hook sets that decided about it, whose after-hooks are asked before its end
     # _round      what it shares with its calls
-    # _moved_ids   ids of calls that moved from list to list, in order
+    # _moved_ids  ids of calls that moved from list to list, in order
     # _plans      the plans made from it within its `with`; None outside of one
     # _stored     where in a store it was loaded from, if it was
     # _unread     calls of no tool, by id: unusable ones, and the one that gave the answer
@@ -241,18 +241,18 @@ class Lists(NamedTuple):
     """How many moves of the round they know: in one value with them, so that nobody sees half."""
 
 
-class Filed(NamedTuple):
+class ListEntry(NamedTuple):
     """Where one call stands.
 
     Attributes:
         state: The list that it is in.
         at: When that was decided; 0 for what is in the order of the turn.
-        entry: What the list has of it.
+        value: What the list has of it: the call, its outcome or its result.
     """
 
     state: CallRowState
     at: float
-    entry: Any
+    value: Any
 
 
 class SortedCalls:
@@ -262,15 +262,15 @@ class SortedCalls:
     # _by_id       all calls of the turn by id, once one was looked for
     # _calls       the calls that could be read, in the order of the turn: of each the branch that
     #              this plan holds
-    # _filed       where each call stands, once one has moved
+    # _entries     where each call stands, once one has moved
     # _is_decided  whether any hooks decided
-    # _lists       the lists that are made of `_filed`, once somebody asks for one
+    # _lists       the lists that are made of `_entries`, once somebody asks for one
     # _owes_after  whether the plan was saved while some after-hook had still to be asked
-    # _seen        how many moves of the round `_filed` knows
+    # _seen        how many moves of the round `_entries` knows
     __slots__ = (
         "_by_id",
         "_calls",
-        "_filed",
+        "_entries",
         "_hook_runs",
         "_is_decided",
         "_lists",
@@ -285,7 +285,7 @@ class SortedCalls:
         self.toolset: Any = toolset
         self._calls = calls
         self._by_id: dict[str, BaseCall] | None = None
-        self._filed: dict[str, Filed] | None = None
+        self._entries: dict[str, ListEntry] | None = None
         self._seen: int  # from when one has moved
         # Nearly always nothing has happened to any of them.
         self._lists: Lists | None = None if state._moved_ids or state._unread else Lists(calls)
@@ -301,49 +301,51 @@ class SortedCalls:
         if lists is not None and lists.seen == len(self._state._moved_ids) and not lists.suspended:
             return lists
         with ONCE:
-            filed = self._file()
+            entries = self._current_entries()
             # The lists are made again only when a call has moved; `seen` says how many moves they
             # know. But a call that waits may have been given up by `call.reject`, which no plan is
             # told about, so those are looked at each time.
             for each in () if lists is None else lists.suspended:
                 id = each.call.id
                 if each.call._stage is not _SUSPENDED:
-                    filed[id] = self._stand(id) if filed[id].state == "suspended" else filed[id]
+                    entries[id] = (
+                        self._entry_for(id) if entries[id].state == "suspended" else entries[id]
+                    )
                     lists = None
             if lists is None or lists.seen != self._seen:
-                made: dict[CallRowState, list[Filed]] = {name: [] for name in _STATES}
-                for one in filed.values():
+                made: dict[CallRowState, list[ListEntry]] = {name: [] for name in _STATES}
+                for one in entries.values():
                     made[one[0]].append(one)
                 in_order: Any = [sorted(each, key=_AT) for each in made.values()]
                 lists = Lists._make((*(tuple([e[2] for e in of]) for of in in_order), self._seen))
                 self._set(_lists=lists)
         return lists
 
-    def _file(self) -> dict[str, Filed]:
+    def _current_entries(self) -> dict[str, ListEntry]:
         """Say where each call stands, in the order of the turn, with every move of the round."""
         with ONCE:
-            moved, filed = self._state._moved_ids, self._filed
-            if filed is None:
-                filed = {call.id: self._stand(call.id) for call in self._all()}
+            moved, entries = self._state._moved_ids, self._entries
+            if entries is None:
+                entries = {call.id: self._entry_for(call.id) for call in self._all()}
             else:
                 inner, again = self._state._round.inner, moved[self._seen :]
                 # One that asks for others stands elsewhere once the last of these has its result.
                 again += [inner[id]._asked_by or "" for id in again if id in inner]
-                filed.update((id, self._stand(id)) for id in dict.fromkeys(again))
-            self._set(_filed=filed, _seen=len(moved))
-            return filed
+                entries.update((id, self._entry_for(id)) for id in dict.fromkeys(again))
+            self._set(_entries=entries, _seen=len(moved))
+            return entries
 
-    def _stand(self, id: str) -> Filed:
+    def _entry_for(self, id: str) -> ListEntry:
         """Say where a call stands by now."""
         call = self._any(id)
         assert call is not None
         history = call._history
         state = state_in(history)
         if state == "finished" or not isinstance(call, AnyToolCall):
-            return Filed(state, 0.0, result_in(history) or issue_in(history))
+            return ListEntry(state, 0.0, result_in(history) or issue_in(history))
         if state in _AS_CALLS:
-            return Filed(state, 0.0, call)
-        return Filed(state, settled_by(history).at or 0.0, outcome_of(call, history))
+            return ListEntry(state, 0.0, call)
+        return ListEntry(state, settled_by(history).at or 0.0, outcome_of(call, history))
 
     @property
     def pending(self) -> tuple[AnyToolCall, ...]:

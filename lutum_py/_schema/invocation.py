@@ -241,10 +241,10 @@ class Invocation:
             return await self.start(call, input, skipped)
         # Not in asyncio's pool: it is small, is waited for at the end, and never ends where a
         # function raises StopIteration.
-        from .._context.threads import landed, run_in_thread
+        from .._context.threads import run_in_thread, wait_for_thread
 
         thread = run_in_thread(partial(self.start, call, input, skipped), call.name)
-        await landed(thread)
+        await wait_for_thread(thread)
         output = thread.result().result()
         return await output if inspect.isawaitable(output) else output
 

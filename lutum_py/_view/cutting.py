@@ -77,7 +77,7 @@ class Cutting:
         if not front.end:
             return size
         of_front = ledger.front_size(front, self.items)
-        return Size(size.known + of_front.known, size.loose + of_front.loose)
+        return Size(size.known + of_front.known, size.estimated + of_front.estimated)
 
     @property
     def tokens(self) -> int:

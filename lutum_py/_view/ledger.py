@@ -41,14 +41,14 @@ _LIGHTEST: Final = 1 / 16
 
 
 class Size(NamedTuple):
-    """How much something is: tokens that are known, and the measure of the rest."""
+    """How much something is: known tokens, and the measure of what has to be estimated."""
 
     known: int
-    loose: int
+    estimated: int
 
     def tokens(self, rate: float) -> float:
         """Estimate it in tokens."""
-        return self.known + rate * self.loose
+        return self.known + rate * self.estimated
 
 
 class Report(NamedTuple):
@@ -76,7 +76,7 @@ class Ledger:
     """
 
     __slots__ = (
-        *("_asked", "_fronts", "_known", "_lock", "_loose", "_pairs"),
+        *("_asked", "_fronts", "_known", "_lock", "_estimated", "_pairs"),
         *("count", "reports", "turns"),
     )
 
@@ -85,7 +85,7 @@ class Ledger:
         # Running totals: items of 10, 20 and 5 give [0, 10, 30, 35], so that any span is one
         # subtraction, however long the conversation.
         self._known = [0]
-        self._loose = [0]
+        self._estimated = [0]
         self._lock = Lock()
         self._asked: dict[tuple[int, int], int] = {}
         self._fronts: Latest[Size] = Latest(4)
@@ -104,7 +104,7 @@ class Ledger:
                     self.turns.append(position)
                     if item.usage is not None and item.usage.input_tokens is not None:
                         self._report(Report(position, item.usage.input_tokens))
-                self._loose.append(self._loose[-1] + size.loose)
+                self._estimated.append(self._estimated[-1] + size.estimated)
                 self._known.append(self._known[-1] + size.known)
 
     def _report(self, report: Report) -> None:
@@ -115,8 +115,8 @@ class Ledger:
             # Where there are fewer than before something was cut or left out of a report, and where
             # there are more than there is text other tools were offered: neither says what the text
             # weighs.
-            if not too_light(tokens, size) and tokens <= size.loose:
-                self._pairs.append(Size(tokens, size.loose))
+            if not too_light(tokens, size) and tokens <= size.estimated:
+                self._pairs.append(Size(tokens, size.estimated))
         self.reports.append(report)
 
     def size_of(self, item: TranscriptItem) -> Size:
@@ -153,8 +153,8 @@ class Ledger:
 
     def between(self, start: int, stop: int) -> Size:
         """Return the size of the items of a span."""
-        known, loose = self._known, self._loose
-        return Size(known[stop] - known[start], loose[stop] - loose[start])
+        known, estimated = self._known, self._estimated
+        return Size(known[stop] - known[start], estimated[stop] - estimated[start])
 
     @property
     def rate(self) -> float:
@@ -164,8 +164,8 @@ class Ledger:
         # The usual rate goes in as if it had been seen on 1,000 bytes: two short turns hardly move
         # it, and a long conversation outweighs it.
         tokens = sum(pair.known for pair in self._pairs)
-        loose = sum(pair.loose for pair in self._pairs)
-        return (tokens + USUAL_RATE * _ENOUGH) / (loose + _ENOUGH)
+        estimated = sum(pair.estimated for pair in self._pairs)
+        return (tokens + USUAL_RATE * _ENOUGH) / (estimated + _ENOUGH)
 
     def front_size(self, front: Front, items: Sequence[TranscriptItem]) -> Size:
         """Return the size of what goes out in place of the first items; added up once."""
@@ -175,7 +175,7 @@ class Ledger:
                 self.size_at(position, item, items)
                 for position, item in zip(front.positions, front.items, strict=True)
             ]
-            size = Size(sum(one.known for one in each), sum(one.loose for one in each))
+            size = Size(sum(one.known for one in each), sum(one.estimated for one in each))
         self._fronts.put(front, size)
         return size
 
@@ -188,7 +188,7 @@ class Ledger:
 
 def too_light(tokens: int, size: Size) -> bool:
     """Tell whether no text of so many bytes could have so few tokens."""
-    return tokens < _LIGHTEST * size.loose
+    return tokens < _LIGHTEST * size.estimated
 
 
 def ledger_of(transcript: Transcript, count: Count | None = None) -> Ledger:

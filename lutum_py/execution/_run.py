@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from .._call.call import AnyToolCall
 from .._context.cancellation import CancellationToken, finish
 from .._context.context import ToolContext
-from .._context.threads import Ended, landed, run_in_thread
+from .._context.threads import Ended, run_in_thread, wait_for_thread
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
@@ -225,7 +225,7 @@ class Run:
         timer = None if self.timeout is None else loop.call_later(self.timeout, wake)
         token = self.token
         if token is not None:
-            token._wakes(woken)
+            token._add_waiter(woken)
         try:
             try:
                 await woken
@@ -234,7 +234,7 @@ class Run:
                 if timer is not None:
                     timer.cancel()
                 if token is not None:
-                    token._lets_go(woken)
+                    token._remove_waiter(woken)
             if not task.done():
                 self.cause = _Cause.TOKEN if self.is_stopped else _Cause.DEADLINE
                 await self._stop(task, "the deadline has passed", _wait)
@@ -315,7 +315,7 @@ class Run:
     async def _in_thread(self) -> Any:
         self.thread = thread = run_in_thread(self._function, self.call.name)
         try:
-            await landed(thread)
+            await wait_for_thread(thread)
         except asyncio.CancelledError:
             # No way to stop a thread: it goes on, as a daemon, and what it gives is dropped.
             if not thread.done():

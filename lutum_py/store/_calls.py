@@ -151,8 +151,8 @@ def with_result(
         at: When it came.
         shown: What after-hooks did since.
     """
-    told = step_data("recorded", said=result.status, result=dump_result(result))
-    body = with_steps(ended(row, result, at), *map(dump_step, shown), told)
+    recorded = step_data("recorded", said=result.status, result=dump_result(result))
+    body = with_steps(ended(row, result, at), *map(dump_step, shown), recorded)
     return row._replace(state="done", until=None, body=body)
 
 

@@ -349,7 +349,7 @@ class Records:
         if id is not None:
             check_word("id", id)
         with self._database.read() as rows:
-            found = SavedCall.that_wait(rows, id)
+            found = SavedCall.waiting(rows, id)
             for row in found:
                 row.check(rows)
         return [waiting_of(row) for row in found]

@@ -362,7 +362,7 @@ class SavedCall(NamedTuple):
         return found
 
     @classmethod
-    def that_wait(cls, rows: Rows, id: str | None) -> list[Self]:
+    def waiting(cls, rows: Rows, id: str | None) -> list[Self]:
         """Read those that wait for a decision, of one conversation or of all."""
         which, values = ("", ()) if id is None else ("AND conversation = ?", (id,))
         found = cls._where(rows, f"state = 'waiting' {which}", *values)
