@@ -222,7 +222,7 @@ class BaseCall:
 
     @property
     def status(self) -> CallStatus:
-        """Where the call is on its way; moves by the lifecycle table only."""
+        """How far the call has come; it changes only as the lifecycle table allows."""
         return self._stage.status
 
     def _asked_for(self) -> Iterator[BaseCall]:
@@ -567,7 +567,7 @@ class BaseCall:
         self._round = self._round.copy_as(CallRound, HELD)
 
     def _let_go(self, key_prefix: str, begun: tuple[float | None, str | None]) -> None:
-        """Let a held call run, as one that was begun then and by whom the store has on record."""
+        """Let a held call run, with the beginning and the owner that the store has recorded."""
         self._round = self._round.copy_as(CallRound, ON_RECORD, key_prefix)
         self._round.begun = begun
 

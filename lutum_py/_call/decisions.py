@@ -154,7 +154,7 @@ _OF_DECIDING: Final = ("asked", "changed")
 
 
 class HookRun:
-    """One run of hooks over calls: what they said is written in the histories when all were asked.
+    """One run of hooks over calls: what they said enters the histories when all were asked.
 
     Other plans may hold a call that passes, too, so what hooks said about it waits here until no
     hook can raise any more. A call that does not pass gets a branch, which no plan holds before

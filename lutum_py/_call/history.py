@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
     Attributes:
         kind: What happened.
-        stage: Where the call stands then.
+        stage: The stage of the call after this step.
         at: When, in seconds of the epoch; None if an older release did not write it down.
         by: Who did it, by name.
         phase: In which part of deciding.
@@ -87,16 +87,17 @@ if TYPE_CHECKING:
 # Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls
 # its result, in every plan that has a copy of the history. So it is worked out when it is read.
 class AsksStep(Step):
-    """The step by which a call leaves for calls that it asked for; `detail` has them.
+    """The step by which a call leaves its tool to wait for calls that it asked for.
 
-    Where it stands then is read from these: it comes back once each of them has its result.
+    `detail` has these calls. The stage is read from them: the call comes back once each of them
+    has its result.
     """
 
     __slots__ = ()
 
     @property
     def stage(self) -> Stage:  # pyright: ignore[reportIncompatibleVariableOverride] - read alone
-        """Where the call stands: it asks, until each call within has its result."""
+        """The stage of the call: `asking`, until each call in `detail` has its result."""
         return _RETURNING if self.detail.is_answered else _ASKING
 
 
@@ -319,11 +320,11 @@ HELD: Final = "held"
 """Closes a call that a store keeps, until the store has recorded its beginning."""
 
 ON_RECORD: Final = "on record"
-"""Stands in the place of that from then on: it begins as the store has it."""
+"""Replaces `HELD` then: the call begins at the time that the store has recorded."""
 
 
-# What is read from a history. None of it is kept anywhere: lists, rows, displays and saved plans
-# ask here, and so tell one story.
+# What is read from a history. None of it is stored anywhere else: lists, rows, displays and saved
+# plans ask here, and so tell one story.
 
 
 class Answer(NamedTuple):

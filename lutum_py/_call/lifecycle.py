@@ -129,7 +129,7 @@ _STATUS_OF: Final[Mapping[StageName, CallStatus]] = {
 
 
 class Stage:
-    """Where a call stands: a row of the table.
+    """The stage of a call: a row of the table.
 
     Attributes:
         name: The name of the row.

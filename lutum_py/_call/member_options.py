@@ -34,11 +34,11 @@ UNSET: Final[Any] = _Unset.UNSET
 _OrUnset: TypeAlias = Literal[_Unset.UNSET]
 
 Condition: TypeAlias = bool | Callable[[Any], bool | Awaitable[bool]]
-"""Whether calls need an approval, or what says so of the input of one."""
+"""Whether calls need an approval, or a function of the input that decides this."""
 
 
 class Rule(Protocol):
-    """What is asked about each call of a tool.
+    """A rule, which is asked about each call of a tool.
 
     Attributes:
         name: What it is called in steps, records and messages.
@@ -47,12 +47,12 @@ class Rule(Protocol):
     name: str
 
     def ask(self, call: Any, hook_run: Any) -> HookGenerator[Any]:
-        """Ask it about one call: gives the call to go on with, or what became of it."""
+        """Ask the rule about one call; return the call to go on with, or its outcome."""
         ...
 
 
 Conditions: TypeAlias = tuple[Condition, ...]
-"""What says whether a call needs an approval; none for a tool that never does."""
+"""The conditions under which a call needs an approval; empty for a tool that never does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,8 @@ class MemberOptions:
         prefix: Stands before the wire name of each tool.
         result_cap: The bound on what a model reads of a result; None lifts one that is around.
         timeout: Seconds that a run may take; None lifts those that stand around.
-        needs_approval: Whether a call has to be approved, or what says so of its input.
+        needs_approval: Whether a call has to be approved, or a function of its input that decides
+            this.
         asked_around: The conditions of the groups around it, the outermost first: nothing within a
             group takes them away.
         approval_message: What the person is told, with names of arguments in braces.
@@ -108,7 +109,7 @@ class MemberOptions:
         object.__setattr__(self, "callers", read_callers(self.callers))
 
     def inside(self, outer: MemberOptions) -> MemberOptions:
-        """Return what this comes to inside of a group, or of a class, of which more was said."""
+        """Return the options of this member inside of a group or class that has options, too."""
         if outer is PLAIN:
             return self
         # Three ways inward: what holds for a group holds for all in it (`off`, `deferred`), what
@@ -143,6 +144,6 @@ PLAIN: Final = MemberOptions()
 
 
 def conditions_of(options: MemberOptions) -> Conditions:
-    """Return what asks for an approval of a member's calls: its groups first, then itself."""
+    """Return the conditions for an approval: those of the member's groups, then its own."""
     own: Any = options.needs_approval
     return options.asked_around if own is UNSET or own is False else (*options.asked_around, own)

@@ -129,7 +129,7 @@ def _word(value: Any) -> str:
 
 
 class Asked:
-    """Make decisions about a call as it is shown; what shows it says which call that is."""
+    """Base of the classes that show a waiting call: makes decisions about it as it is shown."""
 
     __slots__ = ()
 
@@ -508,7 +508,7 @@ def suspend(
 
 
 def issue_in(history: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
-    """Say what is wrong with a call that could not be used, if that is so."""
+    """Return what is wrong with a call that could not be used; None for any other call."""
     if len(history) < 2 or history[1].phase != "reading":
         return None
     issue: RecoverableToolCallIssue = history[1].detail

@@ -54,7 +54,7 @@ class AnySelector(Immutable):
         index: Its place in the order of declaration.
         options: What was said about the member, and of all that it is in.
         timeout: Seconds that a run may take; None for no limit.
-        approval: What says whether a call needs an approval; empty if none ever does.
+        approval: The conditions under which a call needs an approval; empty if it never does.
         rules: What is asked about each call.
         asks: Whether there are approvals or rules, so that a call begins only once they were asked.
     """

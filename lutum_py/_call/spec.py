@@ -220,7 +220,7 @@ class FnSpec(ToolSpec[Any, Out], Generic[P, Out]):
 
 
 class HasSpec(Protocol[In, Out]):
-    """What `tool(...)` takes and whose input is a type of its own, such as an input model."""
+    """Anything that `tool(...)` takes and that has an input type, such as an input model."""
 
     def __lutum_tool__(self) -> ToolSpec[In, Out]:
         """Return the tool's specification."""

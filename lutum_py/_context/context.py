@@ -90,9 +90,9 @@ class RunIdentity:
         parent_thread_id: The conversation from which this one was started.
         parent_call_id: The tool call from within which this run was started.
         parent_tool_id: The tool of that call.
-        actor: On whose behalf it runs.
+        actor: The user or service on whose behalf it runs.
         source: Where it was asked for, as in "cli" or "slack".
-        execution_scope: "foreground" where a user is present, else "background".
+        execution_scope: "foreground" if a user is present, else "background".
 
     >>> RunIdentity(run_id="r1", execution_scope="background").is_background
     True
@@ -118,7 +118,7 @@ class RunIdentity:
 
     @property
     def is_background(self) -> bool:
-        """Whether it runs where no user is present."""
+        """Whether no user is present where it runs."""
         return self.execution_scope == "background"
 
 
@@ -341,7 +341,7 @@ class ToolContext(Immutable, _ContextFields):
         Raises:
             InvalidValueError: An argument is out of its range, with or without a sink.
         """
-        # Checked also where nobody listens: a wrong report is found in the test that has no sink,
+        # Checked even if nobody listens: a wrong report is found in the test that has no sink,
         # and not in production.
         if self._sink is None:
             check_report(status, message, progress, loaded, total)

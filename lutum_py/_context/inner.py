@@ -113,7 +113,7 @@ class ToolAsks(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What a tool finds that comes back from calls it asked for.
+    """What a tool finds when it comes back from calls that it asked for.
 
     Attributes:
         state: The bytes or text that it left; None if it left none, or a session.
@@ -134,7 +134,7 @@ class Inner:
         """Return the `Session` that was left, with the round of the calls after what was said.
 
         There the results stand under the ids that the model gave to its calls, and as a model is
-        told about them: cut where a tool has a cap, with what people edited.
+        told about them: cut if a tool has a cap, with what people edited.
 
         Raises:
             MisuseError: No session was left.

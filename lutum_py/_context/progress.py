@@ -228,7 +228,7 @@ def check_report(
     # NaN is in no range, so the comparison refuses it as well.
     if progress is not None and not (is_number(progress) and 0 <= progress <= 1):
         raise InvalidValueError(
-            f"The progress is {shorten(progress)}. Give a number from 0 to 1, or None where it is "
+            f"The progress is {shorten(progress)}. Give a number from 0 to 1, or None if it is "
             "not known; counts go into `loaded` and `total`."
         )
     for name, count in (("loaded", loaded), ("total", total)):

@@ -26,7 +26,7 @@ class StateKey(Immutable, Generic[T]):
 
     Attributes:
         name: The name under which the value is kept and saved.
-        default: What a state without the value gives: another copy each time.
+        default: What a state gives that has no value under this key: another copy each time.
 
     >>> VISITS = StateKey("visits", default=0)
     >>> State().get(VISITS)

@@ -47,7 +47,7 @@ class SuspendTicket:
     """Say what is to be decided, by whom in their own words, and how the answer is used.
 
     Attributes:
-        id: The id of the suspension; made up where it is left out.
+        id: The id of the suspension; made up if it is left out.
         action: A word for what is asked, as in `approve_payment`.
         message: What the person is told.
         parameters: Plain data for the program that shows the question.
@@ -146,7 +146,7 @@ class Decision:
 
     @property
     def decider(self) -> str:
-        """Who decided: `by`, or the id of the decision where nobody is named."""
+        """Who decided: `by`, or the id of the decision if nobody is named."""
         return self.by or self.decision_id
 
     def __post_init__(self) -> None:

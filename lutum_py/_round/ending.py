@@ -75,7 +75,7 @@ def end_round(
 
     Args:
         calls: The calls of the round; they are not changed.
-        answers: The outcomes that the plan was not told.
+        answers: The outcomes that were not recorded in the plan.
         unfinished: Results for calls that have none, by call id, if the round is given up: then
             nothing is waited for.
 
@@ -118,7 +118,7 @@ def as_model_reads(
     toolset: Any,
     inner: Collection[object] = (),
 ) -> tuple[ToolResult, ...]:
-    """Return results as a model is told about them: with what was edited and run, and capped.
+    """Return results as the model reads them: with edits and final arguments, and capped.
 
     Args:
         results: The results.
@@ -525,11 +525,11 @@ def unfinished(call: AnyToolCall, was_started: bool, reason: str, more: str = ""
 
 
 def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
-    """Say how each call ended that a call which is given up asked for, for its result.
+    """Tell in the result of a call that is given up how the calls that it asked for ended.
 
     Args:
         call: The call.
-        results: The outcomes of calls that the plan was not told about, by id.
+        results: The outcomes that were not recorded in the plan, by call id.
     """
     said: list[str] = []
     # The model sees the outer call alone, and is to know which parts of it were done. For example,

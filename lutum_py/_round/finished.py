@@ -21,7 +21,7 @@ A_co = TypeVar("A_co", covariant=True, default=str)
 
 
 class TurnProperties:
-    """What can be read of a turn where somebody holds it."""
+    """The properties of an object that has a turn."""
 
     __slots__ = ()
 
@@ -150,7 +150,7 @@ MissingReason: TypeAlias = Literal["no_call", "invalid", "refused", "cut_off"]
 
 
 class AnswerCalls(NamedTuple):
-    """What came of the calls that gave an answer.
+    """The outcome of the calls by which the model gave its answer.
 
     Attributes:
         ids: The ids of those calls.

@@ -157,7 +157,7 @@ def _items_of(
 
 
 class Left(NamedTuple):
-    """What a call left when it asked, kept as long as it may come back to that.
+    """What a call left behind when it asked for others, kept while it may come back.
 
     Attributes:
         turn: The turn with the calls, under the ids of their model.
@@ -294,7 +294,7 @@ def _times_asked(call: AnyToolCall) -> int:
 
 
 def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
-    """Say why a call may not ask for so many calls, as a code and a text, if that is so."""
+    """Return a code and a text if a call may not ask for so many calls; else None."""
     depth = len(outer_of(calls, call.id)) + 1
     if depth > MAX_DEPTH:
         return "too_deep", (

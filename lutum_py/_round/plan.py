@@ -44,7 +44,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class OpenCalls(Generic[T_co]):
-    """What a round and its plans have alike: calls that hooks can be asked about."""
+    """Base of a round and of its plans: calls that hooks can be asked about."""
 
     __slots__ = ()
 

@@ -112,7 +112,7 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
     if not isinstance(waiting, SuspendedCall) or waiting.call._stage.name != "suspended":
         call = calls._call(decision.call_id)
         was_decided = call is not None and any(steps_of_kind(call._history, "answered"))
-        why = ", for it was decided on already" if was_decided else ""
+        why = ", because it was decided on already" if was_decided else ""
         suspended = [each.call.id for each in calls.suspended]
         others = "No call of this plan waits for a decision."
         if suspended:

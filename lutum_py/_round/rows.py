@@ -52,7 +52,7 @@ class Within:
 
 
 class Outer(NamedTuple):
-    """What a call is within.
+    """The calls around a call, if others asked for it.
 
     Attributes:
         calls: The calls of the plan, the outermost first.
@@ -151,7 +151,7 @@ class CallRow:
             if the places of secrets cannot be told, as in what does not fit.
         arguments: The final arguments as plain data, secrets masked; None if there are none,
             because the call could not be read.
-        state: Where the plan has the call; one that runs is `pending`.
+        state: The list of the plan that has the call; a call that runs is `pending`.
         by: Who decided last: the name of a hook, a gate or a person; None if nobody did.
         reason: Why, in their words; for a call that waits, what is asked.
         result: Its result, if the plan has it.
@@ -180,7 +180,7 @@ class CallRow:
 
     @property
     def within(self) -> tuple[Within, ...]:
-        """What it is within, the outermost first: see `plan.within`.
+        """The calls that it is within, the outermost first: see `plan.within`.
 
         As `steps`, no part of equality, nor of `model_dump`.
         """

@@ -27,7 +27,7 @@ from ..errors import FieldIssue
 
 
 class _Row(NamedTuple):
-    """What a step of some kind says in some phase.
+    """What a step of one kind may hold in one phase.
 
     Attributes:
         says: What its `said` may be; None for anything.

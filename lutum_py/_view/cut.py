@@ -1,6 +1,6 @@
-"""One cut of a view, and what goes out in place of the first items of a transcript by all of them.
+"""One cut of a view, and the items that its cuts send in place of the first ones of a transcript.
 
-That is worked out once for each view.
+These items are computed once for each view.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Cut:
 
     @property
     def form(self) -> tuple[object, ...]:
-        """What two cuts share that are joined into one."""
+        """What has to be equal for two cuts that are joined into one."""
         return (self.kind, self.text, self.keep, self.max_bytes)
 
     @property

@@ -23,7 +23,7 @@ from .ledger import USUAL_RATE, Count, Ledger, Size, ledger_of, too_light
 class Cutting:
     """The cuts of a view, and the transcript as it is now: how heavy, and where it may be cut.
 
-    What makes a cut gives all cuts again, or those that there are where nothing changes.
+    Each method that makes a cut returns all cuts; the present ones if nothing changes.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Cutting:
         at = cuts[-1].at if cuts else 0
         report = ledger.reports[-1] if ledger.reports else None
         if report is not None and report.position >= at:
-            # The test is made in bytes even where a user's function counts: `_LIGHTEST` is tokens a
+            # The test is made in bytes even if a user's function counts: `_LIGHTEST` is tokens a
             # byte.
             in_bytes = ledger if self.count is None else ledger_of(self.transcript)
             if too_light(report.tokens, self._size(in_bytes, report.position)):

@@ -1,4 +1,4 @@
-"""How much there is to read in a transcript, counted once for each item, and how heavy that is.
+"""How many tokens the items of a transcript have, measured once for each item.
 
 The figures of a provider are exact, but there is one for each turn at most, and what was said since
 has none yet. So each item is noted with what is known of it in tokens, or else with the measure of
@@ -25,7 +25,7 @@ FILE_TOKENS: Final = 1_500
 """What a file counts for: providers go by pixels, pages and seconds, which nobody knows here."""
 
 USUAL_RATE: Final = 0.25
-"""Tokens a byte, where nothing is known: English text, and JSON."""
+"""Tokens per byte if nothing is known: English text, and JSON."""
 
 _FRAMING: Final = 16
 """What role, ids and braces of an item weigh, in bytes."""
@@ -37,7 +37,7 @@ _PAIRS: Final = 32
 """How many pairs of reports are looked at: the last ones, because conversations change."""
 
 _LIGHTEST: Final = 1 / 16
-"""Tokens a byte below which no text is: then a report leaves something out, such as a cache."""
+"""No text has fewer tokens per byte: a report with fewer leaves something out, such as a cache."""
 
 
 class Size(NamedTuple):
@@ -112,9 +112,8 @@ class Ledger:
             last = self.reports[-1]
             size = self.between(last.position, report.position)
             tokens = report.tokens - last.tokens - size.known
-            # Where there are fewer than before something was cut or left out of a report, and where
-            # there are more than there is text other tools were offered: neither says what the text
-            # weighs.
+            # With fewer tokens than before, something was cut or left out of a report; with more
+            # tokens than there is text, other tools were offered. Neither tells the rate.
             if not too_light(tokens, size) and tokens <= size.estimated:
                 self._pairs.append(Size(tokens, size.estimated))
         self.reports.append(report)

@@ -25,7 +25,7 @@ middle of a transaction."""
 
 
 class SqlDialect(NamedTuple):
-    """What one database says otherwise than the other.
+    """How the SQL of one database differs from that of the other.
 
     Attributes:
         mark: Stands for a parameter.
@@ -325,7 +325,7 @@ def _postgres(where: str, key: bytes | None) -> Database:
 
 def _unfit_address() -> MisuseError:
     return MisuseError(
-        "The address of the store is not well-formed; it is not shown, for it may hold a password. "
-        "Write `postgresql://user:password@host:port/database`, with `%40` for an `@` in a user or "
-        "password, `%2F` for a `/` and `%25` for a `%`."
+        "The address of the store is not well-formed; it is not shown, because it may hold a "
+        "password. Write `postgresql://user:password@host:port/database`, with `%40` for an `@` in "
+        "a user or password, `%2F` for a `/` and `%25` for a `%`."
     )

@@ -183,7 +183,7 @@ HEAD = "id, version, round, note_digest, plan_digest, seal"
 
 
 class Head(NamedTuple):
-    """What a conversation's row says beside its texts.
+    """The row of a conversation, without its texts.
 
     Attributes:
         version: Raised with whatever changes what the conversation comes to.
