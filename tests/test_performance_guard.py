@@ -189,6 +189,21 @@ def test_a_round_costs_the_same_for_each_call() -> None:
     assert small <= 8 * each + 1050
 
 
+def test_what_a_call_is_within_is_found_at_once() -> None:
+    """It takes as many instructions where the turn has 1,000 calls as where it has 10."""
+
+    def within(size: int) -> int:
+        turn = AssistantTurn(tool_calls=[metadata(index) for index in range(size)])
+        outcome = Tools.read_turn(turn)
+        assert isinstance(outcome, NeedsTools)
+        row = outcome.round.apply_hooks_sync(hooks).calls[-1]
+        outcome.round.discard()
+        assert row.within == ()  # the turn is gone through once
+        return instructions(lambda: row.within)
+
+    assert within(1000) == within(10)
+
+
 def test_inputs_that_can_change_cost_little_more() -> None:
     """Lists, models and mappings are written by pydantic to be compared, not gone through here."""
 

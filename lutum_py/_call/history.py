@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from time import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 from .._text.immutable import dataclass
 from .._text.json import digest_of
 from .._text.on_demand import ONCE
+from .._transcript.assistant import callers_of
 from .lifecycle import STAGES, WITHIN, Stage, StepKind
 
 if TYPE_CHECKING:
@@ -274,6 +275,11 @@ class CallRound:
         made.transcript, made.turn = self.transcript, self.turn
         made.traces, made.inner = self.traces, self.inner
         return made
+
+    @cached_property
+    def callers(self) -> Mapping[str, str]:
+        """The programs of the provider that made calls of the turn, by the ids of the calls."""
+        return {} if self.turn is None else callers_of(self.turn)
 
     def trace(self, call_id: str, trace: str | None) -> None:
         """Note the span of the calls that a call asked for; the first one stays."""

@@ -29,7 +29,7 @@ from .._call.history import (
 from .._call.outcomes import answer_of, issue_in
 from .._text.json import size_of
 from .._text.on_demand import ONCE
-from .._transcript.assistant import AssistantTurn, ServerToolItem, callers_of
+from .._transcript.assistant import AssistantTurn, ServerToolItem
 from .._transcript.result import ToolResult
 from .sorted_calls import SortedCalls, outer_of
 
@@ -56,13 +56,13 @@ class Outer(NamedTuple):
 
     Attributes:
         calls: The calls of the plan, the outermost first.
-        id: The id of the call of the turn that it is, or is within.
+        caller: The id of the provider's program that made the outermost one, if one did.
         turn: The turn.
         round: What its calls share, such as the transcript that it was opened behind.
     """
 
     calls: tuple[AnyToolCall, ...]
-    id: str
+    caller: str | None
     turn: AssistantTurn
     round: CallRound
 
@@ -71,12 +71,12 @@ class Outer(NamedTuple):
         """Find what a call of a plan is within."""
         outer = outer_of(calls, call_id)
         state = calls._state
-        return cls(outer, outer[0].id if outer else call_id, state.turn, state._round)
+        caller = state._round.callers.get(outer[0].id if outer else call_id)
+        return cls(outer, caller, state.turn, state._round)
 
     def named(self) -> tuple[Within, ...]:
         """Name it all, the outermost first."""
-        caller = callers_of(self.turn).get(self.id)
-        program = () if caller is None else (self._program(caller),)
+        program = () if self.caller is None else (self._program(self.caller),)
         named = (
             Within(each.id, each.name, each.spec.shown(each._written())) for each in self.calls
         )
