@@ -20,7 +20,7 @@ from typing import (
 from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
 from .._text.unicode import sendable
-from ..errors import InvalidValueError, MisuseError
+from ..errors import InvalidValueError, MisuseError, ToolDefinitionError
 
 if TYPE_CHECKING:
     from .._transcript.labels import Labels
@@ -138,13 +138,35 @@ def reply_in(output: Any) -> Reply[Any] | None:
     return output if isinstance(output, REPLY) else None
 
 
-def without_replies(returned: Any) -> Any:
+def without_replies(place: str, returned: Any) -> Any:
     """Return the output that a return type declares: what else a reply says is not part of it.
 
     `Reply[Picture]` declares `Picture`, and `Reply[Picture] | None` declares `Picture | None`.
+
+    Args:
+        place: What declares it, for messages.
+        returned: The type.
+
+    Raises:
+        ToolDefinitionError: A `Reply` is within it, as in `list[Reply[Picture]]`.
     """
-    if returned is Reply or get_origin(returned) is Reply:
-        return get_args(returned)[0] if get_args(returned) else Any
-    members = get_args(returned) if get_origin(returned) in (Union, UnionType) else ()
-    outputs = tuple(map(without_replies, members))
-    return returned if outputs == members else Union[outputs]  # noqa: UP007 - of a tuple
+    if _is_reply(returned):
+        output = get_args(returned)[0] if get_args(returned) else Any
+    else:
+        members = get_args(returned) if get_origin(returned) in (Union, UnionType) else ()
+        outputs = tuple(without_replies(place, each) for each in members)
+        output = returned if outputs == members else Union[outputs]  # noqa: UP007 - of a tuple
+    if _has_reply(output):
+        raise ToolDefinitionError(
+            f"{place}: a `Reply` is within its output type. It goes around all that is returned, "
+            "as in `Reply[list[Hit]]` in place of `list[Reply[Hit]]`."
+        )
+    return output
+
+
+def _is_reply(kind: Any) -> bool:
+    return kind is Reply or get_origin(kind) is Reply
+
+
+def _has_reply(kind: Any) -> bool:
+    return _is_reply(kind) or any(map(_has_reply, get_args(kind)))

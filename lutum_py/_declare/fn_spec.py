@@ -47,7 +47,7 @@ def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
     arguments, fields = _arguments(tool, input_name, signature, options.strict)
     if fields is None:
         input_name = arguments.type.__name__
-    declared = without_replies(signature.output)
+    declared = without_replies(place, signature.output)
     output = Output(None if declared is REQUIRED or declared is Any else declared)
     make: Any = FnSpec if input_type is None else ToolSpec
     made: ToolSpec[Any, Any] = make(

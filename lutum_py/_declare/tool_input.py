@@ -252,7 +252,7 @@ def _spec(model: type[BaseModel], output_type: Any, options: ToolOptions) -> Too
             f"{place}: `ToolInput[...]` says that its output is `{type_name(declared)}`, and "
             f"`output=` says `{type_name(output_type)}`. Keep one of them."
         )
-    output_type = without_replies(_evaluated(place, model, output_type))
+    output_type = without_replies(place, _evaluated(place, model, output_type))
     arguments = Arguments(model, strict=options.strict)
     check_fields(place, "field", model)
     output = Output(None if output_type is _NOT_GIVEN or output_type is Any else output_type)

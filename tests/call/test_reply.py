@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel
@@ -24,6 +24,7 @@ from lutum_py import (
     Toolset,
     tool,
     tool_fn,
+    tool_input,
 )
 from lutum_py.errors import InvalidValueError, MisuseError, ToolDefinitionError, ToolOutputError
 from lutum_py.execution import execute
@@ -106,6 +107,29 @@ def test_a_type_that_a_reply_is_part_of_declares_what_the_reply_carries() -> Non
     assert asyncio.run(call_of(or_none, {"text": "a"}).call()).output is None
     assert call_of(of_anything, {"text": "a"}).call_sync().output == "a"
     assert call_of(Replied, {"text": "a"}).complete(Reply(2)).output == 2
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        list[Reply[int]],
+        dict[str, list[Reply[int] | None]],
+        Annotated[Reply[int], "a count"],
+        Reply[list[Reply[int]]],
+        list[Reply[int]] | None,
+        list[Reply],  # type: ignore[type-arg]
+    ],
+)
+def test_a_reply_within_an_output_is_refused_where_it_is_declared(returned: Any) -> None:
+    """Of functions and input models alike: nothing would read it, and pydantic has no schema."""
+
+    def counts(text: str) -> Any:
+        """Give what the test says."""
+
+    counts.__annotations__["return"] = returned
+    for declare in (lambda: tool_fn(counts), lambda: tool_input(output=returned)(Hit)):
+        with pytest.raises(ToolDefinitionError, match="as in `Reply"):
+            declare()
 
 
 def test_running_a_tool_makes_a_result_of_its_reply() -> None:
