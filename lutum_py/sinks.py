@@ -28,7 +28,7 @@ from ._context.progress import (
 )
 from ._round.events import CallEvent, log_events
 from ._text.escaping import visible
-from .errors import MissingExtraError
+from .errors import MissingExtraError, MisuseError
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -180,7 +180,11 @@ class ThrottledSink:
             interval: Seconds after which any report passes.
             step: The move of the value, which runs from 0 to 1, that makes a report pass.
             clock: Gives the time in seconds; it must not run backwards.
+
+        Raises:
+            MisuseError: The sink is not a function.
         """
+        MisuseError.check("ThrottledSink", "sink", "a function of an event", sink, Callable)
         self._sink = sink
         self._interval = interval
         self._step = step

@@ -24,6 +24,7 @@ from lutum_py.context import State
 from lutum_py.dialects import openai_chat
 from lutum_py.errors import DeveloperError, MisuseError, ToolDefinitionError
 from lutum_py.execution import execute_all_sync, execute_sync
+from lutum_py.sinks import ThrottledSink
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
 from tests.declared import declare
@@ -109,6 +110,7 @@ USES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "handlers": (Handlers, "Handlers takes a toolset for `toolset`, not "),
     "compile": (openai_chat.compile, "compile takes a ToolDef for `definition`, not "),
     "load": (Transcript.load_json, "A saved transcript is loaded from its text, not from "),
+    "sink": (ThrottledSink, "ThrottledSink takes a function of an event for `sink`, not "),
     "with_name": (ping.definition.with_name, "ToolDef takes a text for `name`, not "),
     "with_description": (
         ping.definition.with_description,

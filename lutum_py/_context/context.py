@@ -211,13 +211,15 @@ class ToolContext(Immutable, _ContextFields):
             inner: What the tool comes back to, as after `ask`, in a test of it.
 
         Raises:
-            MisuseError: The sink is async, or the state, run or token is of another type.
+            MisuseError: The sink is async, or it, the state, run or token is of another type.
         """
-        if sink is not None and iscoroutinefunction(sink):
-            raise MisuseError(
-                f"The sink of call {call_id!r} is async, so nobody would await it. Pass an "
-                "`AsyncSink()`, and iterate it where the events are wanted."
-            )
+        if sink is not None:
+            MisuseError.check("ToolContext", "sink", "a function of an event", sink, Callable)
+            if iscoroutinefunction(sink):
+                raise MisuseError(
+                    f"The sink of call {call_id!r} is async, so nobody would await it. Pass an "
+                    "`AsyncSink()`, and iterate it where the events are wanted."
+                )
         # Filled as the open base, and made immutable by the change of class: see `_text.immutable`.
         self: Any = object.__new__(_ContextFields)
         self.call_id = call_id

@@ -17,6 +17,7 @@ from .._call.call import AnyToolCall
 from .._call.history import iso_time, steps_of_kind
 from .._text.escaping import visible, visible_json
 from .._text.json import compact_json, cut
+from ..errors import MisuseError
 from .rows import CallRow, row_at
 from .sorted_calls import SortedCalls
 
@@ -73,6 +74,15 @@ class CallEvent:
 
 OnEvent: TypeAlias = Callable[[CallEvent], object]
 """A function that is told about each change, such as a sink."""
+
+
+def check_listener(on_event: object) -> None:
+    """Refuse what cannot be told, before anything happens that it would be told of.
+
+    Raises:
+        MisuseError: It is no function.
+    """
+    MisuseError.check("A round", "on_event", "a function of an event", on_event, Callable)
 
 
 def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> None:

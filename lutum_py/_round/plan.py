@@ -33,12 +33,12 @@ from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, transcript_of
 from ..errors import MisuseError
 from .ending import ResultLike, as_results, end_round, ended_within, show_results, unfinished
+from .events import OnEvent, check_listener, tell_decided, tell_row
 from .rows import CallRow, Outer, Within, row_at, rows_of
 from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
-    from .events import OnEvent
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -83,6 +83,7 @@ class OpenCalls(Generic[T_co]):
         Raises:
             HookError: A hook raised, or returned something that is not a decision; or they are no
                 hooks of this toolset. Nothing changed.
+            MisuseError: `on_event` is not a function. Nothing changed.
             RoundClosedError: The round has ended.
         """
         calls = self._to_decide()
@@ -377,7 +378,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             ResumeError: The decision is about no suspended call, or about another version of the
                 call; or its result does not fit; or it is an edit, which `amend` takes. Nothing
                 changed.
-            MisuseError: It is not a `Decision`.
+            MisuseError: It is not a `Decision`, or `on_event` is not a function.
             ToolDefinitionError: The ticket's `response_schema` is invalid.
             MissingExtraError: The ticket has one, and the package `jsonschema` is not installed.
             RoundClosedError: The round has ended.
@@ -385,14 +386,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         from .resume import resume
 
         self._state._check_open()
+        if on_event is not None:
+            check_listener(on_event)
         return self._tell_resumed(decision, resume(self, decision), on_event)
 
     def _tell_resumed(
         self, decision: Decision, outcome: HookOutcome | None, on_event: OnEvent | None
     ) -> HookOutcome | None:
         if on_event is not None and outcome is not None:
-            from .events import tell_row
-
             kind: Literal["resumed", "edited"] = "resumed" if decision.edit is None else "edited"
             call = self._call(decision.call_id)
             assert call is not None
@@ -422,11 +423,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             ResumeError: As for `resume`; or the edit does not fit the tool, the ticket does not
                 allow one, or the call was decided on while hooks were awaited. Nothing changed.
             HookError: A hook raised, or returned something that is not a decision. Nothing changed.
+            MisuseError: As in `resume`.
             RoundClosedError: The round has ended.
         """
         from .resume import amend
 
         self._state._check_open()
+        if on_event is not None:
+            check_listener(on_event)
         return self._tell_resumed(decision, await drive(amend(self, decision, hooks)), on_event)
 
     def amend_sync(
@@ -440,6 +444,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         from .resume import amend
 
         self._state._check_open()
+        if on_event is not None:
+            check_listener(on_event)
         return self._tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
 
     def merge(self, other: ToolRoundPlan[Any], /) -> None:
@@ -650,6 +656,8 @@ def decided(
     It gives no value: one that a generator ends with is raised to whoever runs it, and costs more
     than a hook does. Run in a `for` it needs a coroutine only if a hook is awaited.
     """
+    if on_event is not None:
+        check_listener(on_event)
     asked, was_decided = calls.pending, calls._is_decided
     within: Iterable[Any] = ()
     if inner := calls._state._round.inner:
@@ -678,8 +686,6 @@ def decided(
     calls._note_hooks(hooks)
     take_in(calls, hook_run)
     if on_event is not None:
-        from .events import tell_decided
-
         if not was_decided:
             ids.update(issue.metadata.id for issue in calls.recoverable_tool_call_issues)
         tell_decided(calls, on_event, ids)

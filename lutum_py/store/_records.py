@@ -21,7 +21,7 @@ from .._call.history import Step, iso_time
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
 from .._context.suspension import Decision
 from .._round.ending import ResultLike, as_results, mismatches
-from .._round.events import CallEvent, OnEvent
+from .._round.events import CallEvent, OnEvent, check_listener
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
 from .._round.resume import amend, check_decision
@@ -381,7 +381,7 @@ class Records:
             ResumeError: No call waits for it any more, or another version of it was decided on, or
                 the decision's result or edit does not fit; nothing changed.
             MisuseError: It is not a decision; or it edits arguments, and there are no hooks, or one
-                of them is async.
+                of them is async; or `on_event` is not a function.
             HookError: A hook raised; nothing changed.
             ToolDefinitionError: As in `plan.resume`.
             MissingExtraError: As in `plan.resume`.
@@ -392,6 +392,8 @@ class Records:
         check_word("id", id)
         check_toolset(toolset)
         check_decision(decision)
+        if on_event is not None:
+            check_listener(on_event)
         if decision.edit is not None and hooks is None:
             raise MisuseError(
                 f"Decision {decision.decision_id!r} edits the arguments of call "

@@ -325,13 +325,16 @@ def test_a_scope_is_one_of_two() -> None:
         RunIdentity(execution_scope="sideways")  # type: ignore[arg-type]
 
 
-def test_an_async_sink_is_refused() -> None:
-    """A sink that nobody would await loses every event, so it is refused with the remedy."""
+def test_a_sink_that_hears_nothing_is_refused() -> None:
+    """What nobody would await, or is no function, loses every event: the remedy is said."""
 
     async def sink(event: object) -> None: ...
 
     with pytest.raises(TypeError, match=r"is async, so nobody would await it\. Pass an `AsyncSink"):
         ToolContext("c1", "index", sink=sink)
+    deaf: Any = 5
+    with pytest.raises(MisuseError, match="takes a function of an event for `sink`, not 5"):
+        ToolContext("c1", "index", sink=deaf)
 
 
 @over("wrong", [{"state": {"k": 1}}, {"run": "r1"}, {"cancellation": True}])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.errors import HookError
+from lutum_py.errors import HookError, MisuseError
 from lutum_py.execution import run_sync
 from lutum_py.sinks import AsyncSink, CallEvent, ListSink, LoggerSink, log_events
 from lutum_py.typing import CallRow
@@ -148,6 +149,34 @@ def test_what_a_listener_raises_is_logged_and_breaks_nothing(
     assert [line.split(" raised at ")[1] for line in said] == [
         f"call_{kind} of call c1." for kind in ("decided", "begun", "ended")
     ]
+    close(plan)
+
+
+def test_what_cannot_be_told_is_refused_before_anything_happens() -> None:
+    """No hook is asked, and no decision is taken in: what was decided could be told to nobody."""
+    deaf: Any = 5
+    asked: list[AnyToolCall] = []
+
+    def hook(call: AnyToolCall) -> AnyToolCall:
+        asked.append(call)
+        return call
+
+    opening = opened(("c1", "add", {"a": 1}))
+    plan = opened(("c2", "add", {"a": 1})).apply_hooks_sync(gated(SuspendTicket(), Shop.add))
+    edit = plan.suspended[0].edit({"a": 2})
+    moves: list[Callable[[], object]] = [
+        lambda: opening.apply_hooks_sync(hook, on_event=deaf),
+        lambda: asyncio.run(opening.apply_hooks(hook, on_event=deaf)),
+        lambda: plan.resume(plan.suspended[0].approve(), on_event=deaf),
+        lambda: plan.amend_sync(edit, hook, on_event=deaf),
+        lambda: asyncio.run(plan.amend(edit, hook, on_event=deaf)),
+    ]
+    for move in moves:
+        with pytest.raises(MisuseError, match="takes a function of an event for `on_event`, not 5"):
+            move()
+    assert asked == []
+    assert len(plan.suspended) == 1
+    opening.discard()
     close(plan)
 
 

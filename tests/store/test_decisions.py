@@ -92,6 +92,9 @@ def test_a_decision_is_told_of_once_it_is_on_record(store: Store) -> None:
 
     first, second = store.waiting()
     decision = first.cancel("no", by="mia")
+    deaf: Any = 5
+    with pytest.raises(MisuseError):
+        store.decide("one", decision, Desk, on_event=deaf)
     for _ in range(2):
         store.decide("one", decision, Desk, on_event=hear)
     edit = second.edit({"cents": 3}, by="ann")
