@@ -86,13 +86,20 @@ def _arguments(
         fields = {parameter.name: parameter.name for parameter in parameters}
         return PlainArguments(schema, model), fields
     # Making the first pydantic model costs as much as importing pydantic.
+    from pydantic.fields import FieldInfo
+
     from .._schema.input_model import field_names, sole_input
 
     if sole_input(parameters) is not None:
         return _sole_argument(f"Tool function `{tool.__qualname__}`", signature, strict), None
     fields = field_names(parameters)
     # What its fields are called and described by is in the function's docstring.
-    plain = all(is_plain(parameter.annotation) for parameter in parameters)
+    plain = all(
+        is_plain(Annotated[each.annotation, each.default])
+        if isinstance(each.default, FieldInfo)
+        else is_plain(each.annotation)
+        for each in parameters
+    )
     return Arguments(model(), documented=False, is_plain=plain), fields
 
 

@@ -350,6 +350,25 @@ def test_what_is_left_out_of_what_is_written_reaches_the_tool(
     assert result.output == ("eve x 3 b 7" if changes else "ann x 3 a 7")
 
 
+def test_a_parameter_is_left_out_by_its_default_alike() -> None:
+    """`= Field(exclude=True)` leaves it out of what is shown, and of nothing that is saved."""
+
+    @tool_fn
+    def unlock(code: str = Field("0000", exclude=True), tries: int = 1) -> str:
+        return f"{code} {tries}"
+
+    class Door(Toolset):
+        door = tool(unlock, needs_approval=True)
+
+    plan = opened(("c1", "unlock", {"code": "1234"}), toolset=Door).plan()
+    plan = Door.load_plan(plan.dump_json())
+    (waiting,) = plan.suspended
+    assert waiting.arguments == {"tries": 1}
+    plan.resume(waiting.approve())
+    (result,) = run_sync(plan).resolve().results
+    assert result.output == "1234 1"
+
+
 class Bounded(BaseModel):
     sku: str
     limit: float = Field(default=float("inf"), exclude=True)
