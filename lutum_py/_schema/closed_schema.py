@@ -169,8 +169,11 @@ class _Taking:
         if not is_object(schema):
             return schema
         if not _is_schema(schema):
-            return _but(schema, {key: self.changed(part, around) for key, part in schema.items()})
+            named = {key: _by_name(key, part) for key, part in schema.items()}
+            return _but(schema, {key: self.changed(part, around) for key, part in named.items()})
         kind = schema["type"]
+        if kind == "dataclass-field":
+            schema = _by_name(schema["name"], schema)
         # A type that holds itself, as a tree, is under a name and is referred to. Its use at
         # the top is closed, and the same type further down stays as its author wrote it, so the
         # root becomes a copy without the name.
@@ -238,6 +241,17 @@ def _but(schema: Any, changes: dict[str, Any]) -> Any:
     """Return the schema, or a copy where some part of it is another one."""
     is_same = all(schema.get(key) is part for key, part in changes.items())
     return schema if is_same else {**schema, **changes}
+
+
+# The JSON schema has no paths: what is read at `opts[0]` alone stands in it under the field's name.
+def _by_name(name: str, field: Any) -> Any:
+    """Let a field that has only paths be read by its name, too, by which a model is told of it."""
+    alias: Any = field.get("validation_alias") if is_object(field) else None
+    if alias is None or isinstance(alias, str):
+        return field
+    paths = [alias] if isinstance(alias[0], str) else alias
+    is_told = any(len(path) == 1 for path in alias if path.__class__ is list)
+    return field if is_told else {**field, "validation_alias": [[name], *paths]}
 
 
 def _states_policy(cls: Any) -> bool:

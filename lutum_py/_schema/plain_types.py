@@ -56,9 +56,12 @@ def is_plain(annotation: Any) -> bool:
     if origin is Annotated:
         from pydantic.fields import FieldInfo
 
-        # What its author leaves out of what is written has to be written all the same.
+        # What its author leaves out of what is written has to be written all the same, and what is
+        # read at a path alone has to be read by its name as well.
         return is_plain(annotation.__origin__) and all(
-            type(mark) is FieldInfo and not (mark.exclude or getattr(mark, "exclude_if", None))
+            type(mark) is FieldInfo
+            and not (mark.exclude or getattr(mark, "exclude_if", None))
+            and isinstance(mark.validation_alias, str | None)
             for mark in annotation.__metadata__
         )
     if origin is Literal:

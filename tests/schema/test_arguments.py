@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Optional
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, field_validator
 
 from lutum_py import ToolInput, tool_fn
 from tests.cases import over
-from tests.declared import call_of, refusal
+from tests.declared import call_of, refusal, schema_of
 from tests.schema.query_tool import Filter, query
 
 # Nothing, blanks and null.
@@ -32,6 +33,43 @@ def test_nothing_means_no_arguments(text: str) -> None:
 def test_nothing_is_not_enough_where_something_is_required() -> None:
     """`null` for a tool with a required field names the field."""
     assert refusal(query, "null") == refusal(query, "") == "- `ids`: this field is required"
+
+
+# Names.
+
+
+class Read(ToolInput[int]):
+    deep: int = Field(3, validation_alias=AliasPath("options", 0))
+    either: int = Field(4, validation_alias=AliasChoices(AliasPath("a", 0), AliasPath("b", "c")))
+    named: int = Field(5, validation_alias=AliasChoices(AliasPath("d", 0), "name"))
+
+
+@tool_fn
+def read(deep: int = Field(3, validation_alias=AliasPath("options", 0)), more: str = "") -> int:
+    """Read an option."""
+    return deep
+
+
+@dataclass
+class Options:
+    deep: Annotated[int, Field(validation_alias=AliasPath("options", 0))] = 3
+
+
+@tool_fn
+def read_options(options: Options) -> int:
+    """Read all options."""
+    return options.deep
+
+
+@over("read", [Read, read, read_options])
+def test_each_name_that_a_model_is_told_is_read(read: Any) -> None:
+    """A field that pydantic reads at a path alone has its own name in the schema, and is read by
+    either.
+    """
+    told = {name: at for at, name in enumerate(schema_of(read)["properties"], 7) if name != "more"}
+    assert [*call_of(read, told).final_arguments.values()][: len(told)] == [*told.values()]
+    assert call_of(read, {"options": [9]}).final_arguments["deep"] == 9
+    assert refusal(read, {"deep": "x"}).startswith("- `deep`: Input should be a valid integer")
 
 
 # Containers as strings.
