@@ -21,6 +21,7 @@ from .._call.call import AnyToolCall, Hooks, decoded_calls
 from .._call.decisions import EditRecord, edits_of
 from .._call.drivers import HookGenerator
 from .._call.history import end_of, result_in, state_in, was_begun
+from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AskingCall,
     HandledCall,
@@ -370,7 +371,8 @@ def match_results(
         elif id in waiting - settled:
             faults.append(UnresolvedSuspension(id, asked[id].name))
         elif id not in results:
-            faults.append(MissingResult(id, asked[id].name, state == "in_doubt"))
+            runs = state == "pending" and value.status is CallStatus.RUNNING
+            faults.append(MissingResult(id, asked[id].name, state == "in_doubt", is_running=runs))
     if faults:
         place = {id: index for index, id in enumerate(asked)}
         raise CommitError(sorted(faults, key=lambda fault: place.get(fault.id, len(place))))

@@ -32,10 +32,13 @@ class MissingResult(CommitFault):
     Attributes:
         is_in_doubt: Whether it was begun before the plan was saved, and may have been run.
         within: The calls without a result that it asked for, if it waits for these.
+        is_running: Whether it was begun since, and so cannot be run: its tool raised, was cut off,
+            or is at work.
     """
 
     is_in_doubt: bool = False
     within: tuple[str, ...] = ()
+    is_running: bool = False
 
     def __str__(self) -> str:
         if self.within:
@@ -50,6 +53,13 @@ class MissingResult(CommitFault):
                 f"call {self.id!r} of tool {self.name!r} was begun before the plan was saved, and "
                 "nobody knows the outcome. Find out and record its result, say so with "
                 "`plan.record(call.indeterminate(reason))`, or close the round with "
+                "`plan.abort(session, reason)`"
+            )
+        if self.is_running:
+            return (
+                f"call {self.id!r} of tool {self.name!r} was begun, and has no result: its tool "
+                "raised, was cut off, or still runs. Pass `call.fail(message)`, or "
+                "`call.indeterminate(reason)` if nobody knows what it did, or close the round with "
                 "`plan.abort(session, reason)`"
             )
         return (

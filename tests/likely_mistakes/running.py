@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import warnings
 
@@ -86,6 +87,19 @@ def a_call_run_twice() -> object:
 def a_missing_result() -> object:
     one = round_of(OSLO, ROME)
     return one.commit(Transcript(), [one.tool_calls[0].call_sync()])
+
+
+@comes_to(
+    """CommitError: Cannot commit: call 'c4' of tool 'look_up' was begun, and has no result: its
+    tool raised, was cut off, or still runs. Pass `call.fail(message)`, or
+    `call.indeterminate(reason)` if nobody knows what it did, or close the round with
+    `plan.abort(session, reason)`."""
+)
+def a_commit_after_a_tool_raised() -> object:
+    one = round_of(KEY)
+    with contextlib.suppress(KeyError):
+        one.expect_one().call_sync(db={})
+    return one.commit(Transcript())
 
 
 @comes_to(

@@ -420,7 +420,7 @@ def test_an_outcome_that_the_plan_was_not_told_is_no_result() -> None:
     assert (outcome.is_pending, outcome.is_success, outcome.is_error) == (True, False, False)
     with pytest.raises(CommitError) as caught:
         plan.commit(Session(), [outcome])
-    assert caught.value.faults == (MissingResult("c1", "steps"),)
+    assert caught.value.faults == (MissingResult("c1", "steps", is_running=True),)
     aborted = plan.abort(Session(), "enough", [outcome])
     assert aborted.results[0].status == "indeterminate"
 
