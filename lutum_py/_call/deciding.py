@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from pydantic import ValidationError
+
 from .._schema.signature import function_name
 from .._text.escaping import words_of
 from .._text.json import shorten
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
     from .call import AnyToolCall, HookOutcome
     from .spec import ToolSpec
+
+_RETURN_ANOTHER = (
+    "Return another one from an execution hook, as in `RunNormally(input.model_copy(update={...}))`"
+)
 
 Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
 """A call that is not to be run, or not yet."""
@@ -300,17 +306,16 @@ def check_untouched(hook: str, call: AnyToolCall) -> None:
     """
     if call._changed_text() is not None:
         call._put_back()
-        raise hook_error(
-            hook,
-            call,
-            "changed the input in place",
-            "Return another one from an execution hook, as in "
-            "`RunNormally(input.model_copy(update={...}))`",
-        )
+        raise hook_error(hook, call, "changed the input in place", _RETURN_ANOTHER)
 
 
 def hook_raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
     """Make the error for a hook that raised."""
+    if isinstance(error, ValidationError) and any(
+        fault["type"] == "frozen_instance" for fault in error.errors()
+    ):
+        what = f"assigned to `{error.title}`, which is frozen"
+        return hook_error(hook, call, what, _RETURN_ANOTHER)
     return hook_error(
         hook, call, f"raised {type(error).__name__}: {words_of(error)}", "Mend the hook"
     )

@@ -195,6 +195,19 @@ def a_hook_that_returns_true() -> object:
 
 
 @comes_to(
+    """HookError: Hook `longer` for tool `forecast` (call 'c1') assigned to `ForecastInput`, which
+    is frozen. Return another one from an execution hook, as in
+    `RunNormally(input.model_copy(update={...}))`."""
+)
+def a_hook_that_assigns_to_a_field() -> object:
+    def longer(metadata: object, input: Any) -> Any:
+        input.days = 7
+        return RunNormally(input)
+
+    return round_of(OSLO).apply_hooks_sync(hooked(longer))
+
+
+@comes_to(
     """HookError: An execution hook is called with (metadata, input), but `approve` takes (call).
     Give it these parameters."""
 )
