@@ -120,7 +120,10 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
     key = (name, *((_identity(each.spec.origin), each.options) for each in members))
     if (found := _made.get(key)) is not None:
         return found
-    twice = "two tools are called {} on the wire. Rename one with `name=`."
+    twice = (
+        "two tools are called {} on the wire. Rename one where it is declared, as in "
+        "`@tool_fn(name=...)`."
+    )
     declared = _declared(name, members, twice)
 
     def rebuild() -> tuple[Any, ...]:

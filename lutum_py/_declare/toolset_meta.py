@@ -366,7 +366,8 @@ def _settle(
             raise ToolDefinitionError(
                 f"Toolset `{toolset.__qualname__}`: {'.'.join(other.path)} and "
                 f"{'.'.join(selector.path)} are both called {selector.name!r} on the wire. Rename "
-                "one with `name=`, or nest one under `toolset(..., prefix=...)`."
+                "one where it is declared, as in `@tool_fn(name=...)`, or nest one under "
+                "`toolset(..., prefix=...)`."
             )
     if origin is None:
         _check_names(toolset.__qualname__, by_name)

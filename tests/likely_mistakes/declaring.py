@@ -114,7 +114,8 @@ def a_plain_function_for_a_member() -> object:
 
 @comes_to(
     """ToolDefinitionError: Toolset `Both`: near and far are both called 'forecast' on the wire.
-    Rename one with `name=`, or nest one under `toolset(..., prefix=...)`."""
+    Rename one where it is declared, as in `@tool_fn(name=...)`, or nest one under
+    `toolset(..., prefix=...)`."""
 )
 def two_of_one_name() -> object:
     return toolset_of("Both", near=tool(forecast), far=tool(forecast))
