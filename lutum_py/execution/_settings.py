@@ -96,9 +96,10 @@ class Settings:
         """
         known = RunOptions.__annotations__
         for name in options.keys() - known.keys():
+            names = [*known, *functions]
             raise MisuseError(
-                f"There is no option `{name}=`.{meant_by(name, known)} Besides the parameters of "
-                f"its function, a run takes {names_for_message(known)}."
+                f"There is no option `{name}=`.{meant_by(name, names)} Besides the other "
+                f"parameters of its function, a run takes {names_for_message(names)}."
             )
         for name, value in functions.items():
             check_function(name, value)

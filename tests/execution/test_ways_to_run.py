@@ -19,7 +19,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.errors import InvalidValueError, OutcomeUnknown, TimedOut
+from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown, TimedOut
 from lutum_py.execution import (
     execute,
     execute_all,
@@ -163,6 +163,15 @@ def test_an_option_that_runs_do_not_have_is_a_type_error(way: str) -> None:
     with pytest.raises(TypeError, match=r"`grac=`\. Did you mean `grace`\? .* `skipped`,"):
         TAKING[way](plan, grac=1)
     assert [call.status for call in plan.pending] == [CallStatus.NEW]
+    plan.discard()
+
+
+@over("way", ["run", "run_sync", "a store"])
+def test_a_function_that_a_run_takes_is_found_by_a_name_like_it(way: str) -> None:
+    """Functions of a run, such as `context=`, are named with its options."""
+    plan = plan_of("pay")
+    with pytest.raises(MisuseError, match=r"`on_evnt=`\. Did you mean `on_event`\? .* `context`"):
+        TAKING[way](plan, on_evnt=None)
     plan.discard()
 
 
