@@ -96,6 +96,21 @@ def no_model(model: Any, wanted: str) -> MisuseError:
     )
 
 
+def no_answer(model: Any, method: str, given: Any) -> MisuseError:
+    """Say how a model answers whose method is async and should not be, or the other way round."""
+    if iscoroutine(given):
+        given.close()  # else Python warns of it as well
+    what, word, other = (
+        ("has to be awaited", "", "respond")
+        if method == "respond_sync"
+        else ("cannot be awaited", "async ", "respond_sync")
+    )
+    return MisuseError(
+        f"`{method}` of {type(model).__name__} gave {shorten(given)}, which {what}. Write "
+        f"`{word}def {method}(self, request)`, or call it `{other}` and use `{_ENDINGS[other]}`."
+    )
+
+
 def no_events(model: Any, method: str, given: Any) -> MisuseError:
     """Say how a model gives events whose method gave something else."""
     if iscoroutine(given):

@@ -29,7 +29,7 @@ from .._text.json import shorten
 from .._toolset import Toolset
 from .._transcript.request import Cache, DeferredTools, TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
-from .model import AnyModel, no_model
+from .model import AnyModel, no_answer, no_model
 from .turn_stream import Prepared, SpokenIn, SyncTurnStream, TurnStream
 
 if TYPE_CHECKING:
@@ -224,7 +224,10 @@ class _Builder(Generic[Taken]):
         respond = getattr(self._model, method, None)
         if respond is None:
             raise no_model(self._model, method)
-        return prepared, respond(prepared.request)
+        given = respond(prepared.request)
+        if hasattr(given, "__await__") is (method == "respond_sync"):
+            raise no_answer(self._model, method, given)
+        return prepared, given
 
     def stream(self) -> TurnStream[Taken]:
         """Send the request when iteration starts, and give the turn's events as they come."""

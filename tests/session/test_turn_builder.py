@@ -251,6 +251,23 @@ def test_a_model_may_be_sync_or_async() -> None:
         asyncio.run(Session().text_turn(SyncOnly()).collect())
 
 
+def test_a_model_that_is_sync_under_an_async_name_is_told_so() -> None:
+    """A method that is async and should not be, or the other way round, is a TypeError."""
+
+    class Swapped:
+        def respond(self, request: TurnRequest) -> Any:
+            return ScriptedModel.text("sync")
+
+        async def respond_sync(self, request: TurnRequest) -> Any:
+            return ScriptedModel.text("async")
+
+    turn = Session().text_turn(Swapped())
+    with pytest.raises(MisuseError, match=r"gave Ass.*cannot be awaited.*`\.collect_sync\(\)`"):
+        asyncio.run(turn.collect())
+    with pytest.raises(MisuseError, match=r"gave <corou.*has to be.*`await \.collect\(\)`"):
+        turn.collect_sync()
+
+
 class StreamOnly:
     async def stream(self, request: TurnRequest) -> AsyncIterator[StreamEvent]:
         yield TurnFinished(ScriptedModel.text("streamed"))
