@@ -93,14 +93,13 @@ def _arguments(
     if sole_input(parameters) is not None:
         return _sole_argument(f"Tool function `{tool.__qualname__}`", signature, strict), None
     fields = field_names(parameters)
-    # What its fields are called and described by is in the function's docstring.
     plain = all(
         is_plain(Annotated[each.annotation, each.default])
         if isinstance(each.default, FieldInfo)
         else is_plain(each.annotation)
         for each in parameters
     )
-    return Arguments(model(), documented=False, is_plain=plain), fields
+    return Arguments(model(), is_plain=plain), fields
 
 
 def _check_input(place: str, signature: Signature, input_type: Any) -> None:

@@ -45,7 +45,6 @@ class Arguments:
     Args:
         input_type: The input type, perhaps with annotations.
         strict: Take the fields of the top level without coercion.
-        documented: Whether attribute docstrings describe the fields.
         is_plain: Whether it is a model of ours with fields of plain types, which needs no change.
 
     Attributes:
@@ -65,7 +64,6 @@ class Arguments:
         input_type: Any,
         *,
         strict: bool = False,
-        documented: bool = True,
         is_plain: bool = False,
     ) -> None:
         from .closed_schema import close_top, take_as_is
@@ -74,7 +72,6 @@ class Arguments:
         while get_origin(plain) is Annotated:
             plain = get_args(plain)[0]
         self.type: Any = plain
-        self._documented = documented
         self._is_union = is_model(plain) and plain.__pydantic_root_model__
         self._mending: JsonSchema | None = None
         self._masking: Masking | None = None
@@ -298,11 +295,9 @@ class Arguments:
         """Return the JSON schema of the input, without titles that only repeat names."""
         if self._schema is not None:
             return self._schema
-        from .json_schema import describe_fields, json_schema_of
+        from .json_schema import input_schema_of
 
-        schema = json_schema_of(self._taken.source)
-        for model in _models_in(self.type) if self._documented else ():
-            describe_fields(schema, model)
+        schema = input_schema_of(self._taken.source)
         if self._taken.closed and "properties" in schema:
             schema["additionalProperties"] = False
         return schema
@@ -330,7 +325,7 @@ class PlainArguments(Arguments):
         def __getattr__(self, name: str) -> Any:
             with ONCE:
                 if not self._is_made:
-                    super().__init__(self._make(), documented=False, is_plain=True)
+                    super().__init__(self._make(), is_plain=True)
                     self._is_made = True
             return object.__getattribute__(self, name)
 
@@ -344,19 +339,6 @@ def _is_frozen(model: type[BaseModel]) -> bool:
         and not model.__private_attributes__
         and all(is_fixed(field.annotation) for field in model.model_fields.values())
     )
-
-
-def _models_in(input_type: Any) -> list[type[BaseModel]]:
-    """List the models whose attribute docstrings describe fields: the model, or its union's."""
-    models = [input_type]
-    if is_model(input_type) and input_type.__pydantic_root_model__:
-        models = _members(input_type.model_fields["root"].annotation)
-    return [model for model in models if is_model(model)]
-
-
-def _members(annotation: Any) -> list[Any]:
-    inner = get_args(annotation)
-    return [part for each in inner for part in _members(each)] if inner else [annotation]
 
 
 def fields_of(value: Any) -> Any:

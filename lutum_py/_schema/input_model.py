@@ -44,6 +44,8 @@ class FnInput(BaseModel):
         allow_inf_nan=False,
         protected_namespaces=(),
     )
+    __is_of_function__: ClassVar[bool] = True
+    """The docstring of a function describes its fields: the class itself is in no source."""
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         return masked_args(type(self), super().__repr_args__())

@@ -6,6 +6,7 @@ Imported on first use: pydantic's generator is not needed to declare a tool.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import is_dataclass
 from typing import Any
 
 from pydantic import BaseModel, SecretStr, TypeAdapter
@@ -19,7 +20,7 @@ from .schema_reader import NAMES, JsonSchema, follow, subschemas
 from .secrets import Masking
 
 
-class _ToolSchema(GenerateJsonSchema):
+class _PlainSchema(GenerateJsonSchema):
     """Leave out titles made from field names; say nothing if a default has no JSON form."""
 
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012 - as in the base
@@ -39,10 +40,41 @@ class _ToolSchema(GenerateJsonSchema):
         return encoded
 
 
+class _InputSchema(_PlainSchema):
+    """Also describe fields by the texts under them, in every class that an input is made of."""
+
+    def model_schema(self, schema: Any) -> JsonSchema:
+        return _described(super().model_schema(schema), schema["cls"])
+
+    def dataclass_schema(self, schema: Any) -> JsonSchema:
+        return _described(super().dataclass_schema(schema), schema["cls"])
+
+    def typed_dict_schema(self, schema: Any) -> JsonSchema:
+        return _described(super().typed_dict_schema(schema), schema["cls"])
+
+
+def _described(made: JsonSchema, cls: Any) -> JsonSchema:
+    """Put the attribute docstrings of a class where its fields have no description."""
+    if hasattr(cls, "__is_of_function__"):
+        return made  # the docstring of the function has described them
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        is_ours = issubclass(base, BaseModel) and base.__module__.partition(".")[0] != "pydantic"
+        if is_ours or base is cls or is_dataclass(base):
+            texts.update(attribute_docstrings(base))
+    fields = getattr(cls, "__pydantic_fields__", {})
+    for name, text in texts.items():
+        alias = getattr(fields.get(name), "validation_alias", None)
+        entry = made.get("properties", {}).get(alias if isinstance(alias, str) else name)
+        if is_object(entry):
+            entry.setdefault("description", text)
+    return made
+
+
 # A field `pin: SecretStr = Field(alias="PIN")` may be met as `pin` or `PIN`: in data, in errors of
 # pydantic, in what a class writes itself. A mask that knew one of the names would let the other
 # through.
-class _NamedSchema(_ToolSchema):
+class _NamedSchema(_PlainSchema):
     """Also say which other names a field has, and what pydantic's types keep secret.
 
     A model is told one name of each field. It is also taken under its other ones, written under
@@ -94,11 +126,16 @@ def masking_of(source: type[BaseModel] | TypeAdapter[Any]) -> Masking:
     return Masking(json_schema_of(source, generator=_NamedSchema), is_closed=True)
 
 
+def input_schema_of(source: type[BaseModel] | TypeAdapter[Any]) -> JsonSchema:
+    """Return the schema of an input, with the texts under its fields."""
+    return json_schema_of(source, generator=_InputSchema)
+
+
 def json_schema_of(
     source: type[BaseModel] | TypeAdapter[Any],
     mode: JsonSchemaMode = "validation",
     *,
-    generator: type[GenerateJsonSchema] = _ToolSchema,
+    generator: type[GenerateJsonSchema] = _PlainSchema,
 ) -> JsonSchema:
     """Return the schema, its root resolved and without the class's own title and docstring."""
     if isinstance(source, TypeAdapter):
@@ -120,18 +157,3 @@ def _refers(schema: Any, reference: str) -> bool:
         schema.get("$ref") == reference
         or any(_refers(part, reference) for _, _, part in subschemas(schema))
     )
-
-
-def describe_fields(schema: JsonSchema, model: type[BaseModel]) -> None:
-    """Put a model's attribute docstrings where its fields have no description."""
-    texts: dict[str, str] = {}
-    for base in reversed(model.__mro__):
-        if issubclass(base, BaseModel) and base.__module__.partition(".")[0] != "pydantic":
-            texts.update(attribute_docstrings(base))
-    places = [schema, schema.get("$defs", {}).get(model.__name__, {})]
-    for name, field in model.model_fields.items():
-        wire = field.validation_alias if isinstance(field.validation_alias, str) else name
-        for place in places:
-            entry = place.get("properties", {}).get(wire)
-            if name in texts and is_object(entry):
-                entry.setdefault("description", texts[name])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag, computed_field
+from typing_extensions import TypedDict
 
-from lutum_py import ToolDef, ToolInput, tool, tool_input
+from lutum_py import ToolDef, ToolInput, tool, tool_fn, tool_input
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import ToolDefinitionError, ToolOutputError
 from tests.cases import over
@@ -85,6 +87,50 @@ def test_a_decorated_model_is_a_tool() -> None:
     call = call_of(GetUserArgs, {"user_id": "u"})
     assert call.input == GetUserArgs(user_id="u", depth=1)
     assert call.complete(User(name="Ann")).result == '{"name":"Ann"}'
+
+
+@dataclass
+class Stop:
+    city: str
+    """Where."""
+
+
+@dataclass
+class LongStop(Stop):
+    nights: int = 1
+    """How long."""
+
+
+class Mode(TypedDict):
+    kind: str
+    """Train or bus."""
+
+
+class Leg(BaseModel):
+    arrival: LongStop = Field(alias="to")
+    """Where it ends."""
+    mode: Mode
+    """What goes there."""
+    longest: ClassVar[int] = 9
+    """No field."""
+
+
+def test_texts_under_fields_are_told_wherever_a_class_stands() -> None:
+    """Each class that an input is made of describes its fields by the texts under them."""
+
+    @tool_fn
+    def plan(legs: list[Leg]) -> None:
+        """Plan a journey."""
+
+    told = {
+        name: {field: each.get("description") for field, each in part["properties"].items()}
+        for name, part in plan.definition.input_schema["$defs"].items()
+    }
+    assert told == {
+        "Leg": {"to": "Where it ends.", "mode": "What goes there."},
+        "LongStop": {"city": "Where.", "nights": "How long."},
+        "Mode": {"kind": "Train or bus."},
+    }
 
 
 def test_a_tool_input_needs_no_decorator() -> None:

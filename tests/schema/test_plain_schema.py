@@ -106,7 +106,7 @@ def from_pydantic(parameters: tuple[Parameter, ...]) -> str:
     model = build_input_model(
         "Probe", parameters, fields, module=__name__, qualname="probe.Input", strict=False
     )
-    return json.dumps(Arguments(model, documented=False).json_schema())
+    return json.dumps(Arguments(model).json_schema())
 
 
 @over("annotation", TYPES)
