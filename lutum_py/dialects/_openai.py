@@ -13,11 +13,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from .._text.json import is_mapping
+from .._text.json import compact_json, is_mapping, is_sequence
 from .._transcript.message import Attachment, MediaType, Message, data_url
 from ._dialect import Draft
 from ._wire.history import History, Part
 from ._wire.reading import UNKNOWN_EVENTS, without_nulls
+from ._wire.rendered_items import arguments_object
 from ._wire.rendering import Rendering
 
 UNTIDY: Final = (b"null", b'"parsed')
@@ -43,6 +44,46 @@ def named_data(attachment: Attachment, data: str) -> dict[str, Any]:
 
 def _unnamed(mime_type: str) -> str:
     return "attachment" + (mimetypes.guess_extension(mime_type) or "")
+
+
+_TO_CALLS: Final = frozenset({"messages", "input", "tool_calls", "function", "function_call"})
+
+
+# vLLM, llama.cpp and Ollama parse the arguments in a history, and refuse what they cannot parse:
+# vllm-project/vllm#43995, ggml-org/llama.cpp#25510.
+def with_json_arguments(request: Any) -> Any:
+    """Let all arguments be JSON objects, for a host that parses what is sent back to it.
+
+    A model may write arguments that are no JSON, or that a limit cut off. They go back as they
+    came, and such a host then refuses every later request.
+
+    Args:
+        request: A request body, or the list of its conversation; it is not changed.
+
+    Returns:
+        A copy in which `{"INVALID_JSON": "..."}` stands for a text that is not a JSON object, with
+        the text in it, and `{}` for blank text and null.
+
+    Example:
+        >>> call = {"type": "function_call", "name": "add", "arguments": "{a: 1}"}
+        >>> with_json_arguments([call])[0]["arguments"]
+        '{"INVALID_JSON":"{a: 1}"}'
+    """
+    if is_sequence(request):
+        return [with_json_arguments(each) for each in request]
+    if not is_mapping(request):
+        return request
+    made = {
+        key: with_json_arguments(value) if key in _TO_CALLS else value
+        for key, value in request.items()
+    }
+    text = made.get("arguments")
+    # The calls that the provider ran, such as an `mcp_call`, have arguments too.
+    if isinstance(text, str) and made.get("type", "function_call") == "function_call":
+        value, is_read = arguments_object(text)
+        if not (is_read and text.lstrip().startswith("{")):
+            made["arguments"] = compact_json(value)
+    return made
 
 
 class OpenAIRendering(Rendering):

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ..dialects import openai_chat, openai_responses
 from ._sdk_model import CreateModel, PreparedBody
+
+
+class _OpenAIModel(CreateModel):
+    json_arguments: bool
+
+    def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:
+        if self.json_arguments:
+            prepared = replace(prepared, body=openai_chat.with_json_arguments(prepared.body))
+        return super()._arguments(prepared)
 
 
 class ChatClient(Protocol):
@@ -17,7 +27,7 @@ class ChatClient(Protocol):
         ...
 
 
-class OpenAIChat(CreateModel):
+class OpenAIChat(_OpenAIModel):
     """Ask a model by Chat Completions.
 
     Args:
@@ -26,6 +36,9 @@ class OpenAIChat(CreateModel):
         model: The name of the model.
         strict: Offer tools in strict mode ("Structured Outputs").
         stream_usage: Ask for the usage at the end of a stream; some servers refuse the question.
+        json_arguments: Send back what the model wrote as arguments inside of a JSON object where it
+            is none, as `{"INVALID_JSON": "..."}`; for servers such as vLLM and llama.cpp, which
+            else refuse every later request.
 
     Raises:
         TypeError: `client` is not a client, or `model` is not a name.
@@ -50,10 +63,17 @@ class OpenAIChat(CreateModel):
     _required = frozenset({"messages"})
 
     def __init__(
-        self, client: ChatClient, model: str, *, strict: bool = False, stream_usage: bool = True
+        self,
+        client: ChatClient,
+        model: str,
+        *,
+        strict: bool = False,
+        stream_usage: bool = True,
+        json_arguments: bool = False,
     ) -> None:
         super().__init__(client, model, strict=strict)
         self.stream_usage = stream_usage
+        self.json_arguments = json_arguments
 
     def _create(self, client: ChatClient) -> Any:
         return client.chat.completions.create
@@ -74,7 +94,7 @@ class ResponsesClient(Protocol):
         ...
 
 
-class OpenAIResponses(CreateModel):
+class OpenAIResponses(_OpenAIModel):
     """Ask a model by the Responses API.
 
     Each request carries the whole conversation, so that `.extra({"store": False})` works; a
@@ -87,6 +107,9 @@ class OpenAIResponses(CreateModel):
         native_search: Send deferred tools as such, and `tool_search(name="tool_search")` as the
             API's own search, so that loading a tool leaves the cached beginning of the request as
             it is; not every model takes that.
+        json_arguments: Send back what the model wrote as arguments inside of a JSON object where it
+            is none, as `{"INVALID_JSON": "..."}`; for servers such as vLLM and llama.cpp, which
+            else refuse every later request.
 
     Raises:
         TypeError: `client` is not a client, or `model` is not a name.
@@ -117,8 +140,10 @@ class OpenAIResponses(CreateModel):
         *,
         strict: bool = False,
         native_search: bool = False,
+        json_arguments: bool = False,
     ) -> None:
         super().__init__(client, model, strict=strict, native_search=native_search)
+        self.json_arguments = json_arguments
 
     def _create(self, client: ResponsesClient) -> Any:
         return client.responses.create

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -174,6 +175,27 @@ def test_the_usage_of_a_stream_can_be_left_unasked(extra: dict[str, Any]) -> Non
     begun().text_turn(model).extra(extra).stream_sync().collect()
     assert "stream_options" not in asked[0]
     assert asked[0].get("extra_body", {}) == extra
+
+
+@pytest.mark.parametrize("kind", [OpenAIChat, OpenAIResponses])
+@over("fields,sent", [({}, "{bad"), ({"json_arguments": True}, '{"INVALID_JSON":"{bad"}')])
+def test_arguments_that_are_no_json_go_back(kind: Any, fields: dict[str, bool], sent: str) -> None:
+    """They go back as they came, and inside of a JSON object with `json_arguments=True`."""
+    asked: list[Any] = []
+    bad = ScriptedModel([ScriptedModel.tool_calls(("c1", "add", "{bad"))])
+    session = begun()
+    outcome = session.text_turn(bad).tools(Sums).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    outcome.round.commit(session, [])
+
+    def create(**request: Any) -> Any:
+        asked.append(request)
+        return {**openai_chat.response(ANSWER), "output": []}
+
+    made = SimpleNamespace(create=create)
+    client = SimpleNamespace(chat=SimpleNamespace(completions=made), responses=made)
+    session.text_turn(kind(client, MODEL, **fields)).collect_sync()
+    assert f'"arguments": {json.dumps(sent)}' in json.dumps(asked[0])
 
 
 @pytest.mark.parametrize(

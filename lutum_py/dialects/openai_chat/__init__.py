@@ -8,6 +8,7 @@ What it does otherwise than the dialects do in common:
 - `encode_request` asks for `max_completion_tokens`; hosts that know only the older `max_tokens`
   take it as an extra. Of a turn of another model the reasoning is left out. The API knows no
   deferred tools: `native_search` is without effect.
+- `with_json_arguments` is for hosts that refuse arguments in a history that are no JSON.
 
 Source of the format: the OpenAI API reference, "Chat Completions"; for what hosts add, the
 references of Groq, Mistral, OpenRouter and DeepSeek.
@@ -22,6 +23,7 @@ from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
+from .._openai import with_json_arguments as with_json_arguments
 from .._wire.offered import described
 from ._decode import tidy, turn_of
 from ._encode import Rendering
@@ -81,4 +83,4 @@ tools: Final = DIALECT.tools
 wire_name: Final = DIALECT.wire_name
 
 if not TYPE_CHECKING:  # checkers take what has a public name
-    __all__ = sorted(PUBLIC)  # noqa: PLE0605 - it is a list
+    __all__ = sorted([*PUBLIC, "with_json_arguments"])  # noqa: PLE0605 - it is a list

@@ -13,6 +13,7 @@ What it does otherwise than the dialects do in common:
   which your program answers. There it has one name: make it by `tool_search(name="tool_search")`.
 - `allowed_callers` is what `tool(f, callers=...)` says, and a result repeats who called. A tool
   that programs may call is sent with the schema of its output, unless that may be a text.
+- `with_json_arguments` is for hosts that refuse arguments in a history that are no JSON.
 
 Source of the format: the OpenAI API reference, "Responses", and its guides on function calling and
 reasoning models.
@@ -27,6 +28,7 @@ from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
+from .._openai import with_json_arguments as _with_json_arguments
 from .._wire.offered import native_tools
 from ._decode import tidy, turn_of
 from ._encode import Rendering, checked, described, tool_of
@@ -86,6 +88,7 @@ repair: Final = DIALECT.repair
 tool_choice: Final = DIALECT.tool_choice
 tools: Final = DIALECT.tools
 wire_name: Final = DIALECT.wire_name
+with_json_arguments: Final = _with_json_arguments
 
 if not TYPE_CHECKING:  # checkers take what has a public name
-    __all__ = sorted(PUBLIC)  # noqa: PLE0605 - it is a list
+    __all__ = sorted([*PUBLIC, "with_json_arguments"])  # noqa: PLE0605 - it is a list
