@@ -163,10 +163,19 @@ def test_a_turn_of_the_dialect_goes_back_as_it_came() -> None:
     assert said == sent
     said[2]["name"] = "other"
     assert dialect.messages([turn]) == sent
-    program = {"type": "shell_call", "created_by": "x", "id": "s"}
+    made = {"created_by": "x"}
+    program = {"type": "shell_call_output", **made, "id": "s", "output": [{"stdout": "1", **made}]}
     assert dialect.messages([dialect.decode(response(program))]) == [
-        {"type": "shell_call", "id": "s"}
+        {"type": "shell_call_output", "id": "s", "output": [{"stdout": "1"}]}
     ]
+
+
+def test_text_in_place_of_parts_goes_to_another_model_too() -> None:
+    """What a host says as plain text is said to every model."""
+    turn = dialect.decode(response({**message(), "content": "Hello"}))
+    assert turn.text == "Hello"
+    assert sent(dialect, turn, "m")["input"][1] == {**message(), "content": "Hello"}
+    assert sent(dialect, turn, "other")["input"][1] == {"role": "assistant", "content": "Hello"}
 
 
 def test_a_field_that_has_to_be_there_is_there() -> None:

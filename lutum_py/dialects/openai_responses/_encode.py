@@ -29,6 +29,7 @@ from .._findings import Loss
 from .._openai import OpenAIRendering, named_data
 from .._schema.compiler import compile_schema
 from .._wire.offered import NativeSearch, as_sent, callers_of
+from .._wire.reading import objects_in
 from .._wire.rendered_items import arguments_object, data_of, named_text, send_as_text
 from .._wire.replay import LED_NOWHERE, ModelNames, told_apart
 from ._decode import ANSWERS, CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call, repeated_in
@@ -132,7 +133,8 @@ class Rendering(OpenAIRendering):
             output.pop()
         for item in output:
             kind = item.get("type") or "message"
-            item.pop("created_by", None)
+            for made in (item, *objects_in(item.get("output"))):
+                made.pop("created_by", None)
             if kind == "message":
                 item["role"] = "assistant"
                 item.setdefault("content", [])
@@ -186,8 +188,9 @@ def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
     return kept, list(lost)
 
 
-def _words(part: Mapping[str, Any]) -> str:
-    return str(part.get("text") or part.get("refusal") or "")
+def _words(part: Mapping[str, Any] | str) -> str:
+    # Some hosts send text in place of the parts; then each is a letter.
+    return part if isinstance(part, str) else str(part.get("text") or part.get("refusal") or "")
 
 
 def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
