@@ -227,13 +227,15 @@ def test_tools_are_described() -> None:
 
 
 def test_gemini_forgets_thoughts_and_signatures() -> None:
-    """Thoughts go, and signatures; the one that is documented for this stands in at a call."""
+    """Thoughts go, and signatures; the one that is documented for this stands in at a call, which
+    stays also where it is marked as a thought.
+    """
     call = {"name": "echo", "args": {}}
     parts = [
         {"text": "Hm.", "thought": True},
         {"text": "Hi", "thoughtSignature": "c2ln"},
         {"functionCall": call, "thoughtSignature": "c2ln"},
-        {"functionCall": call},
+        {"functionCall": call, "thought": True},
         {"text": "", "thoughtSignature": "c2ln"},
     ]
     candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}

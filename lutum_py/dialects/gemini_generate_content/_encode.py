@@ -114,8 +114,10 @@ def _forget_thoughts(content: dict[str, Any]) -> bool:
     # asked whether anything is lost, then thoughts go, then signatures, then what is empty by now.
     parts: list[dict[str, Any]] = content["parts"]
     lost = any(part.get("thought") or "thoughtSignature" in part for part in parts)
-    kept = [part for part in parts if not part.get("thought")]
+    # A call may be marked as a thought, and its result needs it.
+    kept = [part for part in parts if "functionCall" in part or not part.get("thought")]
     for part in kept:
+        part.pop("thought", None)
         part.pop("thoughtSignature", None)
     # A signature may come alone, in a part without text.
     content["parts"] = [part for part in kept if part and part != {"text": ""}]
