@@ -457,7 +457,7 @@ def test_a_short_stream_takes_few_instructions(wire: Wire, limit: int) -> None:
     assert instructions(partial(ours.events, wire, events, 1)) <= limit
 
 
-@limits(2270, 2335, 2815, 2985)
+@limits(2270, 2345, 2815, 2985)
 def test_a_saved_turn_is_loaded_in_few_instructions(wire: Wire, limit: int) -> None:
     """A turn and its result take so many instructions, however long the transcript."""
 
@@ -469,7 +469,7 @@ def test_a_saved_turn_is_loaded_in_few_instructions(wire: Wire, limit: int) -> N
     assert later <= limit
 
 
-@limits(630, 1030, 730, 1330)
+@limits(630, 1105, 730, 1330)
 def test_a_turn_is_checked_in_few_instructions(wire: Wire, limit: int) -> None:
     """The check of a body costs so many instructions a turn, however many there are."""
 

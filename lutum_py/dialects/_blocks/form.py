@@ -11,7 +11,7 @@ What is in it, its fields, is named alike but for the id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -40,6 +40,8 @@ class BlockForm:
             the id of its call, if that has one, and of what it says.
         read: Says what an object is; None for what is not a block of this wire.
         is_reasoning: Tells a block that only the model that made it can read.
+        declined: Finds the places of blocks that count no more, since the model that made them
+            declined to go on, and another one did.
         block_looks: What a block of this wire looks like, for people.
         call_id: The field of a call that has its id.
         answers: The field of a result that has the id of its call.
@@ -62,6 +64,7 @@ class BlockForm:
     block_looks: str
     call_id: str
     answers: str
+    declined: Callable[[Sequence[Any]], Collection[int]] = lambda _: ()
     mend: Callable[[dict[str, Any], str, Any], None] | None = None
     inside: str = ""
     caller: str = ""

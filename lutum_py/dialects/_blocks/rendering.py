@@ -3,13 +3,14 @@
 A turn of this dialect goes back block by block as it came: reasoning with its signature, what the
 server ran, the order of all. The reasoning of another model is left out: a model reads its own and
 that of few others, and the APIs drop or refuse the rest. Empty text, which a model may send and the
-APIs refuse, is left out. Everything between two turns becomes one user message, results first.
+APIs refuse, is left out, and what a model made that then declined. Everything between two turns
+becomes one user message, results first.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
@@ -91,9 +92,12 @@ class BlockRendering(FrontRendering):
             self._say("assistant", blocks)
 
     def _sent_back(
-        self, turn: AssistantTurn, content: Iterable[Mapping[str, Any]], position: str
+        self, turn: AssistantTurn, content: Sequence[Mapping[str, Any]], position: str
     ) -> list[Mapping[str, Any]]:
         text_in = self.form.text_in
+        declined = self.form.declined(content)
+        if declined:
+            content = [block for place, block in enumerate(content) if place not in declined]
         said = [block for block in content if (text := text_in(block)) is None or text.strip()]
         is_reasoning, is_of_other = self.form.is_reasoning, told_apart(turn, self.model)
         if is_of_other or self._is_reasoning_void(turn):

@@ -98,6 +98,7 @@ def _blocks(
         )
         content = listed if is_kept else ()
     blocks: list[Block] = []
+    declined = form.declined(content or ()) if role == "assistant" else ()
     read: Read | None = None
     for place, value in enumerate(content or ()):
         read = form.read(value) if is_mapping(value) else None
@@ -111,7 +112,7 @@ def _blocks(
             )
             odd.append(index)
             continue
-        unfit = _unfit(read, role)
+        unfit = _DECLINED if place in declined else _unfit(read, role)
         if unfit is not None:
             odd.append(index)
             mending.note(f"messages[{index}].content[{place}]", *unfit)
@@ -129,6 +130,14 @@ def _blocks(
     if read == NOTHING:
         odd.append(index)
     return blocks
+
+
+_DECLINED: Final = (
+    "declined",
+    "the model that made this block declined to go on",
+    "Leave out the calls and the thinking before the last `fallback`, and the results of the calls",
+    "removed the block",
+)
 
 
 def _unfit(read: Read, role: str) -> tuple[str, str, str, str] | None:

@@ -31,7 +31,7 @@ from .._wire.reading import (
     turn_from,
     without_nulls,
 )
-from ._facts import FACTS
+from ._facts import BLOCKS, FACTS
 
 # The input of a call is the model's own data, nulls included.
 _FREE = frozenset({"input", UNKNOWN_EVENTS})
@@ -92,7 +92,10 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
     if isinstance(content.value, str):  # as programs may write it
         yield TextItem(content.value)
         return
-    for block in content.items():
+    blocks = content.items()
+    if declined := BLOCKS.declined(content.value):
+        blocks = [block for place, block in enumerate(blocks) if place not in declined]
+    for block in blocks:
         kind = block.need_text("type")
         if kind == "text":
             text = block.need_text("text")

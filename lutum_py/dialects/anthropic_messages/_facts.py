@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from .._blocks.form import NOTHING, BlockForm, Read
@@ -70,6 +70,26 @@ def _read(block: Any) -> Read | None:
     return NOTHING if isinstance(kind, str) else None
 
 
+_OF_ONE_MODEL: Final = ("thinking", "redacted_thinking", "connector_text", "tool_use")
+
+
+def _declined(content: Sequence[Any]) -> Collection[int]:
+    # [text a, thinking a, call a, fallback, text b, call b]: the API takes back what is after the
+    # last `fallback`, and before it texts and what the server ran to its end. (Guide "Refusals and
+    # fallback", on continuing the conversation.)
+    kinds = [block.get("type") if block.__class__ is dict else None for block in content]
+    if "fallback" not in kinds:
+        return ()
+    ended = {block.get("tool_use_id") for block in objects_in(content)}
+    last = len(kinds) - kinds[::-1].index("fallback")
+    return [
+        place
+        for place, kind in enumerate(kinds[:last])
+        if kind in _OF_ONE_MODEL
+        or (kind in ("server_tool_use", "mcp_tool_use") and content[place].get("id") not in ended)
+    ]
+
+
 BLOCKS: Final = BlockForm(
     facts=FACTS,
     text=lambda text: {"type": "text", "text": text},
@@ -77,6 +97,7 @@ BLOCKS: Final = BlockForm(
     result=lambda same, text: {"type": "tool_result", **same, "content": text, "is_error": True},
     read=_read,
     is_reasoning=lambda block: block["type"] in ("thinking", "redacted_thinking"),
+    declined=_declined,
     block_looks="an object with a `type`",
     call_id="id",
     answers="tool_use_id",

@@ -111,7 +111,7 @@ class StreamDecoder(BlockStream):
         return absent if index is None else index
 
     def _start(self, event: Place) -> Iterable[StreamEvent]:
-        message_id = self._begun(event).get("id")
+        message = self._begun(event)
         block = event.need("content_block")
         kind = block.need_text("type")
         number = self._place(event, len(self._blocks))
@@ -120,7 +120,14 @@ class StreamDecoder(BlockStream):
             return ()
         state = self._begin_block(number, BlockState(self._kept(block.object())))
         if kind == "tool_use":
-            return (self._begin_call(state, block, call_id, message_id),)
+            return (self._begin_call(state, block, call_id, message.get("id")),)
+        if kind == "fallback":
+            # The whole message has the name of the model that answers in the end, and no call of
+            # those that declined.
+            to = block.get("to")
+            message.update({} if to is None else {"model": to.text_at("model")})
+            for each in self._in_order():
+                each.call = None
         if kind in _SHOWN:
             delta = _SHOWN[kind]
             state.says = (kind, delta)
