@@ -290,18 +290,30 @@ def test_a_sound_goes_by_every_name_of_its_type(mime_type: str, form: str) -> No
 
 
 def test_results_say_how_they_ended() -> None:
-    """A result has its status, its text and its files; files without a block are named."""
+    """A result has its status, its text and its files; those without a block are named, as is what
+    the API takes in messages only.
+    """
     call = ToolMetadata(id="c1", name="echo", arguments="{}")
     turn = AssistantTurn(tool_calls=[call])
-    attachments = (file("x.png", "image/png", "image"), file("x.bin", "application/zip"))
+    attachments = (
+        file("x.png", "image/png", "image"),
+        file("x.bin", "application/zip"),
+        file("x.mp3", "audio/mpeg", "audio"),
+    )
     result = ToolResult(
         id="c1", name="echo", arguments="{}", result='"no"', status="error", attachments=attachments
     )
-    said = bedrock_converse.messages([ASKED, turn, result])
-    answer = said[2]["content"][0]["toolResult"]
+    body = bedrock_converse.encode_request(TurnRequest(items=[ASKED, turn, result]))
+    assert refused(body) == ""
+    assert [loss.where for loss in body.losses] == [
+        "items[2].attachments[1]",
+        "items[2].attachments[2]",
+    ]
+    answer = body["messages"][2]["content"][0]["toolResult"]
     assert answer["status"] == "error"
     assert list(map(list, answer["content"])) == [["text"], ["image"]]
     assert "x.bin" in answer["content"][0]["text"]
+    assert "x.mp3" in answer["content"][0]["text"]
 
 
 @over(

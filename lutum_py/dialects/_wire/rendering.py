@@ -11,7 +11,7 @@ everything that is between two turns of the model is collected, results first.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -339,7 +339,12 @@ class Rendering(ABC):
             self.losses.append(Loss(f"{position}.attachments[{index}]", text))
 
     def parts_of(
-        self, text: str, attachments: Iterable[Attachment], position: str, takes_files: bool = True
+        self,
+        text: str,
+        attachments: Iterable[Attachment],
+        position: str,
+        takes_files: bool = True,
+        attached: Callable[[Attachment], dict[str, Any] | None] | None = None,
     ) -> list[dict[str, Any]]:
         """Make the parts of a text and its attachments, each after its caption.
 
@@ -348,12 +353,13 @@ class Rendering(ABC):
             attachments: The files; what has no part is a loss.
             position: Where this stands.
             takes_files: Whether files have a place there.
+            attached: Makes the part of a file; that of messages if not given.
         """
         parts = [self._text(text)] if self._is_said(text) else []
         # A caption goes out as a text of its own before its file, since no part has a field for it;
         # what reads a history back takes a text right before a second file for a caption again.
         for index, attachment in enumerate(attachments):
-            part = self._attached(attachment) if takes_files else None
+            part = (attached or self._attached)(attachment) if takes_files else None
             if part is None:
                 kind = f"{attachment.media_type} ({attachment.mime_type})"
                 where = f"{position}.attachments[{index}]"
@@ -368,13 +374,19 @@ class Rendering(ABC):
         """Make the parts of a result: its text names the files that have no part."""
         if not result.attachments:
             return self.parts_of(result.model_text, (), position)
-        unshown = (each for each in result.attachments if self._attached(each) is None)
-        return self.parts_of(named_text(result, unshown), result.attachments, position)
+        attached = self._attached_to_result
+        unshown = (each for each in result.attachments if attached(each) is None)
+        text = named_text(result, unshown)
+        return self.parts_of(text, result.attachments, position, attached=attached)
 
     def _attached(  # noqa: B027 - a wire may take no files
         self, attachment: Attachment
     ) -> dict[str, Any] | None:
         """Make the part of a file; None if the wire has none, as by default."""
+
+    def _attached_to_result(self, attachment: Attachment) -> dict[str, Any] | None:
+        """Make the part of a file of a result, which may have fewer kinds than a message."""
+        return self._attached(attachment)
 
     def _is_said(self, text: str) -> bool:
         """Tell which texts have a part."""

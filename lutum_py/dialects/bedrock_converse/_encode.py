@@ -70,3 +70,7 @@ class Rendering(BlockRendering):
 
     def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
         return block_of(attachment)
+
+    def _attached_to_result(self, attachment: Attachment) -> dict[str, Any] | None:
+        # "ToolResultContentBlock" has no audio.
+        return None if attachment.media_type == "audio" else block_of(attachment)
