@@ -296,16 +296,16 @@ class Held(Generic[T_co]):
                         "`in_doubt` gives the result of a call, or None, and not a call that "
                         "waits. To leave it in doubt, raise an exception."
                     )
-                (result,) = results
+                drive = on_this_loop()
                 with suppress(StaleError):  # somebody else has it since
-                    await in_thread(records._finish, claim, result, hooks, on_this_loop())
+                    told, _ = await in_thread(records._finish, claim, *results, hooks, drive)
+                    if on_event is not None:
+                        row = row_of(claim.call, "finished", told, outer=claim._outer)
+                        tell_row(on_event, "ended", row)
             except BaseException:
                 with suppress(StaleError):
                     await in_thread(records.release, claim)
                 raise
-            if on_event is not None:
-                row = row_of(claim.call, "finished", result, outer=claim._outer)
-                tell_row(on_event, "ended", row)
         return is_any
 
 

@@ -690,3 +690,22 @@ def test_a_loop_that_holds_runs_to_the_end_with_hooks(store: Store, clock: Clock
         assert desk.plan.is_settled
         assert [each.id for each in told[0].row.within] == ["c1"]
     assert seen == ["c1/1"]
+
+
+def test_of_a_doubt_within_it_is_told_what_is_on_record(store: Store, clock: Clock) -> None:
+    """An after-hook that replaces its result has done so in the event as well."""
+    hooks = Desk.HookSet()
+
+    @hooks.after(Desk.pay)
+    def hidden(call: AnyToolCall, result: ToolResult) -> ToolResult:
+        return call.again().fail("hidden")
+
+    told: list[CallEvent] = []
+    store.save("one", opened(asks([PAY])))
+    done(store, claimed(store), hooks=hooks)
+    store.begin(claimed(store, lease=0.001))
+    clock.move(1)
+    with store.hold("one", Desk) as desk:
+        assert desk.run_sync(hooks=hooks, on_event=told.append) == []
+        assert desk.plan is not None
+        assert (told[0].kind, told[0].row.result) == ("ended", desk.plan.calls[1].result)
