@@ -35,6 +35,7 @@ from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
 from .._call.decisions import HookRun
 from .._call.history import (
+    ANSWERED,
     ASKED_BY,
     HOOK_PHASES,
     CallRound,
@@ -443,9 +444,10 @@ def _load_call(
     call.metadata, call.selector = metadata, selector
     call.mended = saved.texts("mended") if "mended" in saved.data else ()
     call._own_history, call._branch, call._round = history, None, call_round
-    # Only what may still run has to be what was approved. A call that ended may be of a tool whose
-    # schema has changed since: its result is a fact, and the round can be committed.
-    is_open = state_in(call._history) in ("pending", "suspended", "asking", "asked")
+    # Only what may still run has to be what was approved: one in doubt, too, by `call.again()`. A
+    # call that ended may be of a tool whose schema has changed since: its result is a fact, and the
+    # round can be committed.
+    is_open = state_in(call._history) not in ANSWERED
     digest = selector.definition.digest
     if is_open and saved.get("schema_digest", str) != digest:
         raise PlanError(
