@@ -386,6 +386,11 @@ class BaseCall:
         made._branch = Branch(BranchGroup(made), 0, original=self, is_draft=True)
         return made
 
+    def _give_up(self, call: Self) -> None:
+        """Let a draft begin no more: the call itself goes on, and would be begun a second time."""
+        assert self._branch is not None
+        self._branch = self._branch._replace(newer=call)
+
     def _finish_branch(self, *, counts: bool) -> None:
         """End the making of a branch, or of a draft.
 
@@ -445,7 +450,7 @@ class BaseCall:
             while each is not None and each._branch is not None:
                 newer: BaseCall | None = each._branch.newer
                 if newer is not None:
-                    return newer
+                    return newer._newer(kind) or newer
                 # A decision about a draft changes nothing in its original, so the search ends. To
                 # begin a draft is to begin the call itself, so the original is looked at then.
                 is_free = each._branch.is_draft and kind != "begun"

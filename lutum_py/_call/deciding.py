@@ -72,7 +72,10 @@ def ask_function(
         )
     hook = function_name(function)
     draft = call._draft()
-    given: Any = yield from ask(hook, function, call, draft)
+    try:
+        given: Any = yield from ask(hook, function, call, draft)
+    finally:
+        draft._give_up(call)
     answer: Any = given  # for type checkers to narrow
     if isinstance(answer, CallState) and answer.metadata == call.metadata:
         return _go_on(hook, call, given, hook_run, phase)

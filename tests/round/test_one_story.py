@@ -7,7 +7,7 @@ import copy
 import pickle
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -351,6 +351,30 @@ def test_a_call_goes_on_in_the_newer_plan_only(
         assert "Go on with the newer plan" in str(caught.value)
         assert (views(older), views(newer)) == before
     close(newer)
+
+
+@over("raises", [False, True])
+@over("where", ["asked", "edited"])
+def test_what_a_function_was_shown_is_not_run_beside_the_call(where: str, raises: bool) -> None:
+    """A function that keeps what it was asked about has no second call in its hands."""
+    kept: list[Any] = []
+
+    def keep(shown: Any) -> Any:
+        kept.append(shown)
+        return shown.nothing if raises else shown
+
+    plan = desk() if where == "asked" else desk(PAY).plan()
+    with pytest.raises(HookError) if raises else nullcontext():
+        if where == "asked":
+            plan = plan.apply_hooks_sync(keep)
+        else:
+            plan.amend_sync(plan.suspended[0].edit({"cents": 5}), keep)
+    for way in (REFUSED["call"], REFUSED["again"], REFUSED["fail"]):
+        with pytest.raises(LifecycleError, match="Go on with the newer plan"):
+            way(plan, *kept)
+    if not raises:
+        assert one(plan).call_sync().is_success
+    plan.discard()
 
 
 def test_a_decision_is_refused_where_a_newer_plan_goes_on() -> None:
