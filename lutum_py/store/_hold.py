@@ -298,9 +298,9 @@ class Held(Generic[T_co]):
                     )
                 drive = on_this_loop()
                 with suppress(StaleError):  # somebody else has it since
-                    told, _ = await in_thread(records._finish, claim, *results, hooks, drive)
+                    told: Any = await in_thread(records._finish, claim, *results, hooks, drive)
                     if on_event is not None:
-                        row = row_of(claim.call, "finished", told, outer=claim._outer)
+                        row = row_of(claim.call, "finished", told[0], outer=claim._outer)
                         tell_row(on_event, "ended", row)
             except BaseException:
                 with suppress(StaleError):
