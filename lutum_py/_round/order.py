@@ -88,12 +88,12 @@ def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
     return found
 
 
-def _by_end(call: AnyToolCall) -> Iterator[AnyToolCall]:
+def _inner_first(call: AnyToolCall) -> Iterator[AnyToolCall]:
     """Yield a call after those that it asked for, so that none of these waits for it."""
     for step in call._history:
         if step.kind == "asks":
             for inner in decoded_calls(step.detail.calls):
-                yield from _by_end(inner)
+                yield from _inner_first(inner)
     yield call
 
 
@@ -111,7 +111,9 @@ class Order(NamedTuple):
     @classmethod
     def of(cls, plan: SortedCalls) -> Order:
         """Read what has no answer yet; what is answered holds nobody up."""
-        calls = [each for call in plan._calls for each in _by_end(call) if not each._stage.is_end]
+        calls = [
+            each for call in plan._calls for each in _inner_first(call) if not each._stage.is_end
+        ]
         return cls(calls, waits_for(call.touches for call in calls))
 
     def by_id(self) -> dict[str, tuple[str, ...]]:

@@ -82,10 +82,10 @@ def read_stored(
 
 def _go_on(plan: Any, row: SavedCall) -> None:
     """Put what a row says was done after the steps that the plan was saved with."""
-    said: dict[str, Any] = row.said.data
+    said: dict[str, Any] = row.parsed_body.data
     for entry in plan.data["calls"]:
         if entry["id"] == said["id"]:
-            # As in `store._calls.go_on`, on the JSON: without the toolset there are no calls to
+            # As in `store._calls.apply_row`, on the JSON: without the toolset there are no calls to
             # bring up. Rows of older releases have neither.
             known = len(entry["steps"]) - said.get("after", len(entry["steps"]))
             entry["steps"] += said.get("steps", [])[known:]

@@ -61,7 +61,7 @@ class BesidePlan(NamedTuple):
             data["decided"] = self.decided
         return json.dumps(data)
 
-    def but(self, note: str | None, session: SessionText | None) -> BesidePlan:
+    def with_changes(self, note: str | None, session: SessionText | None) -> BesidePlan:
         """Replace what is given; the rest stays."""
         return self._replace(
             note=self.note if note is None else note,

@@ -53,7 +53,11 @@ def rows_of(
         body = _body(plan, places, call, waiting.get(call.id), order, row)
         # The token of the old row stays: whoever has claimed this call goes on, while somebody
         # saves the plan because of another one. What was done by then is in the plan.
-        if row is None or row.state != state or _says(row.said.data) != _says(json.loads(body)):
+        if (
+            row is None
+            or row.state != state
+            or _says(row.parsed_body.data) != _says(json.loads(body))
+        ):
             token = 0 if row is None else row.token + 1  # an earlier claim is of another call
             begun = token + 1 if state == "begun" else 0
             until = None if state in _HELD else now
@@ -107,13 +111,13 @@ def _body(
     before: SavedCall | None,
 ) -> str:
     body: dict[str, Any] = {"id": call.id, "tool": call.name, "digest": call.digest}
-    body |= order.said_of(call)
+    body |= order.row_data(call)
     if call._asked_by is not None:
         body["asked_by"] = places[call._asked_by]
     if any(steps_of_kind(call._history, "asks")):
         body["asks"] = True
     if waiting is not None:
-        known = None if before is None else before.said.data.get("within")
+        known = None if before is None else before.parsed_body.data.get("within")
         if within := known or [asdict(each) for each in plan.within(call.id)]:
             body["within"] = within
         body["proposed"] = call.spec.shown_text(call.metadata.arguments)
@@ -130,7 +134,7 @@ def _body(
 
 def with_steps(row: SavedCall, *steps: dict[str, Any]) -> str:
     """Return the body of a row with more steps; a row of an earlier release has none so far."""
-    known = row.said
+    known = row.parsed_body
     done = [*(each.data for each in known.each("steps", optional=True)), *steps]
     return dump_saved({**known.data, "steps": done}, PlanError, "The result")
 
@@ -172,7 +176,7 @@ def ended(row: SavedCall, result: ToolResult, at: float, until: int | None = Non
     return row._replace(state="ended", until=until, body=with_steps(row, step))
 
 
-def go_on(
+def apply_row(
     plan: ToolRoundPlan[Any], call: AnyToolCall, row: SavedCall, *, is_left: bool = True
 ) -> None:
     """Let the history of a call go on with what its row says was done since the plan was saved.
@@ -180,7 +184,7 @@ def go_on(
     Raises:
         PlanError: The row cannot follow the plan.
     """
-    saved = Saved(row.said.data, f"call {row.place}", PlanError)
+    saved = Saved(row.parsed_body.data, f"call {row.place}", PlanError)
     entries = list(saved.each("steps", optional=True))
     if "after" not in saved.data:  # earlier releases wrote how far a call is, not its steps
         entries = [Saved(each, saved.path, PlanError) for each in _done_before(row, saved)]
@@ -215,7 +219,7 @@ def _done_before(row: SavedCall, saved: Saved) -> list[dict[str, Any]]:
     return [{"kind": "begun"}, ended, {"kind": "recorded", "said": said, "result": result}]
 
 
-def bring_up(plan: P, rows: list[SavedCall]) -> P:
+def catch_up(plan: P, rows: list[SavedCall]) -> P:
     """Let a plan know what was done since it was saved, and its calls refuse to run.
 
     Raises:
@@ -231,7 +235,7 @@ def bring_up(plan: P, rows: list[SavedCall]) -> P:
                 f"plan's open calls {sorted(calls)}: somebody else added or removed some. Put the "
                 "database back as it was, or give the round up."
             )
-        take_in(plan, calls, rows)
+        apply_rows(plan, calls, rows)
     except BaseException:
         plan.discard()
         raise
@@ -244,7 +248,7 @@ def calls_at(plan: ToolRoundPlan[Any]) -> dict[int, AnyToolCall]:
     return {places[call.id]: call for call in _open_calls(plan)}
 
 
-def take_in(
+def apply_rows(
     plan: ToolRoundPlan[Any], calls: Mapping[int, AnyToolCall], rows: Sequence[SavedCall]
 ) -> None:
     """Let calls go on as their rows say, and refuse to run.
@@ -264,7 +268,7 @@ def take_in(
         if call is None:
             raise _not_open(row)
         _check(row, call)
-        go_on(plan, call, row)
+        apply_row(plan, call, row)
         call._hold()
 
 
@@ -274,7 +278,7 @@ def _check(row: SavedCall, call: AnyToolCall) -> None:
         raise _unfit(row, call, f"it is {row.state}, the call is {call.status}")
     if state == "begun" and row.state == "ready":
         raise _unfit(row, call, "it is ready, the call was begun")
-    if row.said.data.get("digest") != call.digest:
+    if row.parsed_body.data.get("digest") != call.digest:
         raise _unfit(row, call, "it is of other arguments")
 
 
@@ -298,7 +302,7 @@ def claimed(plan: ToolRoundPlan[Any], row: SavedCall, rows: Sequence[SavedCall])
     """
     plan.discard()
     calls = calls_at(plan)
-    take_in(plan, calls, rows)
+    apply_rows(plan, calls, rows)
     call = calls[row.place]
     if state_in(call._history) not in ("pending", "in_doubt"):
         raise _not_open(row)

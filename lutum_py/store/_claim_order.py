@@ -37,7 +37,7 @@ class ClaimOrder(NamedTuple):
     in_order: bool = False
     across: tuple[str, ...] = ()
 
-    def but(self, in_order: bool | None, across: Iterable[str] | None) -> Self:
+    def with_changes(self, in_order: bool | None, across: Iterable[str] | None) -> Self:
         """Return a copy with these settings; None keeps the present one.
 
         Raises:
@@ -59,12 +59,12 @@ class ClaimOrder(NamedTuple):
     @classmethod
     def of(cls, row: SavedCall) -> Self:
         """Read what a row says about its round."""
-        if "turns" not in row.said.data:
+        if "turns" not in row.parsed_body.data:
             return cls()
-        said = row.said.inner("turns")
+        said = row.parsed_body.inner("turns")
         return cls(said.get("in_order", bool), said.texts("across"))
 
-    def said_of(self, call: AnyToolCall) -> dict[str, Any]:
+    def row_data(self, call: AnyToolCall) -> dict[str, Any]:
         """Return what the body of a row says about what its call touches; empty if unused."""
         if not (self.in_order or self.across):
             return {}
@@ -73,14 +73,14 @@ class ClaimOrder(NamedTuple):
 
 
 def _touched(row: SavedCall) -> tuple[Touch, ...]:
-    said = row.said.inner("turns").each("touches")
+    said = row.parsed_body.inner("turns").each("touches")
     return tuple(
         Touch(each.get("area", str), each.data.get("target"), each.get("mutating", bool))
         for each in said
     )
 
 
-def _looked_at(row: SavedCall, rows: Rows) -> tuple[ClaimOrder, tuple[Touch, ...]]:
+def _order_and_touches(row: SavedCall, rows: Rows) -> tuple[ClaimOrder, tuple[Touch, ...]]:
     """Read a row to compare with; one that was edited is assumed to touch everything."""
     try:
         row.check(rows)
@@ -97,7 +97,10 @@ def settle(rows: Rows, id: str) -> None:
         rows: The transaction, in which the conversation is locked.
         id: The conversation, whose round keeps the order.
     """
-    found = [(row, *_looked_at(row, rows)) for row in _by_end(SavedCall.still_open(rows, id))]
+    found = [
+        (row, *_order_and_touches(row, rows))
+        for row in _inner_first(SavedCall.still_open(rows, id))
+    ]
     clock = rows.now()
     # For read a, write a, read b it gives [[], [0], []]: the earlier calls that each call meets.
     waits = waits_for(touches for _, _, touches in found)
@@ -108,7 +111,7 @@ def settle(rows: Rows, id: str) -> None:
             row._replace(until=None if before else clock).write(rows)
 
 
-def _by_end(rows: list[SavedCall]) -> list[SavedCall]:
+def _inner_first(rows: list[SavedCall]) -> list[SavedCall]:
     """Sort rows in the order of the turn, each after those within it, as none waits for it."""
     # Places `0 → 2, 3` and `1` sort as 2, 3, 0, 1: after the paths (0, 2) and (0, 3) comes 0 with
     # infinity at its end, since it comes back when those two have ended.
@@ -143,7 +146,7 @@ def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str]) -> bool:
     rows.one("SELECT one FROM lutum_store WHERE one = 1 {lock}")
     touched = _touched(row)
     for other in [each for each in SavedCall.under_lease(rows) if each[:2] != row[:2]]:
-        theirs, touches = _looked_at(other, rows)
+        theirs, touches = _order_and_touches(other, rows)
         for area in set(across).intersection(theirs.across):
             if meet(_within(touched, area), _within(touches, area)):
                 return True

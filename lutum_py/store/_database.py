@@ -45,8 +45,8 @@ class SqlDialect(NamedTuple):
     read: str
     error: type[Exception]
 
-    def said(self, sql: str) -> str:
-        """Say a statement as this database takes it."""
+    def translate(self, sql: str) -> str:
+        """Return a statement as this database takes it."""
         return sql.format(now=self.now, lock=self.lock).replace("?", self.mark)
 
 
@@ -66,7 +66,7 @@ class Rows:
 
     def all(self, sql: str, *values: object) -> list[Row]:
         """Return the rows that a query finds."""
-        found: list[Row] = self._connection.execute(self._dialect.said(sql), values).fetchall()
+        found: list[Row] = self._connection.execute(self._dialect.translate(sql), values).fetchall()
         return found
 
     def one(self, sql: str, *values: object) -> Row | None:
@@ -75,7 +75,7 @@ class Rows:
 
     def run(self, sql: str, *values: object) -> int:
         """Change rows, and give how many."""
-        return int(self._connection.execute(self._dialect.said(sql), values).rowcount)
+        return int(self._connection.execute(self._dialect.translate(sql), values).rowcount)
 
     def now(self) -> int:
         """Read the clock of the database, in milliseconds."""

@@ -25,7 +25,7 @@ from .._round.inner import ask, decide_asked, settle_within, show_to
 from .._round.plan import ToolRoundPlan
 from .._round.rows import row_at
 from .._transcript.result import ToolResult
-from ._calls import calls_at, go_on, places_of, take_in
+from ._calls import apply_row, apply_rows, calls_at, places_of
 from ._database import Rows
 from ._rows import SavedCall
 
@@ -66,10 +66,10 @@ def leave(
     # the same time stays in their rows, and the plan need not be read again by them.
     within = {places[each.id] for each in call._asked_for()}
     calls = calls_at(plan)
-    take_in(plan, calls, [row for row in rows if row.place in within])
+    apply_rows(plan, calls, [row for row in rows if row.place in within])
     for row in rows:
         if row.place == places[call.id]:
-            go_on(plan, call, row, is_left=False)
+            apply_row(plan, call, row, is_left=False)
     if isinstance(outcome, SuspendedCall):
         plan.record(outcome)
     else:
@@ -115,8 +115,8 @@ def shown(
     return result, ended._history[before:]
 
 
-def let_return(rows: Rows, row: SavedCall) -> None:
-    """Let a call that asked for others be claimed, once the last of these has ended.
+def reopen_asking_call(rows: Rows, row: SavedCall) -> None:
+    """Let a call that asked for others be claimed once the last of them has ended.
 
     Args:
         rows: The transaction, in which the conversation is locked.

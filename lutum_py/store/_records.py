@@ -43,7 +43,7 @@ from ..errors import (
 )
 from ._beside_plan import BesidePlan
 from ._calls import (
-    bring_up,
+    catch_up,
     claimed,
     ended,
     places_of,
@@ -56,7 +56,7 @@ from ._calls import (
 from ._checks import check_begins, check_claim, check_lease, check_sees, check_toolset, check_word
 from ._claim_order import ClaimOrder, is_unblocked, settle
 from ._database import Rows, database_at
-from ._inner import Drive, decide_within, leave, let_return, shown
+from ._inner import Drive, decide_within, leave, reopen_asking_call, shown
 from ._rows import Head, May, SavedCall, held_by_nobody, ids_in, prepare
 from ._values import Claim, Stored, Waiting, waiting_of
 
@@ -176,7 +176,7 @@ class Records:
                 "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
             )
         # Read and refused before anything is done: an iterator gives its areas once.
-        wanted = ClaimOrder().but(in_order, across)
+        wanted = ClaimOrder().with_changes(in_order, across)
         across = None if across is None else wanted.across
         # Encoding comes before the transaction, which others wait for, and in which nothing may
         # fail that is not of the database.
@@ -186,7 +186,7 @@ class Records:
             head = self._head(rows, id).next() if stays else self._next(rows, id, version)
             is_new = head.version == 1
             kept = BesidePlan() if is_new else BesidePlan.read(head.note_text(rows))
-            beside = kept.but(note, spoken)
+            beside = kept.with_changes(note, spoken)
             before = None if is_new else head.plan_text(rows)
             if stays:
                 head.write_texts(rows, beside.text(), before)
@@ -200,7 +200,7 @@ class Records:
                 beside = beside.after(before)
                 head = head._replace(round=head.round + (plan is not None))
             head.write_texts(rows, beside.text(), text)
-            order = (ClaimOrder.of(old[0]) if old else ClaimOrder()).but(in_order, across)
+            order = (ClaimOrder.of(old[0]) if old else ClaimOrder()).with_changes(in_order, across)
             mine = [] if plan is None else rows_of(plan, id, head.round, old, rows.now(), order)
             # All anew, and not row by row: a plan has few open calls, and what is left over of an
             # older round would be claimed.
@@ -308,7 +308,7 @@ class Records:
             calls = [] if text is None else SavedCall.checked(rows, id)
         beside = BesidePlan.read(note)
         session = beside.opened()
-        plan = None if text is None else bring_up(self._plan(toolset, head, text), calls)
+        plan = None if text is None else catch_up(self._plan(toolset, head, text), calls)
         return Stored(id, beside.note, plan, head.version, session)
 
     def _read(self, rows: Rows, id: str) -> tuple[Head, str, str | None]:
@@ -508,7 +508,7 @@ class Records:
                     new[place].insert(rows)
             head.next().write_texts(rows, note, text)
             for row in {row.asked_by: row for row in old if row.place not in new}.values():
-                let_return(rows, row)
+                reopen_asking_call(rows, row)
             if order.in_order:
                 settle(rows, head.id)
         return True
@@ -554,7 +554,7 @@ class Records:
         """
 
         def is_wanted(row: SavedCall) -> bool:
-            tool = toolset._by_name.get(row.said.get("tool", str))
+            tool = toolset._by_name.get(row.parsed_body.get("tool", str))
             may_run_again = tool is not None and tool.definition.idempotent
             return (row.state == "begun" and not may_run_again) is in_doubt
 
@@ -636,7 +636,7 @@ class Records:
                 row = row._replace(token=row.token + 1, owner=self._owner, until=until)
                 row.write(rows)
                 # What comes back from calls goes on from the outcomes of these.
-                comes_back = row.said.data.get("asks")
+                comes_back = row.parsed_body.data.get("asks")
                 taken = row, text, SavedCall.checked(rows, id) if comes_back else [row]
             except StoreError as error:
                 fault = error
@@ -783,7 +783,7 @@ class Records:
         with self._claimed(claim) as (rows, head, row, _):
             with_result(row, result, at, seen).write(rows)
             head.next().write(rows)
-            let_return(rows, row)
+            reopen_asking_call(rows, row)
             if ClaimOrder.of(row).in_order:
                 settle(rows, head.id)
         return result, events

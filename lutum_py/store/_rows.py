@@ -306,8 +306,8 @@ class SavedCall(NamedTuple):
         _check_seal(self, rows, what)
 
     @property
-    def said(self) -> Saved:
-        """What the body says.
+    def parsed_body(self) -> Saved:
+        """The body as data.
 
         Raises:
             StoreError: It is not an object of JSON.
@@ -323,7 +323,7 @@ class SavedCall(NamedTuple):
         """The place of the call that asked for this one; None for one of the turn."""
         by: object = None
         with suppress(StoreError):  # whoever edited a row holds up no other
-            by = self.said.data.get("asked_by")
+            by = self.parsed_body.data.get("asked_by")
         return by if isinstance(by, int) and by < self.place else None
 
     @classmethod

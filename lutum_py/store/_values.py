@@ -91,7 +91,7 @@ class Waiting(Asked):
 
 def waiting_of(row: SavedCall) -> Waiting:
     """Read a row that waits for a decision."""
-    saved = row.said
+    saved = row.parsed_body
     return Waiting(
         row.conversation,
         saved.get("id", str),
