@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import gemini_generate_content as dialect
@@ -211,6 +211,13 @@ CONTENTS = st.lists(
 
 
 @given(CONTENTS)
+@example(
+    [
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}, "id": "1"}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}] * 2},
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+    ]
+)
 def test_a_repair_leaves_nothing_to_repair(contents: list[Any]) -> None:
     """Whatever is wrong, a repaired conversation is clean, and a clean one is left as it is."""
     mended, changes = dialect.repair(contents)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain
 from types import NoneType
 from typing import Any, Final
 
@@ -189,12 +190,10 @@ def _mend(contents: list[Any], mending: Mending) -> None:
     results = [part for said in spoken for part in said.pieces if part.result is not None]
     pairing = _paired(calls, results)
     answers = pairing.answers(calls, _AS_MANY, _outcome_unknown, mending, fit=_same_name)
-    touched: set[int] = set()
-    for group, answered in answers.items():
-        if note_places(group, answered, mending):
-            touched.add(group)
-            for call, result in answered:
-                result.answer(call)
+    touched = {group for group, each in answers.items() if note_places(group, each, mending)}
+    # Where one is moved, another without an id could be taken for it, also in a turn that is well.
+    for call, result in chain.from_iterable(answers.values()) if touched else ():
+        result.answer(call)
     for part in results:
         _object_only(part, mending)
     _write(spoken, answers, touched, set(pairing.dropped), mending)
