@@ -38,7 +38,7 @@ class MissingResult(CommitFault):
 
     is_in_doubt: bool = False
     within: tuple[str, ...] = ()
-    is_running: bool = False
+    is_running: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         if self.within:
