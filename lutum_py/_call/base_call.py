@@ -389,7 +389,7 @@ class BaseCall:
     def _give_up(self, call: Self) -> None:
         """Let a draft begin no more: the call itself goes on, and would be begun a second time."""
         assert self._branch is not None
-        self._branch = self._branch._replace(newer=call)
+        self._branch = self._branch._replace(newer=call, is_being_made=False)
 
     def _finish_branch(self, *, counts: bool) -> None:
         """End the making of a branch, or of a draft.

@@ -413,19 +413,24 @@ def decide_asked(
     # raises, the calls themselves are still in stage `asked`, and nothing was decided.
     hook_run = HookRun()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
-    for call, stage in [(each, each._stage) for each in (calls.asked if given is None else given)]:
-        if call._stage is not stage:
-            continue  # others decided about it while hooks were asked about the ones before
-        history, draft = call._history, hook_run.draft(call)
-        if stage is _ASKED:
-            draft._own_history = tuple([step._replace(stage=_NEW) for step in history])
-        yield from decide(draft, hooks, hook_run, is_open=stage is _ASKED, of=call)
-        hook_run.write(counts=False)
-        if all(step.kind != "asked" for step in draft._own_history):
-            draft._append("asked", phase="gate", detail=hook_run)  # there was nobody to ask
-        if state_in(draft._history) == "handled":
-            yield from show_to(draft, result_in(draft._history), hooks)
-        drafts.append((call, history, draft))
+    asked = calls.asked if given is None else given
+    try:
+        for call, stage in [(each, each._stage) for each in asked]:
+            if call._stage is not stage:
+                continue  # others decided about it while hooks were asked about the ones before
+            history, draft = call._history, hook_run.draft(call)
+            drafts.append((call, history, draft))
+            if stage is _ASKED:
+                draft._own_history = tuple([step._replace(stage=_NEW) for step in history])
+            yield from decide(draft, hooks, hook_run, is_open=stage is _ASKED, of=call)
+            hook_run.write(counts=False)
+            if all(step.kind != "asked" for step in draft._own_history):
+                draft._append("asked", phase="gate", detail=hook_run)  # there was nobody to ask
+            if state_in(draft._history) == "handled":
+                yield from show_to(draft, result_in(draft._history), hooks)
+    finally:
+        for call, _, draft in drafts:
+            draft._give_up(call)
     calls._state._check_open()
     decided: set[str] = set()
     with ONCE:

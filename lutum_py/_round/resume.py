@@ -246,6 +246,7 @@ def amend(
         ) from error
     finally:
         state._amending -= {call.id}
+        draft._give_up(call)
     state._check_open()
     with ONCE:
         _find(calls, decision, wait)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from lutum_py import (
     Block,
     CallStatus,
     Complete,
+    Decision,
     ResumeMode,
     RunNormally,
     Session,
@@ -45,7 +47,7 @@ from lutum_py.errors import (
 from lutum_py.execution import execute, execute_all_sync, run, run_sync
 from lutum_py.sinks import CallEvent
 from lutum_py.testing import ScriptedModel
-from lutum_py.typing import Inner
+from lutum_py.typing import CallGate, Inner
 from lutum_py.window import ResultCap
 from tests.cases import over
 from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states, step, steps
@@ -121,6 +123,28 @@ def test_what_was_asked_cannot_run_before_hooks_were_asked() -> None:
     with pytest.raises(LifecycleError, match="nobody decided"):
         asked.move_to(CallStatus.RUNNING)
     assert plan.batches() == []
+    plan.discard()
+
+
+@over("raises", [False, True])
+def test_what_a_gate_was_shown_of_a_call_within_is_not_run_beside_it(raises: bool) -> None:
+    """A gate that keeps what it was asked about has no second call in its hands."""
+    kept: list[AnyToolCall] = []
+
+    class Keeping(CallGate):
+        def __call__(self, call: AnyToolCall, _decision: Decision | None, /) -> None:
+            kept.append(call)
+            assert not raises
+
+    hooks = Desk.HookSet()
+    hooks.gate()(Keeping())
+    plan = begun(asks([("note", {"text": "a"})]))
+    refused: Any = pytest.raises(HookError) if raises else nullcontext()
+    with refused:
+        plan = plan.apply_hooks_sync(hooks)
+    with pytest.raises(LifecycleError, match="Go on with the newer plan"):
+        kept[0].call_sync()
+    assert states(plan)["c1/1"] == ("asked" if raises else "pending")
     plan.discard()
 
 

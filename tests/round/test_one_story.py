@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from lutum_py import (
+    AnyToolCall,
     Block,
     CallStatus,
     Complete,
+    Decision,
     RunNormally,
     Session,
     Suspend,
@@ -35,6 +37,7 @@ from lutum_py.errors import (
     ResumeError,
     ToolInputError,
 )
+from lutum_py.typing import CallGate
 from tests.cases import over
 from tests.round.one_story import (
     FILL,
@@ -354,22 +357,29 @@ def test_a_call_goes_on_in_the_newer_plan_only(
 
 
 @over("raises", [False, True])
-@over("where", ["asked", "edited"])
-def test_what_a_function_was_shown_is_not_run_beside_the_call(where: str, raises: bool) -> None:
-    """A function that keeps what it was asked about has no second call in its hands."""
+@over("where", ["asked", "edited", "edited, by a gate"])
+def test_what_hooks_were_shown_is_not_run_beside_the_call(where: str, raises: bool) -> None:
+    """Hooks that keep what they were asked about have no second call in their hands."""
     kept: list[Any] = []
 
     def keep(shown: Any) -> Any:
         kept.append(shown)
         return shown.nothing if raises else shown
 
+    class Keeping(CallGate):
+        def __call__(self, call: AnyToolCall, _decision: Decision | None, /) -> None:
+            keep(call)
+
+    by_gate = Desk.HookSet()
+    by_gate.gate()(Keeping())
+    hooks: Any = by_gate if where.endswith("gate") else keep
     plan = desk() if where == "asked" else desk(PAY).plan()
     refused: Any = pytest.raises(HookError) if raises else nullcontext()
     with refused:
         if where == "asked":
-            plan = plan.apply_hooks_sync(keep)
+            plan = plan.apply_hooks_sync(hooks)
         else:
-            plan.amend_sync(plan.suspended[0].edit({"cents": 5}), keep)
+            plan.amend_sync(plan.suspended[0].edit({"cents": 5}), hooks)
     for way in (REFUSED["call"], REFUSED["again"], REFUSED["fail"]):
         with pytest.raises(LifecycleError, match="Go on with the newer plan"):
             way(plan, *kept)
