@@ -195,10 +195,11 @@ class _Taking:
         before = self.iterators
         if kind in _OBJECTS:
             config = schema.get("config", {})
-            self.classes.add(schema["cls"])
+            cls = schema.get("cls", dict)  # one made by hand may name none
+            self.classes.add(cls)
             around = _Around(
                 around.is_top,
-                _states_policy(schema["cls"]),
+                _states_policy(cls),
                 config.get("allow_inf_nan") is False,
                 config.get("extra_fields_behavior") == "allow",
             )

@@ -50,7 +50,7 @@ class _InputSchema(_PlainSchema):
         return _described(super().dataclass_schema(schema), schema["cls"])
 
     def typed_dict_schema(self, schema: Any) -> JsonSchema:
-        return _described(super().typed_dict_schema(schema), schema["cls"])
+        return _described(super().typed_dict_schema(schema), schema.get("cls", dict))
 
 
 def _described(made: JsonSchema, cls: Any) -> JsonSchema:

@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn, tool_input
@@ -331,3 +332,25 @@ def test_a_union_that_came_in_a_value_field_is_taken_out() -> None:
 
     call = call_of(Place, '{"value":{"planet":"Mars"}}')
     assert (call.input.root, call.mended) == (Far(planet="Mars"), ("value",))
+
+
+class ByHand:
+    """A type that says by itself how it is read: as a dict, of no class."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        number = core_schema.typed_dict_field(core_schema.int_schema())
+        return core_schema.typed_dict_schema({"number": number})
+
+
+def test_a_schema_that_names_no_class_is_taken() -> None:
+    """What pydantic takes as a type is a parameter, described, read and refused like others."""
+
+    @tool_fn
+    def look_up(key: ByHand) -> str:
+        return str(key)
+
+    found = schema_of(look_up)["properties"]["key"]
+    assert found["properties"] == {"number": {"type": "integer"}}
+    assert call_of(look_up, '{"key": {"number": 1}}').call_sync().output == "{'number': 1}"
+    assert "number" in refusal(look_up, '{"key": {"number": "x"}}')
