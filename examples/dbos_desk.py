@@ -222,7 +222,7 @@ def what_waits(text: str) -> list[dict[str, Any]]:
             "arguments": each.arguments,
             "digest": each.digest,
         }
-        for each in plan.remaining()
+        for each in plan.suspended
     ]
 
 

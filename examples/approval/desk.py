@@ -120,7 +120,7 @@ def advance(store: Store, world: World, model: ScriptedModel) -> str | None:
         elif plan.is_settled:
             plan.commit(session)
             plan = None
-        elif plan.remaining():
+        elif plan.suspended:
             return None
         else:
             sleep(LEASE / 10)  # a call runs elsewhere, or a process was killed in it

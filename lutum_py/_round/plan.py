@@ -193,10 +193,6 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 found.append((at, step))
         return tuple(step for _, step in sorted(found, key=itemgetter(0)))
 
-    def remaining(self) -> tuple[SuspendedCall, ...]:
-        """Return the calls that still wait for a decision."""
-        return self.suspended
-
     def within(self, call_id: str) -> tuple[Within, ...]:
         """List the calls that asked for a call, the outermost first.
 

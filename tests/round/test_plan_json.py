@@ -364,7 +364,7 @@ class Mine(Toolset):
     plus = tool(add)
 
 plan = Mine.load_plan(sys.stdin.read())
-for waiting in plan.remaining():
+for waiting in plan.suspended:
     plan.resume(waiting.approve())
 print([r.result for r in plan.resolve([c.call_sync() for c in plan.pending]).results])
 """

@@ -33,14 +33,14 @@ def test_calls_are_resolved_in_any_order(data: st.DataObject) -> None:
     cancelled = data.draw(st.sets(st.sampled_from(range(count))))
     plan = opened(*adds(count)).apply_hooks_sync(gated(SuspendTicket()))
     for left, at in zip(range(count, 0, -1), order, strict=True):
-        assert len(plan.remaining()) == left
+        assert len(plan.suspended) == left
         with pytest.raises(CommitError) as caught:
             plan.resolve([forged(call.metadata) for call in plan.pending])
         assert {type(fault) for fault in caught.value.faults} == {UnresolvedSuspension}
         assert len(caught.value.faults) == left
-        waiting = next(each for each in plan.remaining() if each.call.id == f"c{at}")
+        waiting = next(each for each in plan.suspended if each.call.id == f"c{at}")
         plan.resume(waiting.cancel() if at in cancelled else waiting.approve())
-    assert plan.remaining() == ()
+    assert plan.suspended == ()
     expected = [at for at in range(count) if at not in cancelled]
     assert [input_of(call).a for call in plan.pending] == expected
     committed = plan.resolve(done(plan.pending))
@@ -65,7 +65,7 @@ def test_two_hundred_parallel_calls_of_one_tool() -> None:
     hooks = gated(lambda input: SuspendTicket() if input.a % 2 else None, Shop.add)
     plan: ToolRoundPlan[Shop] = opened(*adds(200)).apply_hooks_sync(hooks)
     assert (len(plan.pending), len(plan.suspended)) == (100, 100)
-    waiting = [each.call.id for each in plan.remaining()]
+    waiting = [each.call.id for each in plan.suspended]
     chance.shuffle(waiting)
     for call in plan.pending:
         plan.record(call.call_sync())
@@ -91,7 +91,7 @@ def test_several_approvers_decide_on_one_plan() -> None:
         assert plan.resume(decision) is not None
         text = plan.dump_json()
     plan = Shop.load_plan(text)
-    assert plan.remaining() == ()
+    assert plan.suspended == ()
     assert plan.resume(Decision(call_id="c1", action="cancel", decision_id="d1")) is None
     with pytest.raises(ResumeError):
         plan.resume(Decision(call_id="c1", action="cancel", decision_id="other"))

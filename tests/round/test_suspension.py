@@ -126,7 +126,7 @@ def test_replay_makes_the_call_pending_again() -> None:
         assert outcome.resume is None
         assert (outcome.suspension_id, outcome.suspension_reason) == ("s", "approve")
     assert [call.id for call in plan.pending] == ["c0", "c2"]
-    assert [each.call.id for each in plan.remaining()] == ["c1"]
+    assert [each.call.id for each in plan.suspended] == ["c1"]
     assert [result.result for result in done(plan.pending)] == ["0", "2"]
     close(plan)
 
@@ -248,7 +248,7 @@ def test_a_result_has_to_fit_the_response_schema() -> None:
     with pytest.raises(ResumeError) as caught:
         plan.resume(decision)
     assert "'p' of tool `pay`" in str(caught.value)
-    assert [each.call.id for each in plan.remaining()] == ["p"]
+    assert [each.call.id for each in plan.suspended] == ["p"]
     assert plan.suspended[0].call.status is CallStatus.SUSPENDED
     assert plan.resume(approval(plan, "p", result={"ok": False}, decision_id="d")) is not None
     close(plan)
@@ -340,7 +340,7 @@ def test_a_decision_counts_once() -> None:
     call.move_to(CallStatus.RUNNING)
     plan.suspend(call.suspend(SuspendTicket()))
     assert plan.resume(decision) is None
-    assert [each.call.id for each in plan.remaining()] == ["c0"]
+    assert [each.call.id for each in plan.suspended] == ["c0"]
     close(plan)
 
 

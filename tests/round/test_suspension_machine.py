@@ -435,7 +435,7 @@ class Suspensions(RuleBasedStateMachine):
             "pending": [call.id for call in plan.pending],
             "in_doubt": sorted(call.id for call in plan.in_doubt),
             "finished": [result.id for result in plan.finished],
-            "suspended": sorted(each.call.id for each in plan.remaining()),
+            "suspended": sorted(each.call.id for each in plan.suspended),
             "handled": sorted(each.metadata.id for each in plan.handled),
             "rejected": sorted(each.metadata.id for each in plan.rejected),
         }
