@@ -665,7 +665,6 @@ _GOES_ON_IN: Final = {
     "dumped": "and goes on there. Load it, and run the call that it has",
     "saved": "and goes on there. Load it, and run the call that it has",
     "asked": "and goes on within a call that asked for it. Run the calls of that call's plan",
-    "merged": "so it goes on in the plan that took it in. Run the call that that one has",
 }
 _OUTDATED: Final = -1  # of no generation
 _INNER_STAGES: Final = ("asked", "asking", "returning")

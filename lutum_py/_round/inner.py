@@ -17,7 +17,7 @@ about such a call is a shared step (see `_call.base_call`): all plans of the rou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
@@ -192,10 +192,6 @@ class Ask(NamedTuple):
         """The ids of the calls."""
         return tuple(each.id for each in self.calls)
 
-    def of(self, calls: Mapping[str, BaseCall]) -> Ask:
-        """Return the same with the calls of another copy of the plan."""
-        return self._replace(calls=tuple(calls[id] for id in self.ids))
-
     @property
     def is_answered(self) -> bool:
         """Whether each of the calls has its result."""
@@ -361,31 +357,6 @@ def adopted(calls: SortedCalls, call: C) -> C:
     group.moved_ids = calls._state._moved_ids
     call._branch = Branch(group, 0)
     return call
-
-
-def take_inner(calls: SortedCalls, other: SortedCalls) -> None:
-    """Take in what calls asked for in another copy of a plan, whose histories were taken in."""
-    state = calls._state
-    known = dict(state._round.inner)
-    state._round.traces = {**other._state._round.traces, **state._round.traces}
-    for id, inner in other._state._round.inner.items():
-        if id not in known:
-            known[id] = adopted(calls, inner._clone())
-            known[id]._round = state._round
-            calls._move(id)
-    state._round.inner = dict(sorted(known.items(), key=_asked_at))
-    for call in calls._readable:  # a history that came from there has the calls of that copy
-        current = call._current
-        if any(step.kind == "asks" for step in current._own_history):
-            current._own_history = tuple(
-                step._replace(detail=step.detail.of(known)) if step.kind == "asks" else step
-                for step in current._own_history
-            )
-
-
-def _asked_at(entry: tuple[str, BaseCall]) -> tuple[float, str]:
-    _, inner = entry
-    return inner._history[0].at or 0.0, inner._asked_by or ""
 
 
 # Deciding.

@@ -444,28 +444,6 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             check_listener(on_event)
         return self._tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
 
-    def merge(self, other: ToolRoundPlan[Any], /) -> None:
-        """Add what happened in another copy of this plan, such as one that another process loaded.
-
-        For each call the longer list of steps is kept, if it continues the other one. So what was
-        run, answered or decided there also counts here. The other plan is closed.
-
-        Args:
-            other: A plan that was loaded from the same text as this one, or from the text that this
-                one was saved as.
-
-        Raises:
-            PlanError: A call went on in both plans, or the plans are of different rounds. The text
-                names each such call and both steps. Nothing changed.
-            MisuseError: It is a plan of the same round, or a store keeps the other plan.
-            LifecycleError: Hooks of a newer plan decided about a call that went on in the other, or
-                that is open there.
-            RoundClosedError: One of the rounds has ended.
-        """
-        from .record import merge
-
-        merge(self, other)
-
     # Ending.
 
     def __enter__(self) -> Self:

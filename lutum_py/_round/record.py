@@ -3,12 +3,6 @@
 A result may be made anywhere: by the call here, by a call of the same metadata on another machine,
 by hand. It is matched by id, name and raw arguments alone, as at the commit, and ends the call that
 is here, so that this one cannot be run as well.
-
-What another copy of the plan came to is taken in whole: a plan that was saved may have been loaded
-twice, and its calls run in two processes. If only one of them went on with a call, its history
-begins with the other's, and there is no doubt about which to keep. If both did, the two histories
-tell about two different things that were done, and no rule can choose. The order in which copies
-are merged does not matter: the longest history of a call is the longest of any two.
 """
 
 from __future__ import annotations
@@ -16,10 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from .._call.base_call import BaseCall
-from .._call.history import Step, iso_time, settled_by, state_in, time_after, wait_of
+from .._call.history import settled_by, state_in, time_after, wait_of
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
-from .._context.suspension import Decision
 from .._hooks.registered_hook import RegisteredHook
 from .._text.json import shorten
 from .._text.on_demand import ONCE
@@ -31,7 +24,6 @@ from ..errors import (
     ExtraResult,
     LifecycleError,
     MisuseError,
-    PlanError,
     UnresolvedSuspension,
 )
 from .ending import (
@@ -42,7 +34,7 @@ from .ending import (
     check_shown,
     mismatches,
 )
-from .inner import ask, take_inner
+from .inner import ask
 from .sorted_calls import SortedCalls
 
 
@@ -144,87 +136,3 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
                 "suspended", at=at, by=wait.by, said=said, digest=digest, detail=wait.detail
             )
         call._append("recorded", said="suspended")
-
-
-# What another copy came to.
-
-
-def merge(calls: SortedCalls, other: SortedCalls) -> None:
-    """Take in another copy of a plan; see `ToolRoundPlan.merge`."""
-    MisuseError.check("plan.merge", "other", "a plan", other, SortedCalls)
-    if other._state is calls._state:
-        raise MisuseError(
-            "These are plans of one round, so both show what became of each call already. Merge a "
-            "plan that another process loaded and saved."
-        )
-    calls._state._check_open()
-    other._state._check_open()
-    if other._state._stored is not None:
-        raise other._state._in_store("the plan that takes it in")
-    with ONCE:
-        if other._state.turn != calls._state.turn or other.toolset is not calls.toolset:
-            raise PlanError(
-                "The plans are of different rounds, so neither can take in the other. Merge copies "
-                "of one plan: those that were loaded from what one `plan.dump_json()` gave."
-            )
-        # With the tries that were begun, of which the calls tell once nothing is refused.
-        histories, given = calls._with_tries(), other._with_tries()
-        both = [(own, histories[own.id], given[own.id]) for own in calls._all() if own.id in given]
-        faults = [
-            f"call {own.id!r} of tool `{own.name}` was {mine.kind} at {iso_time(mine.at)} here, "
-            f"and {theirs.kind} at {iso_time(theirs.at)} there"
-            for own, history, other_history in both
-            for mine, theirs in _parting(history, other_history)
-        ]
-        if faults:
-            raise PlanError(
-                "The plans went on with the same call in two ways: " + "; ".join(faults) + ". "
-                "Find out which of them happened, and go on with that plan."
-            )
-        for call in (*other.pending, *other.in_doubt):
-            call._check_newest()  # else what hooks decided in the newer plan would be gone around
-        longer = [
-            own for own, history, other_history in both if _rank(other_history) > _rank(history)
-        ]
-        for own in longer:
-            own._check_newest()
-        for each in (calls, other):
-            each._take_tries(each._begun_tries())
-        for own in longer:
-            there: Any = other._any(own.id)
-            calls._move(own.id)
-            own._adopt(there._current)
-        if other._state._round.inner:
-            take_inner(calls, other)
-        calls._set(
-            _hook_runs=tuple(dict.fromkeys((*calls._hook_runs, *other._hook_runs))),
-            _owes_after=calls._owes_after or other._owes_after,
-        )
-        for hooks in other._state._hook_sets:
-            calls._note_hooks(hooks)
-        other._state._close("merged")
-
-
-def _rank(history: tuple[Step, ...]) -> tuple[int, list[float]]:
-    """Put a longer history first, and of two of one length the one that was written earlier."""
-    return len(history), [-(step.at or 0.0) for step in history]
-
-
-# Here `proposed asked begun`, there `proposed asked begun ended recorded`: one begins the other,
-# and the longer one counts. Here `… begun ended`, there `… begun ended` at another moment: the tool
-# ran twice, and which result is true only a person can say.
-def _parting(own: tuple[Step, ...], given: tuple[Step, ...]) -> list[tuple[Step, Step]]:
-    """Return the two steps at which two histories part; none if one history begins the other."""
-    return [two for two in zip(own, given, strict=False) if _said(two[0]) != _said(two[1])][:1]
-
-
-def _said(step: Step) -> list[object]:
-    """Return what a step says, without what belongs to one process."""
-    # One decision may be delivered to two copies: each takes it in at its own time.
-    is_decided = step.phase == "decision" or isinstance(step.detail, Decision)
-    # Arguments are written down when they are first needed, a result is told by `recorded`, and a
-    # step `asked` names its run of hooks.
-    is_own = step.kind in ("proposed", "changed", "ended", "asks")
-    is_own = is_own or (step.kind == "asked" and step.phase != "after")
-    at = None if is_decided else step.at
-    return [step.kind, at, *step[3:8], None if is_own else step.detail]

@@ -474,18 +474,6 @@ def test_nothing_of_a_round_that_is_over_begins(end: str, way: str, of: Any) -> 
         assert (RAN, call.status) == ([], "new")
 
 
-@over("way", RUN)
-def test_a_call_of_a_plan_that_was_merged_goes_on_in_the_other(way: str) -> None:
-    """What two processes loaded is one plan again, and runs in one."""
-    text = called(Plain, "", way).plan().dump_json()
-    first, second = (kept(Plain.load_plan(text)) for _ in range(2))
-    call = second.pending[0]
-    first.merge(second)
-    with pytest.raises(LifecycleError, match="was merged"):
-        RUN[way](call)
-    RUN[way](first.pending[0])
-
-
 @over("end", OVER)
 def test_what_was_begun_before_its_round_ended_is_answered_after_it(end: str) -> None:
     """An end keeps calls from being begun, and takes nothing from those that run."""

@@ -194,23 +194,6 @@ def test_what_was_not_sampled_is_not_sampled_elsewhere() -> None:
         assert recorded.spans == ()
 
 
-def test_copies_of_a_plan_that_are_merged_keep_their_spans(recorded: Recorded) -> None:
-    """What a call asked for in another copy stands under its span in the copy that took it in."""
-    text = opened(asks([("pay", {"cents": 2})]), toolset=Asking).dump_json()
-    plan, other = Asking.load_plan(text), Asking.load_plan(text)
-    traced(recorded, other, "sync")
-    plan.merge(other)
-    plan.resume(plan.suspended[0].approve())
-    traced(recorded, plan, "sync")
-    plan.discard()
-    spans = by_path(recorded)
-    asked = spans["c1"][0].context
-    assert asked is not None
-    assert [each.parent and each.parent.span_id for each in (spans["c1/1"][0], spans["c1"][1])] == [
-        asked.span_id
-    ] * 2
-
-
 def test_a_call_that_is_sent_elsewhere_stands_where_it_was_asked(recorded: Recorded) -> None:
     """A call within another that is pickled, to be run in a worker, takes its place along."""
     plan = opened(asks([NOTE]))

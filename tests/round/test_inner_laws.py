@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from contextlib import suppress
 from typing import Any
@@ -13,9 +12,9 @@ from hypothesis import strategies as st
 
 from lutum_py import CallStatus, Session, ToolContext, ToolRoundPlan, Toolset, tool_fn
 from lutum_py.errors import LutumError, PlanError, RoundClosedError, TranscriptError
-from lutum_py.execution import execute, execute_sync
+from lutum_py.execution import execute_sync
 from lutum_py.testing import ScriptedModel
-from tests.inner_tools import Asked, Asking, Desk, asks, let_pass, note, opened, states, step
+from tests.inner_tools import Asked, Asking, Desk, asks, let_pass, note, opened, step
 from tests.profiles import scaled
 from tests.round.saved_plans import at, leaves, sealed
 
@@ -119,14 +118,14 @@ def move(plan: ToolRoundPlan[Any], pick: Any) -> ToolRoundPlan[Any]:
 def test_views_agree_under_any_moves_and_all_ends_as_it_was_asked(
     data: st.DataObject, calls: list[Asked]
 ) -> None:
-    """Saved and loaded at any time, and merged with a copy that went on, a plan is the same."""
+    """Saved and loaded at any time, a plan is the same."""
 
     def pick(ways: list[Any]) -> Any:
         return ways[data.draw(st.integers(0, len(ways) - 1))]
 
     made = [opened(*calls, toolset=Asking)]
     try:
-        walk(made, pick, lambda: data.draw(st.sampled_from(["go on", "load", "merge", "back"])))
+        walk(made, pick, lambda: data.draw(st.sampled_from(["go on", "load"])))
         results = made[-1].commit(Session()).results
     finally:  # a draw may end an example
         for each in made:
@@ -149,41 +148,8 @@ def walk(made: list[ToolRoundPlan[Any]], pick: Any, draw: Any) -> None:
         made += [loaded(text), loaded(text)]
         plan, other = made[-2:]
         assert views(plan) == views(other) == seen
-        if way == "load":
-            other.discard()
-            made.append(plan)
-            continue
-        made.append(move(other, pick))
-        after = views(made[-1])
-        if way == "merge":
-            plan.merge(made[-1])
-            made.append(plan)
-        else:
-            made[-1].merge(plan)
-        assert views(made[-1]) == after
+        plan.discard()
     views(made[-1])
-
-
-def test_copies_that_went_on_with_different_calls_are_merged_either_way() -> None:
-    """What each came to is in both, in the same order; what both did in two ways is refused."""
-    first, second = asks([("note", {"text": "a"})]), asks([("nix", {}), ("note", {"text": "b"})])
-    text = opened(first, second).dump_json()
-    plans = [Desk.load_plan(text) for _ in range(4)]
-    for plan, place in zip(plans, (0, 1, 0, 1), strict=True):
-        plan.record(asyncio.run(execute(plan.pending[place])))
-    one, other, again, last = plans
-    with pytest.raises(PlanError, match="two ways"):
-        one.merge(again)
-    one.merge(other)
-    last.merge(again)
-    assert [row.id for row in one.calls[2:]] in (["c1/1", "c2/1", "c2/2"], ["c2/1", "c2/2", "c1/1"])
-    assert states(one) == states(last)
-    decided = one.apply_hooks_sync(let_pass)
-    step(decided)
-    step(decided)
-    assert decided.is_settled
-    decided.discard()
-    last.discard()
 
 
 @tool_fn(idempotent=True)

@@ -11,7 +11,6 @@ from lutum_py import Session, SuspendTicket
 from lutum_py.errors import (
     CommitError,
     HookError,
-    LifecycleError,
     MisuseError,
     PlanError,
 )
@@ -242,18 +241,6 @@ def test_after_hooks_see_another_try_once(tells: str, puts: bool) -> None:
     assert tries == 1
 
 
-def test_what_another_copy_tried_again_is_merged() -> None:
-    """A try that was begun in the other copy is in doubt here, and no call to be run."""
-    text = desk().plan().dump_json()
-    here, there = Desk.load_plan(text), Desk.load_plan(text)
-    one(there).again().begin()
-    here.merge(there)
-    assert history(here.steps) == ["proposed", "again", "begun"]
-    with pytest.raises(LifecycleError):
-        one(here).begin()
-    close(here)
-
-
 def test_a_line_tells_of_a_try_that_gave_what_a_hook_had_put_for_another() -> None:
     """A result that equals the one of a hook is still that of another run."""
     made = hooks(after=lambda call, result: call.again().complete(0) if result.is_error else None)
@@ -266,18 +253,6 @@ def test_a_line_tells_of_a_try_that_gave_what_a_hook_had_put_for_another() -> No
     assert "again" not in history(plan.steps)
     plan.resolve(plan.apply_after_hooks_sync(made, [result]))
     assert "again" in history(plan.steps)
-
-
-def test_tries_of_both_copies_are_no_one_story() -> None:
-    """Where each copy tried a call again, it was run twice, and a merge does not choose."""
-    text = desk().plan().dump_json()
-    here, there = Desk.load_plan(text), Desk.load_plan(text)
-    one(here).again().begin()
-    one(there).again().begin()
-    with pytest.raises(PlanError, match="went on with the same call in two ways"):
-        here.merge(there)
-    close(here)
-    close(there)
 
 
 def _raises(call: Any, result: Any) -> Any:
@@ -357,26 +332,15 @@ def test_a_try_that_failed_before_another_one_waits_is_over(own: bool) -> None:
     close(loaded)
 
 
-NOT_DONE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
-    "dump": ("the plan was not told", lambda plan, other: plan.dump_json()),
-    "merge": ("in two ways", lambda plan, other: plan.merge(other)),
-    "merge there": ("in two ways", lambda plan, other: other.merge(plan)),
-}
-
-
-@over("name", NOT_DONE)
-def test_a_plan_that_is_not_saved_or_merged_changes_nothing(name: str) -> None:
+def test_a_plan_that_is_not_saved_changes_nothing() -> None:
     """A call whose other try runs is in doubt before a refusal, and after it."""
     plan = desk(FILL, ("c2", "fill", {"items": ["b"]})).plan()
     plan.pending[0].begin()
-    saved = plan.dump_json()
-    plan, other = (Desk.load_plan(saved) for _ in range(2))
-    other.record(other.pending[0].call_sync())
+    plan = Desk.load_plan(plan.dump_json())
     plan.pending[0].call_sync()
     plan.in_doubt[0].again().begin()
     before = [(row, row.steps) for row in plan.calls]
-    why, move = NOT_DONE[name]
-    with pytest.raises(PlanError, match=why):
-        move(plan, other)
+    with pytest.raises(PlanError, match="the plan was not told"):
+        plan.dump_json()
     assert [(row, row.steps) for row in plan.calls] == before
-    close(plan, other)
+    close(plan)

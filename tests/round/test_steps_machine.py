@@ -1,4 +1,4 @@
-"""However plans of one round are asked, run, saved, loaded and merged, all views agree."""
+"""However plans of one round are asked, run, saved and loaded, all views agree."""
 
 from __future__ import annotations
 
@@ -151,18 +151,17 @@ class Told:
 
 
 class OneStory(RuleBasedStateMachine):
-    """The open plans of one round, and of a copy of it that was loaded elsewhere."""
+    """The open plans of one round."""
 
     def __init__(self) -> None:
         super().__init__()
         calls = [(id, "fill", {"items": [id]}) for id in IDS[:2]]
         self.plans: list[ToolRoundPlan[Any]] = [desk(*calls, ("u", "nope", {})).plan()]
         self.made_of: dict[ToolRoundPlan[Any], ToolRoundPlan[Any]] = {}
-        self.elsewhere: list[ToolRoundPlan[Any]] = []
         self.results: dict[str, Any] = {}
 
     def teardown(self) -> None:
-        close(self.plans[0], *self.elsewhere[:1])
+        close(self.plans[0])
 
     def plan(self, data: st.DataObject) -> ToolRoundPlan[Any]:
         return data.draw(st.sampled_from(self.plans[-4:]), label="plan")
@@ -375,18 +374,17 @@ class OneStory(RuleBasedStateMachine):
             return None
         return plan.dump_json()
 
-    @rule(data=st.data(), apart=st.booleans())
-    def save_and_load(self, data: st.DataObject, apart: bool) -> None:
-        """Go on with what was loaded; a second copy stays as it is, to be merged."""
+    @rule(data=st.data())
+    def save_and_load(self, data: st.DataObject) -> None:
+        """Go on with what was loaded."""
         plan = self.plan(data)
         before, edits, resumed = self.told(plan), plan.edits, plan.resumed
         inputs = {id: (call.input, call.digest) for id, call in self.calls(plan).items()}
         text = self.dumped(plan)
         if text is None:
             return
-        close(*self.elsewhere[:1])
         loaded = Desk.load_plan(text)
-        self.plans, self.elsewhere = [loaded], [Desk.load_plan(text)] if apart else []
+        self.plans = [loaded]
         self.results.clear()
         after = self.told(loaded)
         for id, (state, arguments, steps) in before.items():
@@ -399,28 +397,9 @@ class OneStory(RuleBasedStateMachine):
         found = self.calls(loaded)
         assert {id: (call.input, call.digest) for id, call in found.items()} == inputs
 
-    @precondition(lambda self: self.elsewhere)
-    @rule(data=st.data(), here=st.booleans())
-    def merge(self, data: st.DataObject, here: bool) -> None:
-        """The other copy did nothing, so what comes of the merge is what was done here."""
-        plan, other = self.plan(data), self.elsewhere[0]
-        before = self.told(plan)
-        if here:
-            plan.merge(other)
-        else:
-            try:
-                other.merge(plan)
-            except LifecycleError:  # a newer plan goes on with one of the calls
-                assert plan in self.made_of.values()
-                return
-            self.plans, self.results = [other], {}
-        self.elsewhere.clear()
-        told = self.told(self.plans[0] if not here else plan)
-        assert told == before
-
     @invariant()
     def all_views_agree(self) -> None:
-        for plan in (*self.plans[-4:], *self.elsewhere):
+        for plan in self.plans[-4:]:
             self.check(plan)
 
     def check(self, plan: ToolRoundPlan[Any]) -> None:

@@ -28,22 +28,12 @@ ANOTHER: dict[str, Callable[[Any, Any, Store], object]] = {
     "session": lambda stored, plan, other: Desk.dump_session(stored.session, plan),
     "another id": lambda stored, plan, other: other.save("two", plan),
     "the same id": lambda stored, plan, other: other.save("one", plan),
-    "a copy that takes it in": lambda stored, plan, other: merged(plan),
     "where another plan is": lambda stored, plan, other: taken(other, plan),
 }
 FURTHER: dict[str, Callable[[Any], Any]] = {
     "it": lambda plan: plan,
     "a plan of it": lambda plan: plan.apply_hooks_sync(lambda call: call),
 }
-
-
-def merged(plan: Any) -> None:
-    """Let another copy take a plan in."""
-    copied = plan_of(LOOK, PAY)
-    try:
-        copied.merge(plan)
-    finally:
-        copied.discard()
 
 
 def taken(other: Store, plan: Any) -> None:
