@@ -817,7 +817,6 @@ RAW = {
     "_round/plan_json.py": "compares them",
     "_round/round.py": "asks whether there are any",
     "_round/rows.py": "gives them to the funnel",
-    "_round/older_formats.py": "reads old plans",
     "_session/turn_stream.py": "reads an answer while it comes",
     "_transcript/": "keeps them, and shows a file to whoever has it",
     "_view/": "digests them, and estimates their tokens",

@@ -278,12 +278,11 @@ class HookRun:
 def _inserted(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
     """Insert what a hook said before the steps of before-hooks, which are written at once."""
     end = len(steps)
-    while steps[end - 1].phase == "before" and (steps[end - 1].at or 0) >= (step.at or 0):
+    while steps[end - 1].phase == "before" and steps[end - 1].at >= step.at:
         end -= 1
     before = steps[end - 1]
-    if before.at is not None and step.at is not None and step.at < before.at:
-        step = step._replace(at=before.at)
-    return (*steps[:end], step._replace(stage=before.stage), *steps[end:])
+    step = step._replace(stage=before.stage, at=max(step.at, before.at))
+    return (*steps[:end], step, *steps[end:])
 
 
 # Read from the histories.
@@ -318,7 +317,7 @@ def decisions_in(call: CallState, own: Collection[object]) -> list[tuple[float, 
     """
     return [
         (
-            step.at or 0.0,
+            step.at,
             DecisionRecord._make((call.id, call.name, step.by, step.phase, step.said, step.reason)),
         )
         for step in call._history
@@ -392,7 +391,7 @@ def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
             elif step.kind != "asked":
                 break
         found = _noted(call, found, answered.detail, (before, edited, final))
-        at = answered.at or 0.0
+        at = answered.at
     if found is not None:
         yield at, found
 

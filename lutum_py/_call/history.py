@@ -51,7 +51,7 @@ class Step(NamedTuple):
     Attributes:
         kind: What happened.
         stage: The stage of the call after this step.
-        at: When, in seconds of the epoch; None if an older release did not write it down.
+        at: When, in seconds of the epoch.
         by: Who did it, by name.
         phase: In which part of deciding.
         said: What was said: a decision, a status.
@@ -63,7 +63,7 @@ class Step(NamedTuple):
 
     kind: StepKind
     stage: Stage
-    at: float | None
+    at: float
     by: str | None = None
     phase: StepPhase | None = None
     said: str | None = None
@@ -159,7 +159,7 @@ class CallStep:
         tool: The wire name of the tool.
         kind: What happened: `proposed`, `asked`, `changed`, `suspended`, `answered`, `begun`,
             `left`, `ended`, `recorded`, `again` or `asks`.
-        at: When, in ISO 8601 and UTC; None if an older release did not write it down.
+        at: When, in ISO 8601 and UTC.
         by: Who did it: a hook, a condition, a person, a store's owner, the call that asked for this
             one; None for the program and the tool itself.
         phase: Where in deciding: `hook`, `gate`, `function`, `before` or `after` for hooks,
@@ -176,7 +176,7 @@ class CallStep:
     call_id: str
     tool: str
     kind: StepKind
-    at: str | None
+    at: str
     by: str | None
     phase: StepPhase | None
     said: str | None
@@ -193,10 +193,8 @@ class CallStep:
         return hash((self.call_id, self.kind, self.at, self.by, self.phase, self.said, self.id))
 
 
-def iso_time(at: float | None) -> str | None:
+def iso_time(at: float) -> str:
     """Write a time as users see it, always with microseconds, so that texts sort as times do."""
-    if at is None:
-        return None
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
 
 
@@ -210,11 +208,10 @@ def time_after(last: Step, at: float | None = None) -> float:
     # Time servers put clocks back. Without this an `ended` could lie before its `begun`, and rows
     # and events, which are sorted by time, would tell another story than the history.
     at = time() if at is None else at
-    before = last.at
-    return at if before is None or at >= before else before
+    return max(at, last.at)
 
 
-def new_history(at: float | None) -> tuple[Step]:
+def new_history(at: float) -> tuple[Step]:
     """Begin a history."""
     return (new_step(("proposed", _NEW, at, None, None, None, None, None, None)),)
 
@@ -550,6 +547,5 @@ def with_try(history: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, 
         rest = (again, Step("changed", again.stage, again.at, detail=run_with), *rest[1:])
     steps = (first, *history[1:])
     for step in rest:
-        at = None if step.at is None else time_after(steps[-1], step.at)
-        steps = (*steps, step._replace(at=at))
+        steps = (*steps, step._replace(at=time_after(steps[-1], step.at)))
     return steps

@@ -139,16 +139,14 @@ _WORDS: Final = {
 # of a run is at its `ended`, and that of a wait at its decision.
 def _steps_in_words(history: tuple[Step, ...]) -> Iterator[Part]:
     """Say what happened to a call, a part a step, with the time since the last."""
-    last: float | None = history[0].at
-    text = history[0].detail
+    last, text = history[0].at, history[0].detail
     for step in history[1:]:
         said = _in_words(step, text)
         text = step.detail if step.kind == "changed" else text
         if said is None:
             continue
-        since = "" if last is None or step.at is None else f" (+{step.at - last:.3g} s)"
-        last = step.at if step.at is not None else last
-        yield Part(said.label, f"{said.text}{since}", said.kind)
+        yield Part(said.label, f"{said.text} (+{step.at - last:.3g} s)", said.kind)
+        last = step.at
 
 
 def _in_words(step: Step, before: bytes | None) -> Part | None:

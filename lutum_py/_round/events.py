@@ -102,7 +102,7 @@ def tell_asked(calls: SortedCalls, on_event: OnEvent, by: AnyToolCall) -> None:
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
     """Tell about a call whose row is known; the event is of the moment of its last step."""
     steps = () if row._history is None else row._history.steps
-    at = iso_time(steps[-1].at if steps else None) or iso_time(time()) or ""
+    at = iso_time(steps[-1].at if steps else time())
     tell_event(on_event, CallEvent(kind, row, at))
 
 

@@ -8,7 +8,7 @@ checks first and changes afterwards, so that what fails has changed nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from operator import itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
@@ -185,13 +185,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
         Steps of the same moment are in the order of the turn.
         """
-        found: list[tuple[str, CallStep]] = []
-        for row in rows_of(self):
-            at = ""
-            for step in row.steps:
-                at = step.at or at  # older releases did not write all times down
-                found.append((at, step))
-        return tuple(step for _, step in sorted(found, key=itemgetter(0)))
+        found = [step for row in rows_of(self) for step in row.steps]
+        return tuple(sorted(found, key=attrgetter("at")))
 
     def within(self, call_id: str) -> tuple[Within, ...]:
         """List the calls that asked for a call, the outermost first.

@@ -24,7 +24,6 @@ import json
 from base64 import b64decode, b64encode
 from binascii import Error
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from functools import partial
 from time import time
 from typing import Any, Final
@@ -36,7 +35,6 @@ from .._call.call import AnyToolCall
 from .._call.decisions import HookRun
 from .._call.history import (
     ANSWERED,
-    ASKED_BY,
     HOOK_PHASES,
     CallRound,
     Step,
@@ -50,9 +48,17 @@ from .._text.json import compact_json
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import ToolResult
-from .._transcript.saved import PLAN, Saved, check_key, check_saved, dump_saved, open_saved, seal_of
+from .._transcript.saved import (
+    PLAN,
+    Saved,
+    check_key,
+    check_saved,
+    dump_saved,
+    open_saved,
+    seal_of,
+)
 from .._transcript.transcript_json import dump_turn, load_turn
-from ..errors import InvalidArgumentsError, PlanError, ToolInputError, UnknownToolError
+from ..errors import PlanError, ToolInputError, UnknownToolError
 from .ending import owes_after_hooks
 from .inner import Ask, Left, adopted
 from .sorted_calls import RoundState, SortedCalls
@@ -162,7 +168,7 @@ def _dump_entry(calls: SortedCalls, call: BaseCall, now: float) -> dict[str, Any
     if not call.spec.arguments.is_exact:  # a serializer may write what its field does not accept
         call.spec.read_again(compact_json(call.final_arguments).encode("utf-8", "surrogatepass"))
     if history[-1].stage.name == "running":  # it runs on where it is, unseen by the text
-        steps.append({"kind": "left", "at": iso_time(max(now, history[-1].at or now))})
+        steps.append({"kind": "left", "at": iso_time(max(now, history[-1].at))})
     return {
         "id": call.id,
         "schema_digest": call.selector.definition.digest,
@@ -304,10 +310,6 @@ def histories_in(
         PlanError: They are not those of the turn, tell what could not have happened, or there
             is an unknown key.
     """
-    if saved.get("version", int) != PLAN.version:
-        from .older_formats import converted
-
-        saved = Saved(converted(saved), saved.path, PlanError)
     check_words(saved, _PLAN_WORDS)
     turn = load_turn(saved.inner("turn"))
     inner = saved.inner_or_none("inner")
@@ -395,12 +397,9 @@ def load_plan(
     place = None if at is None else Place(at.get("items", int), digest=at.get("digest", str))
     call_round = CallRound(saved.get("key_begins", str, ""), place)
     owes_after = saved.get("owes_after", bool, False)
-    is_older = saved.get("version", int) != PLAN.version
     hook_run = HookRun()
-    turn, read = histories_in(
-        saved, hook_run, toolset, partial(_load_call, toolset, call_round, is_older=is_older)
-    )
-    if "inner" in saved.data and key is None and not is_keyed and not is_older:
+    turn, read = histories_in(saved, hook_run, toolset, partial(_load_call, toolset, call_round))
+    if "inner" in saved.data and key is None and not is_keyed:
         _check_bytes(each.data for each in saved.inner("inner").each("asks"))
     every = [call for call, _ in read]
     asked, inner = every[: len(turn.tool_calls)], every[len(turn.tool_calls) :]
@@ -430,8 +429,6 @@ def _load_call(
     metadata: ToolMetadata,
     saved: Saved,
     history: tuple[Step, ...],
-    *,
-    is_older: bool,
 ) -> AnyToolCall:
     """Rebuild a call; if it may still be run, make sure that it is what was saved."""
     try:
@@ -456,11 +453,10 @@ def _load_call(
             "approved is not what would run; let the model call the tool again."
         )
     arguments = selector.spec.arguments
-    given = [
-        entry.data.get("arguments") for entry in saved.each("steps") if "arguments" in entry.data
-    ]
-    if not given:
-        raise saved.wrong("steps[0].arguments", "it is missing")
+    first, *others = saved.each("steps")
+    if "arguments" not in first.data:
+        raise first.wrong("arguments", "it is missing")
+    given = [e.data["arguments"] for e in (first, *others) if "arguments" in e.data]
     try:
         # The earlier ones are looked at as well: rows and edits show them.
         call._cache = [arguments.from_data(data) for data in given][-1]
@@ -481,30 +477,20 @@ def _load_call(
             f"Call {metadata.id!r} of tool `{metadata.name}` was shown with other arguments "
             "than it has. What is approved is not what would run."
         )
-    call._own_history = _completed(call, history, is_older=is_older)
+    call._own_history = _completed(call, history)
     return call
 
 
-def _completed(call: AnyToolCall, history: tuple[Step, ...], *, is_older: bool) -> tuple[Step, ...]:
-    """Put in what only the tool tells: outputs, and what older releases did not keep."""
+def _completed(call: AnyToolCall, history: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Put in what only the tool tells: the outputs."""
     made = [
         step._replace(detail=(_output_of(call, step.detail[1]), step.detail[1]))
         if step.kind == "ended" and step.said == "success" and step.phase is not None
         else step
         for step in history
     ]
-    changes = [place for place, step in enumerate(history) if step.kind == "changed"]
-    if not changes:  # what was proposed is what the input says
+    if all(step.kind != "changed" for step in history):  # what was proposed is the input
         made[0] = made[0]._replace(detail=None)
-    elif made[0].detail is None:  # older releases did not keep it
-        with suppress(InvalidArgumentsError):
-            proposed = call.selector._decode(call.metadata)
-            made[0] = made[0]._replace(detail=call.spec.arguments.to_text(proposed._input))
-    if is_older and call.selector.asks:  # they did not write down that no approval was needed
-        place = changes[-1] if changes else 0
-        made.insert(
-            place + 1, Step("asked", history[place].stage, history[place].at, ASKED_BY, "gate")
-        )
     return tuple(made)
 
 

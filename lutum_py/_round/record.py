@@ -130,7 +130,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         if call._stage.name != "suspended" and given._current is not call._current:
             if call._stage.may_begin:
                 call._append("begun")
-            at = None if wait.at is None else time_after(call._history[-1], wait.at)
+            at = time_after(call._history[-1], wait.at)
             said, digest = wait.said, call.digest
             call._append(
                 "suspended", at=at, by=wait.by, said=said, digest=digest, detail=wait.detail

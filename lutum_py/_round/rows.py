@@ -131,11 +131,8 @@ def duration_of(steps: tuple[Step, ...]) -> float | None:
         elif step.kind == "left":
             is_known = False
         elif begun is not None and step.kind in ("suspended", "asks", "ended"):
-            if begun.at is None or step.at is None:
-                is_known = False
-            else:
-                first, last = (datetime.fromtimestamp(at, UTC) for at in (begun.at, step.at))
-                total = (total or timedelta()) + (last - first)
+            first, last = (datetime.fromtimestamp(at, UTC) for at in (begun.at, step.at))
+            total = (total or timedelta()) + (last - first)
             begun = None
     return None if total is None or not is_known or begun is not None else total.total_seconds()
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
@@ -345,7 +345,7 @@ class SortedCalls:
             return ListEntry(state, 0.0, result_in(history) or issue_in(history))
         if state in _AS_CALLS:
             return ListEntry(state, 0.0, call)
-        return ListEntry(state, settled_by(history).at or 0.0, outcome_of(call, history))
+        return ListEntry(state, settled_by(history).at, outcome_of(call, history))
 
     @property
     def pending(self) -> tuple[AnyToolCall, ...]:
@@ -410,7 +410,7 @@ class SortedCalls:
             for step in call._history
             if step.kind == "answered" and step.detail is not None
         ]
-        found.sort(key=lambda step: step.at or 0.0)
+        found.sort(key=attrgetter("at"))
         return {(s.detail.call_id, s.detail.decision_id): s.detail for s in found}
 
     @property

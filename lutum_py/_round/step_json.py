@@ -112,12 +112,7 @@ def dump_step(step: Step) -> dict[str, Any]:
 
 
 def _dump_decision(decision: Decision) -> dict[str, Any]:
-    data = {name: getattr(decision, name) for name in Decision.__slots__}
-    return {name: v for name, v in data.items() if v is not None or name not in _NEWER}
-
-
-_NEWER: Final = ("ticket", "asked_in")
-"""What decisions that earlier releases saved do not have."""
+    return {name: getattr(decision, name) for name in Decision.__slots__}
 
 
 def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
@@ -186,11 +181,11 @@ def _load_step(
         raise saved.wrong(
             "kind", f"{kind!r} cannot follow while a call is {history[-1].stage.status}"
         )
-    text: Any = saved.get("at", str, None)
-    at = None if text is None else time_of(text)
-    if at is None and text is not None:
+    text = saved.get("at", str)
+    at = _time_of(text)
+    if at is None:
         raise saved.wrong("at", f"{shorten(text)} is not a time in ISO 8601")
-    if at is not None and history:
+    if history:
         at = time_after(history[-1], at)  # another machine's clock may be behind
     detail: Any = None
     if saved.data.get(row.holds) is not None:
@@ -276,7 +271,7 @@ _HELD: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Saved, ToolMetad
 """How what a step holds is written, and read from the step and its call."""
 
 
-def time_of(text: str) -> float | None:
+def _time_of(text: str) -> float | None:
     """Read a time in ISO 8601, in UTC if it names no zone; None if it is not a time."""
     try:
         read = datetime.fromisoformat(text)

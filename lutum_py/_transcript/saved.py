@@ -43,10 +43,9 @@ class Form(NamedTuple):
 
     Attributes:
         name: What the text says that its `format` is.
-        version: The version that is written.
+        version: The version that is written and read.
         what: What it is, for messages.
         error: What is raised where something is wrong with it.
-        older: The versions that are read as well.
         gave: What saves it.
     """
 
@@ -54,11 +53,10 @@ class Form(NamedTuple):
     version: int
     what: str
     error: type[SavedDataError]
-    older: tuple[int, ...] = ()
     gave: str = "`dump_json()`"
 
 
-PLAN: Final = Form("lutum_py.plan", 3, "plan", PlanError, older=(1, 2))
+PLAN: Final = Form("lutum_py.plan", 1, "plan", PlanError)
 SESSION: Final = Form("lutum_py.session", 1, "session", PlanError, gave="`dump_session()`")
 TRANSCRIPT: Final = Form("lutum_py.transcript", 1, "transcript", TranscriptError)
 RESULT: Final = Form("lutum_py.result", 1, "tool result", TranscriptError)
@@ -71,7 +69,7 @@ def open_saved(text: str | bytes, form: Form) -> Saved:
     Raises:
         SavedDataError: It is not JSON, of another form, or of an unknown version.
     """
-    error, what, versions = form.error, form.what, (*form.older, form.version)
+    error, what = form.error, form.what
     if not isinstance(text, str | bytes | bytearray):
         raise MisuseError(
             f"A saved {what} is loaded from its text, not from {shorten(text)}. Pass what "
@@ -93,10 +91,10 @@ def open_saved(text: str | bytes, form: Form) -> Saved:
             f"{form.name!r}. Load what {form.gave} gave."
         )
     version = saved.data.get("version")
-    if type(version) is not int or version not in versions:
+    if type(version) is not int or version != form.version:
         raise error(
             f"This {what} has format version {shorten(version)}; this release reads "
-            f"{', '.join(map(str, versions))}. Load it with the release that saved it."
+            f"{form.version}. Load it with the release that saved it."
         )
     return saved
 

@@ -186,11 +186,9 @@ def _contradiction(turn: AssistantTurn, said: AssistantTurn) -> str | None:
     for call, other in zip(turn.tool_calls, said.tool_calls, strict=True):
         if call.arguments != other.arguments:
             return f"call {call.id!r} of the turn has other arguments than its payload"
-    # Texts of earlier releases do not say of each refusal that it is one.
-    if turn.text != said.text or turn.refusal not in (None, said.refusal):
+    if (turn.text, turn.refusal) != (said.text, said.refusal):
         return "the turn says another text than its payload"
-    # Texts of earlier releases say no callers.
-    if callers_of(turn).items() - callers_of(said).items():
+    if callers_of(turn) != callers_of(said):
         return "the calls of the turn have other callers than those of its payload"
     return None
 

@@ -100,12 +100,6 @@ class Shown:
         states = Counter(call.state for call in plan.calls)
         self.facts += ((state.capitalize(), str(count)) for state, count in states.items())
         self.facts += _tokens([plan.turn]) if whole else ()
-        if saved.data.get("version") != PLAN.version and len(saved.data["calls"]) > 1:
-            told = (
-                "An earlier release saved this plan, and did not keep which of its calls touch the "
-                "same."
-            )
-            self.remarks.append(Remark("plain", "Order not known", told))
 
     def add_conversation(self, conversation: Conversation) -> None:
         """Add the items of a conversation, and what is wrong with them."""

@@ -82,10 +82,10 @@ def read_stored(
 
 def _go_on(plan: Any, row: SavedCall) -> None:
     """Put what a row says was done after the steps that the plan was saved with."""
-    said: dict[str, Any] = row.parsed_body.data
+    said = row.parsed_body
     for entry in plan.data["calls"]:
-        if entry["id"] == said["id"]:
+        if entry["id"] == said.get("id", str):
             # As in `store._calls.apply_row`, on the JSON: without the toolset there are no calls to
-            # bring up. Rows of older releases have neither.
-            known = len(entry["steps"]) - said.get("after", len(entry["steps"]))
-            entry["steps"] += said.get("steps", [])[known:]
+            # bring up.
+            since = [each.data for each in said.each("steps")]
+            entry["steps"] += since[len(entry["steps"]) - said.get("after", int) :]

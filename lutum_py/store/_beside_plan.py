@@ -90,10 +90,10 @@ class BesidePlan(NamedTuple):
 
 
 def _decisions_in(plan: Any) -> Iterator[str]:
-    """Find the ids of the decisions in the text of a plan, of this release or one before."""
+    """Find the ids of the decisions in the text of a plan."""
     entries = _objects(plan, "calls")
-    steps = [step.get("decision") for entry in entries for step in _objects(entry, "steps")]
-    for decision in (*steps, *_objects(plan, "resumed")):
+    found = (step.get("decision") for entry in entries for step in _objects(entry, "steps"))
+    for decision in found:
         if is_object(decision) and isinstance(decision.get("decision_id"), str):
             yield decision["decision_id"]
 

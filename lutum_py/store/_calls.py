@@ -133,9 +133,9 @@ def _body(
 
 
 def with_steps(row: SavedCall, *steps: dict[str, Any]) -> str:
-    """Return the body of a row with more steps; a row of an earlier release has none so far."""
+    """Return the body of a row with more steps."""
     known = row.parsed_body
-    done = [*(each.data for each in known.each("steps", optional=True)), *steps]
+    done = [*(each.data for each in known.each("steps")), *steps]
     return dump_saved({**known.data, "steps": done}, PlanError, "The result")
 
 
@@ -185,15 +185,11 @@ def apply_row(
         PlanError: The row cannot follow the plan.
     """
     saved = Saved(row.parsed_body.data, f"call {row.place}", PlanError)
-    entries = list(saved.each("steps", optional=True))
-    if "after" not in saved.data:  # earlier releases wrote how far a call is, not its steps
-        entries = [Saved(each, saved.path, PlanError) for each in _done_before(row, saved)]
     # The row says how long the history was when the plan was saved, and what was done since:
     # "after": 2, "steps": [begun, ended, recorded]. A plan that has been brought up before knows
     # the first of these steps already, so only those after them are put in. That a run was left is
     # written by whoever saves, loads or begins next, so it is in one of the two, or in both.
-    since = saved.get("after", int, len(call._history))
-    fresh = entries
+    since, fresh = saved.get("after", int), list(saved.each("steps"))
     for kind in [step.kind for step in call._history[since:]] or ["left"]:
         if fresh and fresh[0].data.get("kind") == kind:
             fresh = fresh[1:]
@@ -206,17 +202,6 @@ def apply_row(
     if is_left and call._stage.name == "running":
         call._append("left")
     plan._move(call.id)
-
-
-def _done_before(row: SavedCall, saved: Saved) -> list[dict[str, Any]]:
-    if row.state == "begun":
-        return [{"kind": "begun"}]
-    if row.state != "done":
-        return []
-    result = saved.inner("result").data
-    said = result.get("status")
-    ended = {"kind": "ended", "said": said}
-    return [{"kind": "begun"}, ended, {"kind": "recorded", "said": said, "result": result}]
 
 
 def catch_up(plan: P, rows: list[SavedCall]) -> P:

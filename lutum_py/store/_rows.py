@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
@@ -24,13 +24,6 @@ from ._database import Database, Row, Rows
 
 VERSION = 1
 """The version of the tables."""
-
-HOLDS = """
-    CREATE TABLE IF NOT EXISTS lutum_hold (
-        conversation TEXT PRIMARY KEY, token TEXT NOT NULL, owner TEXT NOT NULL,
-        until BIGINT NOT NULL)
-    """
-"""Who goes on with which conversation. Stores of older releases of this version have none."""
 
 TABLES = (
     "CREATE TABLE lutum_store (one INTEGER PRIMARY KEY, version INTEGER NOT NULL)",
@@ -48,7 +41,11 @@ TABLES = (
         body TEXT NOT NULL, seal TEXT NOT NULL, PRIMARY KEY (conversation, place))
     """,
     "CREATE INDEX lutum_call_until ON lutum_call (until, conversation, place)",
-    HOLDS,
+    """
+    CREATE TABLE lutum_hold (
+        conversation TEXT PRIMARY KEY, token TEXT NOT NULL, owner TEXT NOT NULL,
+        until BIGINT NOT NULL)
+    """,
 )
 
 
@@ -62,8 +59,7 @@ def prepare(database: Database, *, is_there: bool = False) -> None:
     Raises:
         StoreError: They are of another version, or the database failed.
     """
-    tables = () if is_there else TABLES
-    found = _read_or_make(database, "SELECT one, version FROM lutum_store", *tables)
+    found = _read_or_make(database, () if is_there else TABLES)
     if found is None:
         return  # just made, so of this version
     if found != [(1, VERSION)]:
@@ -72,11 +68,11 @@ def prepare(database: Database, *, is_there: bool = False) -> None:
             f"The tables at {database.name} are of version {shorten(said)}; this release knows "
             f"version {VERSION}. Use the release that made them, or another database."
         )
-    _read_or_make(database, "SELECT EXISTS (SELECT 1 FROM lutum_hold)", HOLDS)
 
 
-def _read_or_make(database: Database, query: str, *tables: str) -> list[Row] | None:
-    """Return what is in a table; None if it was not there, and was made with others."""
+def _read_or_make(database: Database, tables: Sequence[str]) -> list[Row] | None:
+    """Return what the store says of its tables; None if they were not there, and were made."""
+    query = "SELECT one, version FROM lutum_store"
     try:
         return _all(database, query)
     except StoreError:  # no such table, unless whatever failed fails once more

@@ -70,7 +70,7 @@ class Waiting(Asked):
         arguments: The final ones, with defaults, and with secrets masked.
         digest: Names tool, schema and final arguments: what an approval is bound to.
         ticket: What is asked.
-        steps: What happened to the call so far; empty for what an older release saved.
+        steps: What happened to the call so far.
         within: The calls that it is within, the outermost first: none, for one of the turn.
     """
 
@@ -100,7 +100,7 @@ def waiting_of(row: SavedCall) -> Waiting:
         saved.data.get("arguments"),
         saved.get("digest", str),
         load_ticket(saved),
-        tuple(_shown_step(each) for each in saved.each("line", optional=True)),
+        tuple(_shown_step(each) for each in saved.each("line")),
         tuple(
             Within(each.get("id", str), each.get("tool", str), each.data.get("arguments"))
             for each in saved.each("within", optional=True)
@@ -171,4 +171,4 @@ class Claim:
         """Say when a result came: when the call ended with it that the claim gave, or now."""
         end = end_of((self._given or self.call)._history)
         is_own = end is not None and end.detail is result
-        return time() if end is None or not is_own or end.at is None else end.at
+        return time() if end is None or not is_own else end.at

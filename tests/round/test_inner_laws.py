@@ -94,7 +94,7 @@ def views(plan: ToolRoundPlan[Any]) -> Any:
     held_up = {outer[row.id][-1] for row in rows.values() if outer[row.id] and row.state in waits}
     assert {row.id for row in rows.values() if row.state == "asking"} == held_up
     assert plan.is_settled == all(row.state not in waits for row in rows.values())
-    assert sorted(step.at or "" for step in plan.steps) == [step.at for step in plan.steps]
+    assert sorted(step.at for step in plan.steps) == [step.at for step in plan.steps]
     shown = [(row.model_dump(), row.steps) for row in rows.values()]
     return shown, outer, lists, [*map(str, plan.decisions)], plan.order()
 

@@ -148,7 +148,7 @@ def test_a_dump_closes_the_round() -> None:
 def test_both_proposed_and_effective_arguments_are_kept() -> None:
     """The text has what the model sent and what would run, each schema's digest, and a version."""
     data = dumped()
-    assert (data["format"], data["version"]) == ("lutum_py.plan", 3)
+    assert (data["format"], data["version"]) == ("lutum_py.plan", 1)
     proposed = {item["id"]: item["arguments"] for item in data["turn"]["items"]}
     assert proposed["c2"] == '{"a":2,"b":0}'
     kinds = [each["kind"] for each in entry(data, "c2")["steps"]]

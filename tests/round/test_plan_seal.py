@@ -28,6 +28,7 @@ from tests.round.saved_plans import (
 )
 from tests.round_tools import Shop, close
 
+AT = "2100-01-01T00:00:00+00:00"
 EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "pending input": (lambda d: arguments(d, "c2").update(a=99), "about call 'c2'"),
     "suspended input": (lambda d: arguments(d, "p").update(amount=2000), "about call 'p'"),
@@ -47,7 +48,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "owes after": (lambda d: d.update(owes_after=True), "do not match its seal"),
     "approved": (
-        lambda d: entry(d, "p")["steps"].append({"kind": "answered", "said": "resume"}),
+        lambda d: entry(d, "p")["steps"].append({"at": AT, "kind": "answered", "said": "resume"}),
         "about call 'p'",
     ),
     "call gone": (lambda d: d["calls"].pop(0), "do not match its seal"),
@@ -177,7 +178,7 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         r"said: 'perhaps' is none of the known",
     ),
     "answer": (
-        lambda d: steps_of(d, "p").append({"kind": "answered", "said": "edit"}),
+        lambda d: steps_of(d, "p").append({"at": AT, "kind": "answered", "said": "edit"}),
         r"steps\[3\]\.decision: it is missing",
     ),
     "action": (
@@ -199,6 +200,10 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         r"result: it answers another call, 'c9'",
     ),
     "no result": (lambda d: step(d, "c0", "ended").pop("result"), r"result: it is missing"),
+    "no time": (
+        lambda d: step(d, "c0", "ended").pop("at"),
+        r"steps\[2\]\.at: it is missing",
+    ),
     "time": (
         lambda d: step(d, "c0", "ended").update(at="noon"),
         r"steps\[2\]\.at: 'noon' is not a time",
@@ -213,7 +218,7 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 def answered(**changes: Any) -> dict[str, Any]:
     """A step that answers the waiting call, but for what is changed in its decision."""
     decision = {"call_id": "p", "action": "resume", "decision_id": "d", **changes}
-    return {"kind": "answered", "said": "resume", "decision": decision}
+    return {"at": AT, "kind": "answered", "said": "resume", "decision": decision}
 
 
 @pytest.mark.parametrize("case", RESEALED)
@@ -245,25 +250,28 @@ def test_a_word_of_a_later_release_is_refused(where: str) -> None:
 
 
 IMPOSSIBLE: dict[str, tuple[str, list[dict[str, Any]]]] = {
-    "ended twice": ("g", [{"kind": "ended", "said": "rejected", "phase": "gate"}]),
-    "begun while it waits": ("p", [{"kind": "begun"}]),
-    "changed while it waits": ("p", [{"kind": "changed", "arguments": {"amount": 1, "to": []}}]),
-    "succeeded while it waits": ("p", [{"kind": "ended", "said": "success"}]),
-    "recorded twice": ("p", [{"kind": "recorded", "said": "suspended"}] * 2),
-    "begun after the end": ("g", [{"kind": "begun"}]),
-    "asked after the end": ("g", [{"kind": "asked", "phase": "hook", "by": "late"}]),
-    "begun twice": ("c2", [{"kind": "begun"}, {"kind": "begun"}]),
-    "left before it was begun": ("c2", [{"kind": "left"}]),
-    "begun, and nobody left it": ("c2", [{"kind": "begun"}]),
-    "answered without a question": ("c2", [{"kind": "answered", "said": "resume"}]),
-    "recorded before anything was": ("c2", [{"kind": "recorded", "said": "suspended"}]),
+    "ended twice": ("g", [{"at": AT, "kind": "ended", "said": "rejected", "phase": "gate"}]),
+    "begun while it waits": ("p", [{"at": AT, "kind": "begun"}]),
+    "changed while it waits": (
+        "p",
+        [{"at": AT, "kind": "changed", "arguments": {"amount": 1, "to": []}}],
+    ),
+    "succeeded while it waits": ("p", [{"at": AT, "kind": "ended", "said": "success"}]),
+    "recorded twice": ("p", [{"at": AT, "kind": "recorded", "said": "suspended"}] * 2),
+    "begun after the end": ("g", [{"at": AT, "kind": "begun"}]),
+    "asked after the end": ("g", [{"at": AT, "kind": "asked", "phase": "hook", "by": "late"}]),
+    "begun twice": ("c2", [{"at": AT, "kind": "begun"}, {"at": AT, "kind": "begun"}]),
+    "left before it was begun": ("c2", [{"at": AT, "kind": "left"}]),
+    "begun, and nobody left it": ("c2", [{"at": AT, "kind": "begun"}]),
+    "answered without a question": ("c2", [{"at": AT, "kind": "answered", "said": "resume"}]),
+    "recorded before anything was": ("c2", [{"at": AT, "kind": "recorded", "said": "suspended"}]),
     "asked while it runs": (
         "c2",
-        [{"kind": "begun"}, {"kind": "asked", "phase": "gate", "by": "late"}],
+        [{"at": AT, "kind": "begun"}, {"at": AT, "kind": "asked", "phase": "gate", "by": "late"}],
     ),
-    "proposed twice": ("c2", [{"kind": "proposed", "arguments": {"a": 2, "b": 7}}]),
-    "begun without a tool": ("u", [{"kind": "begun"}]),
-    "again without a tool": ("u", [{"kind": "again"}]),
+    "proposed twice": ("c2", [{"at": AT, "kind": "proposed", "arguments": {"a": 2, "b": 7}}]),
+    "begun without a tool": ("u", [{"at": AT, "kind": "begun"}]),
+    "again without a tool": ("u", [{"at": AT, "kind": "again"}]),
 }
 
 
@@ -403,7 +411,7 @@ FOREIGN = {
     PLAN_TEXT[: len(PLAN_TEXT) // 2]: "not JSON",
     "[]": r"it is \[\]",
     '{"format": "lutum_py.transcript", "version": 1}': "`format` is 'lutum_py.transcript'",
-    PLAN_TEXT.replace('"version":3', '"version":4'): "format version 4; this release reads 1, 2, 3",
+    PLAN_TEXT.replace('"version":1', '"version":2'): "format version 2; this release reads 1",
     '{"format": "lutum_py.plan", "version": 1}': r"\$\.seal: it is missing",
     '{"format": "lutum_py.plan", "version": 1, "seal": {"kind": "sha256", "value": "0"}}': (
         r"\$\.calls: it is missing"

@@ -280,44 +280,6 @@ def test_a_call_in_doubt_that_was_asked_about_may_have_run() -> None:
     assert [each.status for each in results] == ["indeterminate"] * 2
 
 
-def test_calls_that_ended_under_version_1_are_in_doubt() -> None:
-    """Version 1 kept no results, so that a call which ended, or was begun, may have its effects."""
-    statuses = ("succeeded", "running", "suspended", "new")
-    plan = Shop.load_plan(json.dumps(sealed(saved_before(statuses, version=1))))
-    assert [call.id for call in plan.in_doubt] == ["c0", "c1", "c2"]
-    assert {call.status for call in plan.in_doubt} == {CallStatus.RUNNING}
-    assert [call.id for call in plan.pending] == ["c3"]
-    close(plan)
-
-
-def saved_before(statuses: tuple[str, ...], version: int) -> dict[str, Any]:
-    """A plan of calls that are pending in these statuses, as a release before saved it."""
-    data = json.loads(opened(*adds(len(statuses))).plan().dump_json())
-    calls = [
-        {
-            "state": "pending",
-            "id": entry["id"],
-            "input": entry["steps"][0]["arguments"],
-            "status": status,
-            "schema_digest": entry["schema_digest"],
-            "digest": entry["digest"],
-            "mended": [],
-        }
-        for entry, status in zip(data["calls"], statuses, strict=True)
-    ]
-    lists = {"calls": calls, "started": [], "decisions": [], "resumed": []}
-    return {"format": data["format"], "version": version, "turn": data["turn"], **lists}
-
-
-@pytest.mark.parametrize("marks", [3, [["c0"]], [3]])
-def test_marks_of_hooks_are_pairs(marks: Any) -> None:
-    """A text of version 2 that is sealed but marks hooks otherwise is told by its place."""
-    data = saved_before(("new",), version=2)
-    close(Shop.load_plan(json.dumps(sealed(data))))
-    with pytest.raises(PlanError, match=r"at \$: no release saved this"):
-        Shop.load_plan(json.dumps(sealed({**data, "asked_before": marks})))
-
-
 @pytest.mark.parametrize("phase", ["before", "after"])
 @pytest.mark.parametrize("key", [3, None])
 def test_that_a_hook_was_asked_names_the_hook(phase: str, key: Any) -> None:

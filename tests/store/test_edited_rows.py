@@ -561,31 +561,6 @@ def test_a_row_without_a_seal_is_none_of_ours() -> None:
                 step()
 
 
-def test_rows_of_an_older_release_say_what_was_done(store: Store) -> None:
-    """A row without steps goes by its state: what was begun is in doubt, what is done is told."""
-    store.save("one", plan_of(LOOK, ("c9", "look", {"place": "Rome"})), note="")
-    claim = claimed(store)
-    result = begun(store, claim).call_sync()
-    store.finish(claim, result)
-    begun(store, claimed(store))
-    told = {"result": json.loads(row_at(0)["body"])["steps"][-1]["result"]}
-    for place, extra in ((0, told), (1, {})):
-        body = json.loads(row_at(place)["body"])
-        known = {name: value for name, value in body.items() if name not in ("after", "steps")}
-        forge(place, body=json.dumps({**known, **extra}))
-    plan = store.load("one", Desk).plan
-    assert plan is not None
-    assert plan.finished == (result,)
-    assert [[step.kind for step in row.steps][1:] for row in plan.calls] == [
-        ["begun", "ended", "recorded"],
-        ["begun", "left"],
-    ]
-    forge(1, state="ready")
-    plan = store.load("one", Desk).plan
-    assert plan is not None
-    assert [call.id for call in plan.pending] == ["c9"]
-
-
 def test_steps_of_a_row_follow_those_of_its_plan(store: Store) -> None:
     """A row whose steps are not those that its plan has since is a PlanError."""
     store.save("one", plan_of(LOOK), note="")

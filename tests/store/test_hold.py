@@ -490,18 +490,6 @@ def test_a_hold_of_a_conversation_that_is_made_meanwhile_sees_it(
     assert goes_on.is_set()
 
 
-def test_a_store_of_before_gets_the_table_and_keeps_its_version(where: str) -> None:
-    """What an older release made is opened, held, and still of its version."""
-    with open_store(where, key=KEY) as store:
-        store.save("one", None, note="old")
-        with others() as rows:
-            rows.run("DROP TABLE lutum_hold")
-    with open_store(where, key=KEY) as store, store.hold("one", Desk) as desk:
-        assert desk.note == "old"
-        with others() as rows:
-            assert rows.all("SELECT one, version FROM lutum_store") == [(1, 1)]
-
-
 @pytest.mark.parametrize("cells", ["owner = ''", "until = -1"])
 def test_a_hold_that_somebody_edited_says_so_or_holds(store: Store, cells: str) -> None:
     """What is no cell of a store is no reason to go on with."""
