@@ -501,7 +501,7 @@ class BaseCall:
         return made
 
     def _take_try(self, other: BaseCall) -> bool:
-        """Let the history tell of another try, or of a run with another input, if it may follow."""
+        """Let the history tell of another try, if it may follow."""
         with ONCE:
             current = self._current
             steps = with_try(current._own_history, other._own_history)

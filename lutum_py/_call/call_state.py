@@ -367,17 +367,6 @@ class CallState(BaseCall):
                 tool=self.name,
             ) from (None if hides else error)
 
-    def with_input(self, input: Any) -> Self:
-        """Return the same call with another input, which is validated.
-
-        Raises:
-            ToolInputError: The input does not fit the tool.
-            LifecycleError: The call was approved with the input that it has.
-        """
-        made = self._draft()
-        made.input = input
-        return made
-
     def __repr__(self) -> str:
         shown = self.spec.shown_repr(self._input)
         return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown})"

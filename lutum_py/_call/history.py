@@ -236,8 +236,8 @@ class CallRound:
         traces: By the id of a call that asked for others, the span that these stand under.
         inner: The calls that its calls asked for, by id, in the order in which they were asked.
         turn: The turn that the calls belong to, if there is one.
-        tries: By the id of a call the other tries that `again()` and `with_input()` made of it,
-            until its history tells of them.
+        tries: By the id of a call its other tries, made by `again()` or begun by a hook, until its
+            history tells of them.
         is_editable: Whether hooks may still change a call that was decided on.
         begun: Of calls that a store lets run, when they were begun, and by whom.
     """
@@ -520,8 +520,8 @@ def with_try(history: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, 
         The history; None if the try cannot follow.
     """
     # Here `proposed begun`, there `proposed again begun ended`: the history goes on with all from
-    # `again` on. A run with another input has no such step: it is the first run of the call, or
-    # goes on from where it left the history of this one, as another try.
+    # `again` on. What a hook ran has no such step: it is the first run of the call, or goes on
+    # from where it left the history of this one, as another try.
     last = history[-1]
     place = next((n for n, step in enumerate(other) if step.kind == "again"), None)
     is_first = place is None and last.stage.may_begin

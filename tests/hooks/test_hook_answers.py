@@ -147,17 +147,15 @@ class TestPlainFunctions:
                 ("function", "run_normally")
             ] * 2
 
-    @pytest.mark.parametrize("way", ["assigned", "with_input", "made"])
+    @pytest.mark.parametrize("way", ["assigned", "made"])
     def test_a_function_may_give_another_input(self, way: str) -> None:
-        """An input that the function assigned, passed on or put into a call by hand counts."""
+        """An input that the function assigned or put into a call by hand counts."""
 
         def rename(call: AnyToolCall) -> HookOutcome:
             new = GetUserArgs(user_id="bob")
             if way == "assigned":
                 call.input = new
                 return call
-            if way == "with_input":
-                return call.with_input(new)
             made: AnyToolCall = GetUserArgs.Call(call.metadata, new)
             return made
 

@@ -428,7 +428,9 @@ def of_group(rule: Any) -> Any:
 def group_at_most(call: Any) -> Any:
     """Do as `cents_at_most`, as the rule of a group."""
     changes = cents_at_most(call.input.cents)
-    return call if changes is None else call.with_input(changes)
+    if changes is not None:
+        call.input = changes
+    return call
 
 
 RULES: tuple[Any, ...] = (lambda cents: Reject("never"), cents_at_most)

@@ -473,7 +473,8 @@ async def test_hooks_and_gates_decide_as_in_any_round(kind: str) -> None:
     assert RAN == []
 
     def doubling(call: AnyToolCall) -> AnyToolCall:
-        return call.with_input({"a": 21, "b": 21})
+        call.input = {"a": 21, "b": 21}
+        return call
 
     hooks = Tools.HookSet()
 

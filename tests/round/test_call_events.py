@@ -227,8 +227,11 @@ def test_log_events_writes_one_line_with_the_final_arguments(
 ) -> None:
     """A line says what happened to which call, with which arguments, by whom, and why."""
 
-    def on_hook(call: AnyToolCall) -> Any:
-        return call.with_input({"a": 7}) if call.input.a == 1 else call.reject("too\x1b much")  # type: ignore[attr-defined]
+    def on_hook(call: Any) -> Any:
+        if call.input.a != 1:
+            return call.reject("too\x1b much")
+        call.input = {"a": 7}
+        return call
 
     with caplog.at_level(logging.INFO, "app"):
         calls = ("c1", "add", {"a": 1}), ("c2", "add", {"a": 2}), ("c3", "add", '{"a": ')

@@ -310,7 +310,6 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "record": lambda plan, call: plan.record(forged(call.metadata)),
     "wait": lambda plan, call: plan.suspend(_waits_elsewhere()),
     "after": lambda plan, call: plan.apply_after_hooks_sync(hooks(), [forged(call.metadata)]),
-    "with_input": lambda plan, call: call.with_input(fill.Input(items=["x"])).begin(),
     "pickle": lambda plan, call: pickle.dumps(call),
     "dump": lambda plan, call: plan.dump_json(),
     "commit": lambda plan, call: plan.commit(Session(), [forged(call.metadata)]),

@@ -1,4 +1,4 @@
-"""The laws of other tries: what `again()` and `with_input()` ran is told where its result is."""
+"""The laws of other tries: what `again()` ran is told where its result is."""
 
 from __future__ import annotations
 
@@ -31,10 +31,18 @@ from tests.round_tools import close
 
 __all__ = ["clock"]
 
+
+def with_another_input(call: Any) -> Any:
+    """Make a try that is run with another input."""
+    tried = call.again()
+    tried.input = fill.Input(items=["x", "y"])
+    return tried
+
+
 TRIES: dict[str, Callable[[Any], Any]] = {
     "again": lambda call: call.again(),
     "again of again": lambda call: call.again().again(),
-    "another input": lambda call: call.with_input(fill.Input(items=["x", "y"])),
+    "another input": with_another_input,
 }
 
 
@@ -57,11 +65,26 @@ def test_a_line_tells_of_another_try_as_it_was_run(clock: Clock) -> None:
     close(plan)
 
 
+def run_by_a_hook(plan: Any, *, begun: bool = False) -> Any:
+    """Let a hook run a call with another input, and raise: what it decided does not count."""
+    results: list[Any] = []
+
+    def run(call: Any) -> Any:
+        call.input = fill.Input(items=["x", "y"])
+        if begun:
+            one(plan).begin()
+        results.append(call.call_sync())
+        raise ValueError("down")
+
+    with pytest.raises(HookError):
+        plan.apply_hooks_sync(run)
+    return results[0]
+
+
 def test_a_run_with_another_input_is_told_with_it() -> None:
     """Row and transcript say what was run, and not what the model had asked for."""
     plan = desk().plan()
-    result = TRIES["another input"](one(plan)).call_sync()
-    plan.record(result)
+    plan.record(run_by_a_hook(plan))
     (row,) = plan.calls
     assert history(row.steps)[1:3] == ["changed", "begun"]
     assert row.arguments == {"items": ["x", "y"]}
@@ -187,7 +210,7 @@ def test_another_try_that_ended_is_recorded_before_the_plan_is_saved() -> None:
 def test_a_dry_run_that_nobody_tells_of_does_not_count() -> None:
     """What ran with another input, and was dropped, leaves the call to be run."""
     plan = desk().plan()
-    TRIES["another input"](one(plan)).call_sync()
+    run_by_a_hook(plan)
     loaded = Desk.load_plan(plan.dump_json())
     (row,) = loaded.calls
     assert (row.state, history(row.steps)) == ("pending", ["proposed"])
@@ -313,6 +336,17 @@ def test_a_run_with_another_input_is_another_try_of_a_call_that_was_begun() -> N
     assert history(row.steps) == ["proposed", "begun", "again", *done]
     assert row.arguments == {"items": ["x", "y"]}
     close(Desk.load_plan(plan.dump_json()))
+
+
+def test_what_a_hook_ran_is_another_try_of_a_call_that_was_begun() -> None:
+    """Somebody may begin the call while hooks are asked about it; both runs are told."""
+    plan = desk().plan()
+    plan.record(run_by_a_hook(plan, begun=True))
+    (row,) = plan.calls
+    done = ["changed", "begun", "ended //success", "recorded //success"]
+    assert history(row.steps) == ["proposed", "begun", "again", *done]
+    assert row.arguments == {"items": ["x", "y"]}
+    close(plan)
 
 
 @over("own", (False, True))

@@ -87,7 +87,8 @@ def assigned() -> Any:
 
 def by_function() -> Any:
     def change(call: AnyToolCall) -> AnyToolCall:
-        return call.with_input({"a": 7})
+        call.input = {"a": 7}
+        return call
 
     return opened(("c1", "add", {"a": 1})).apply_hooks_sync(change)
 
