@@ -36,7 +36,6 @@ except ModuleNotFoundError as error:
 
 from lutum_py import (
     AssistantTurn,
-    CallStatus,
     Decision,
     Finished,
     NeedsTools,
@@ -171,7 +170,7 @@ def run_call(text: str, call_id: str, given: str, folder: str) -> str:
         skipped = {"world": World(Path(folder) / "world.db"), "key": key}
         plan.record(execution.execute_sync(call, skipped=skipped))
     else:
-        call.move_to(CallStatus.RUNNING)  # in a process that is gone
+        call.begin()  # in a process that is gone
         plan.record(call.indeterminate("The program was killed while the tool ran."))
     print(f"  {call.name}: {call.status}")
     return plan.dump_json()

@@ -18,7 +18,6 @@ from lutum_py import (
     AssistantTurn,
     Attachment,
     Block,
-    CallStatus,
     Complete,
     Message,
     Reject,
@@ -198,7 +197,7 @@ def test_a_plan_shows_how_far_it_has_come() -> None:
     plan = plan_of_all_kinds()
     plan.resume(approval(plan, "c6", decision_id="d1", reason="fine"))
     add = plan.pending[0]
-    add.move_to(CallStatus.RUNNING)
+    add.begin()
     shown = cells(plan._repr_html_())
     assert "c2|add|pending, running|" in shown
     assert 'c6|pay|pending, resuming|{"amount":5,"to":[]}|gate:|' in shown

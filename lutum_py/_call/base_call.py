@@ -133,11 +133,11 @@ class BaseCall:
         self.selector: Any = None
         self._raw, self._branch, self._round = history, None, call_round
 
-    def _clone(self) -> Self:
-        """Make a call with the same history and input, which is no branch of this one."""
-        made: Any = BaseCall(self.metadata, self._history, self._round)
-        alike: Self = made
-        return alike
+    if TYPE_CHECKING:
+
+        def _clone(self) -> Self:
+            """Make a call with the same history and input, which is no branch of this one."""
+            ...
 
     def _adopt(self, other: Any) -> None:
         """Take over the outcome of a draft or copy: all branches show it from now on."""
@@ -237,10 +237,8 @@ class BaseCall:
         """Give one step of the history as users see it, with the arguments from there on."""
         detail, said, reason, id = step.detail, step.said, step.reason, None
         if step.kind == "suspended":
-            said = None
-            if detail is not None:
-                id, reason = detail.id, detail.message or detail.action
-        elif step.kind == "answered" and detail is not None:
+            said, id, reason = None, detail.id, detail.message or detail.action
+        elif step.kind == "answered":
             id, reason = detail.decision_id, detail.reason
         elif step.kind == "asks":
             reason = ", ".join(step.detail.ids)

@@ -15,7 +15,6 @@ Nothing is copied that has a JSON form. For example, if a hook appends to `input
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -23,15 +22,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from .._text.json import cut, digest_of, own_copy, parse_json
 from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
-from ..errors import LifecycleError, MisuseError, ToolInputError
+from ..errors import LifecycleError, ToolInputError
 from .base_call import BaseCall
-from .history import NO_ROUND, CallStep, Step, StepPhase, wait_of
-from .lifecycle import STAGES, CallStatus, refused
+from .history import NO_ROUND, CallStep, Step, StepPhase
+from .lifecycle import STAGES
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from .lifecycle import StepKind
     from .spec import ToolSpec
 
 _SUSPENDED = STAGES["suspended"]
@@ -225,37 +223,6 @@ class CallState(BaseCall):
             current._cache = value
             current._text = None if arguments.is_fixed else text
 
-    def move_to(self, status: CallStatus) -> None:
-        """Move the call to another status by hand, if nothing else writes what happened.
-
-        Raises:
-            LifecycleError: The present status does not lead there; nothing changed.
-            ToolInputError: Its input was changed in place, and does not fit any more.
-            MisuseError: It is not a status.
-        """
-        try:
-            status = CallStatus(status)  # a text is equal to one, and what follows goes by identity
-        except ValueError:
-            raise MisuseError.of_field("call.move_to", "status", "a CallStatus", status) from None
-        if status is self.status:
-            return
-        if status not in self.status.leads_to:
-            raise refused(self.status, status, call_id=self.id, tool=self.name)
-        if status is CallStatus.RUNNING:
-            self._check_round_open()
-            self._check_newest("begun")
-            self._take_changes()
-            self._check_asked()
-        wait = wait_of(self._history)
-        if status is CallStatus.RESUMING and wait is not None and wait.phase is not None:
-            raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` waits for a decision that `{wait.by}` "
-                "asked for, so it is not moved on by hand. Take the decision of a person in with "
-                "`plan.resume(decision)`."
-            )
-        kind, said = _BY_HAND[status]
-        self._append(kind, said=said)
-
     def _take_changes(self) -> None:
         """Take in what your own code did to the input in place, as the call is to begin or wait.
 
@@ -386,13 +353,3 @@ def _rebuild(
     made._own_history, made.mended, made._text, made._round = state
     made._branch = None
     return made
-
-
-_BY_HAND: Final[Mapping[CallStatus, tuple[StepKind, str | None]]] = {
-    CallStatus.RUNNING: ("begun", None),
-    CallStatus.SUSPENDED: ("suspended", None),
-    CallStatus.RESUMING: ("answered", "resume"),
-    CallStatus.SUCCEEDED: ("ended", "success"),
-    CallStatus.FAILED: ("ended", "error"),
-    CallStatus.CANCELLED: ("ended", "cancelled"),
-}

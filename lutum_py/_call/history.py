@@ -379,8 +379,6 @@ def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
                 if each.is_of_tool is not is_of_tool and step.digest in (None, each.digest)
             ]
         elif kind == "answered" and asked is not None and step.said != "cancel":
-            if step.detail is None or asked.detail is None:
-                continue
             if step.said == "edit":
                 answers = [each for each in answers if each.digest == step.digest]
             digest, phase = step.digest or asked.digest or "", asked.phase

@@ -204,16 +204,12 @@ resuming, cancelled. Take the decision in with `plan.resume(decision)`.
     """
     return LifecycleError(
         f"Call {call_id!r} of tool {tool!r} is {current} and cannot become {target}. "
-        f"{_remedy(current, target)}"
+        f"{_remedy(current)}"
     )
 
 
-def _remedy(current: CallStatus, target: CallStatus) -> str:
+def _remedy(current: CallStatus) -> str:
     if current.is_terminal:
         return f"That status is final: nothing is reachable from it. {AGAIN}."
     ways = [each for each in CallStatus if each in TRANSITIONS[current]]
-    if current is CallStatus.SUSPENDED:
-        return f"Reachable from here: {', '.join(ways)}. {DECIDE}"
-    between = next((each for each in ways if target in TRANSITIONS[each]), None)
-    way = f"{AGAIN}." if between is None else f"Move it to {between} first."
-    return f"Reachable from here: {', '.join(ways)}. {way}"
+    return f"Reachable from here: {', '.join(ways)}. {DECIDE}"

@@ -167,7 +167,7 @@ def _in_words(step: Step, before: bytes | None) -> Part | None:
     if step.kind == "changed":
         label = "edit" if step.phase == "decision" else "changed"
         return Part(label, f"{_changed(before, step.detail)} changed{by}")
-    if step.kind == "answered" and detail is not None:
+    if step.kind == "answered":
         because = f": {detail.reason}" if detail.reason else ""
         edit = " with arguments edited" if step.said == "edit" else ""
         return Part("decision", f"{detail.action}{edit}{by}{because}")
@@ -229,7 +229,7 @@ def _saved_entry(call: BaseCall, saved: Saved, outer: Iterable[str]) -> Entry:
     issue, text = issue_in(history), call.metadata.arguments
     parts = [Part("", indented_json(text), "code"), *_final_arguments(text, history)]
     for step in history:
-        if step.kind == "suspended" and step.detail is not None:
+        if step.kind == "suspended":
             parts += _ticket_parts(step.detail)
     parts += _steps_in_words(history)
     if "waits_for" in saved.data:

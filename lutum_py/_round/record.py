@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._call.base_call import BaseCall
-from .._call.history import settled_by, state_in, time_after, wait_of
+from .._call.history import settled_by, state_in, time_after
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
 from .._hooks.registered_hook import RegisteredHook
@@ -116,13 +116,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
             )
         if call._stage is not given._stage:
             call._check_newest()
-        waits = call if call._stage.name == "suspended" else given
-        if (wait := wait_of(waits._history)) is None or wait.detail is None:
-            raise LifecycleError(
-                f"Call {call.id!r} was moved to 'suspended' by hand, so its record has no ticket, "
-                "and a decision could not be bound to it. Write `call.suspend(ticket)`, and give "
-                "the plan what that returns."
-            )
+        wait = settled_by((call if call._stage.name == "suspended" else given)._history)
         calls._move(call.id)
         if calls._state._round.tries:
             calls._take_try(given)

@@ -405,10 +405,7 @@ class SortedCalls:
     def resumed(self) -> Mapping[tuple[str, str], Decision]:
         """The decisions that were taken in, by call id and decision id."""
         found = [
-            step
-            for call in self._readable
-            for step in call._history
-            if step.kind == "answered" and step.detail is not None
+            step for call in self._readable for step in call._history if step.kind == "answered"
         ]
         found.sort(key=attrgetter("at"))
         return {(s.detail.call_id, s.detail.decision_id): s.detail for s in found}

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, get_args
 
 from .._call.decisions import DecisionKind, HookRun
-from .._call.history import BY_TOOL, END_OF, AsksStep, Step, iso_time, leads_to, time_after, wait_of
+from .._call.history import BY_TOOL, END_OF, AsksStep, Step, iso_time, leads_to, time_after
 from .._call.lifecycle import STAGES, StepKind
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
@@ -41,6 +41,8 @@ class _Row(NamedTuple):
 
 
 _DECIDING: Final = ("hook", "gate", "function")
+_ASKERS: Final = (BY_TOOL, None)
+_ANSWERS: Final = ("resume", "edit", "cancel")
 _ENDS: Final = tuple(END_OF)
 _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
     "proposed": {None: _Row(holds="arguments")},
@@ -50,10 +52,8 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
         "after": _Row(("replaced", None), "result", ("replaced",)),
     },
     "changed": dict.fromkeys((*_DECIDING, "decision", None), _Row(holds="arguments")),
-    # `load_history` makes sure that a call that waits has its ticket; older ones may be lost.
-    "suspended": dict.fromkeys((*_DECIDING, None), _Row((BY_TOOL, None), "ticket")),
-    # The program may have moved a call on by itself, and not by a decision.
-    "answered": {None: _Row(("resume", "edit", "cancel"), "decision", ("edit", "cancel"))},
+    "suspended": dict.fromkeys((*_DECIDING, None), _Row(_ASKERS, "ticket", _ASKERS)),
+    "answered": {None: _Row(_ANSWERS, "decision", _ANSWERS)},
     "begun": {None: _Row()},
     "left": {None: _Row()},
     "ended": {
@@ -150,12 +150,7 @@ def load_history(
     history, left = behind, iter(asks)
     for saved in entries:
         history = (*history, _load_step(saved, history, metadata, hook_run, left))
-    made = history[len(behind) :]
-    wait = wait_of(history)
-    for saved, step in zip(entries, made, strict=True):
-        if step is wait and (step.detail is None or step.digest is None):
-            raise saved.wrong("ticket" if step.detail is None else "digest", "it is missing")
-    return made
+    return history[len(behind) :]
 
 
 def _load_step(
@@ -192,6 +187,8 @@ def _load_step(
         detail = _HELD[row.holds][1](saved, metadata)
     elif said in row.needs:
         raise saved.wrong(row.holds, "it is missing")
+    if kind == "suspended" and digest is None:
+        raise saved.wrong("digest", "it is missing")
     if kind == "asks":
         detail = next(asks, None)
         if detail is None:

@@ -15,7 +15,6 @@ import pytest
 from lutum_py import (
     AnyToolCall,
     Block,
-    CallStatus,
     Complete,
     Handlers,
     NeedsTools,
@@ -169,7 +168,6 @@ SYNC: dict[str, Callable[[Any], object]] = {
     "execute_sync": execution.execute_sync,
     "execute_all": lambda call: asyncio.run(execution.execute_all([call])),
     "execute_all_sync": lambda call: execution.execute_all_sync([call]),
-    "move_to": lambda call: call.move_to(CallStatus.RUNNING),
     "again": lambda call: call.again().call_sync(),
     "again twice": lambda call: call.again().again().call_sync(),
     "copy": lambda call: copy.copy(call).call_sync(),
@@ -397,20 +395,6 @@ def test_what_is_assigned_while_hooks_decide_was_asked_by_nobody(how: str) -> No
     with pytest.raises((HookError, LifecycleError), match=r"changed (meanwhile|since)"):
         round_.apply_hooks_sync(hooks).pending[0].call_sync()
     assert RAN == []
-
-
-@over("how", ["a rule", "a gate"])
-def test_nobody_moves_a_call_past_a_question_by_hand(how: str) -> None:
-    """A call that somebody else let wait goes on by a decision alone."""
-    of: Any = Always if how == "a rule" else Plain
-    hooks = of.HookSet()
-    if how == "a gate":
-        hooks.gate()(STRICT["suspend"])
-    plan = kept(opened(of, "pay").apply_hooks_sync(hooks))
-    (waiting,) = plan.suspended
-    with pytest.raises(LifecycleError):
-        waiting.call.move_to(CallStatus.RESUMING)
-    assert waiting.call.status == "suspended"
 
 
 def stored(plan: Any) -> None:

@@ -10,7 +10,6 @@ import pytest
 from lutum_py import (
     AnyToolCall,
     Block,
-    CallStatus,
     Complete,
     Decision,
     HandledCall,
@@ -356,8 +355,6 @@ class TestDecisions:
 
             def swap(call: AnyToolCall) -> HookOutcome:
                 made: AnyToolCall = GetUserArgs.Call(call.metadata, GetUserArgs(user_id="mallory"))
-                for status in (CallStatus.SUSPENDED, call.status):
-                    made.move_to(status)
                 return made
 
             for hooks in (assign, swap):

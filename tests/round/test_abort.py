@@ -39,7 +39,7 @@ def test_abort_answers_every_call() -> None:
     session = Session()
     plan = opened(*adds(4), ("u", "nope", "{}")).plan()
     untouched, running, failed, finished = plan.pending
-    running.move_to(CallStatus.RUNNING)
+    running.begin()
     failed.fail("no luck")
     result = finished.call_sync()
     committed = plan.abort(session, "The user left.", [result])
@@ -87,7 +87,7 @@ def test_abort_answers_suspended_calls() -> None:
         gated(SuspendTicket(), Shop.add)
     )
     (started,) = plan.pending
-    started.move_to(CallStatus.RUNNING)
+    started.begin()
     plan.suspend(started.suspend(SuspendTicket()))
     plan.abort(session, "Nobody answered.")
     assert statuses(session) == {"c0": "cancelled", "s": "indeterminate"}
@@ -101,7 +101,7 @@ def test_what_was_started_stays_started(saved: bool, again: bool) -> None:
     session = Session()
     plan = opened(*adds(2)).plan()
     call = plan.pending[0]
-    call.move_to(CallStatus.RUNNING)
+    call.begin()
     plan.suspend(call.suspend(SuspendTicket()))
     plan.resume(plan.suspended[0].approve())
     if again:
@@ -119,7 +119,7 @@ def test_all_that_was_started_stays_started() -> None:
     session = Session()
     plan = opened(*adds(2)).plan()
     for call in plan.pending:
-        call.move_to(CallStatus.RUNNING)
+        call.begin()
         plan.suspend(call.suspend(SuspendTicket()))
     for waiting in plan.suspended:
         plan.resume(waiting.approve())
@@ -232,7 +232,7 @@ def test_an_abort_that_fails_has_changed_nothing() -> None:
     """A suspended call of another round says nothing about the calls of this one."""
     plan, other = opened(*adds(1)).plan(), opened(("c0", "add", {"a": 7})).plan()
     (foreign,) = other.pending
-    foreign.move_to(CallStatus.RUNNING)
+    foreign.begin()
     stranger = foreign.suspend(SuspendTicket())
     wrong = forged(other.pending[0].metadata)
     with pytest.raises(CommitError):

@@ -297,8 +297,6 @@ def test_a_decision_is_taken_in_once_over_threads() -> None:
 REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "begin": lambda plan, call: call.begin(),
     "call": lambda plan, call: call.call_sync(),
-    "move": lambda plan, call: call.move_to(CallStatus.RUNNING),
-    "end": lambda plan, call: call.move_to(CallStatus.CANCELLED),
     "complete": lambda plan, call: call.complete(1),
     "handled": lambda plan, call: call.handled(1),
     "fail": lambda plan, call: call.fail("no"),
@@ -641,7 +639,7 @@ def test_what_was_done_in_place_to_a_call_that_never_began_is_nowhere_told(assig
 
 
 BY_HAND: dict[str, Callable[[Any], object]] = {
-    "begun": lambda call: call.move_to(CallStatus.RUNNING),
+    "begun": lambda call: call.begin(),
     "suspended": lambda call: call.suspend(SuspendTicket()),
 }
 

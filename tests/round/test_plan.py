@@ -312,7 +312,7 @@ def test_a_suspension_that_is_over_is_not_taken_in() -> None:
     """An outcome whose call has gone on in the meantime is refused."""
     plan = opened(*adds(1)).plan()
     waiting = plan.pending[0].suspend(SuspendTicket())
-    waiting.call.move_to(CallStatus.CANCELLED)
+    waiting.call.reject("no")
     with pytest.raises(LifecycleError):
         plan.suspend(waiting)
     close(plan)

@@ -322,7 +322,7 @@ def test_python_data_is_sealed_as_json_reads_it() -> None:
 def test_statuses_survive() -> None:
     """A call that was started is still known to be, in another process."""
     plan = opened(*adds(2)).plan()
-    plan.pending[0].move_to(CallStatus.RUNNING)
+    plan.pending[0].begin()
     again = loaded(plan.dump_json())
     assert [call.status for call in again.in_doubt] == [CallStatus.RUNNING]
     assert [call.status for call in again.pending] == [CallStatus.NEW]

@@ -19,7 +19,6 @@ from lutum_py import (
     ResumeMode,
     RunNormally,
     Session,
-    SuspendedCall,
     SuspendTicket,
     ToolContext,
     ToolMetadata,
@@ -544,20 +543,6 @@ def test_a_result_that_an_older_plan_refuses_changes_nothing() -> None:
         plan.record(Shop.parse_tool_call(plan.pending[0].metadata).fail("no"))
     assert (snapshot(plan), snapshot(newer)) == before
     close(plan)
-
-
-def test_a_wait_without_a_ticket_is_not_recorded() -> None:
-    """A call that was moved to wait by hand has nothing that a decision could answer."""
-    plan = opened(*adds(1)).plan()
-    call = plan.pending[0]
-    call.move_to(CallStatus.RUNNING)
-    call.move_to(CallStatus.SUSPENDED)
-    elsewhere = Shop.parse_tool_call(call.metadata).suspend(SuspendTicket())
-    for waits in (SuspendedCall(call, SuspendTicket(), call.digest), elsewhere):
-        with pytest.raises(LifecycleError, match=r"Write `call\.suspend\(ticket\)`"):
-            plan.record(waits)
-        assert plan.calls[0].state == "pending"
-    plan.discard()
 
 
 def test_threads_record_and_look_at_once() -> None:

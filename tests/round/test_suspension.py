@@ -337,7 +337,7 @@ def test_a_decision_counts_once() -> None:
     assert plan.resume(Decision(call_id="c0", action="cancel", decision_id="d1")) is None
     assert plan.resume(approval(plan, "c1", decision_id="d1")) is not None
     call = plan.pending[0]
-    call.move_to(CallStatus.RUNNING)
+    call.begin()
     plan.suspend(call.suspend(SuspendTicket()))
     assert plan.resume(decision) is None
     assert [each.call.id for each in plan.suspended] == ["c0"]
@@ -434,7 +434,7 @@ def test_a_call_may_be_suspended_again() -> None:
     plan = waiting(*adds(1))
     call = plan.resume(approval(plan, "c0"))
     assert isinstance(call, AnyToolCall)
-    call.move_to(CallStatus.RUNNING)
+    call.begin()
     plan.suspend(call.suspend(SuspendTicket(id="again", resume_mode=USE)))
     assert plan.suspended[0].was_started
     assert plan.resume(approval(plan, "c0", result=5)) is plan.handled[0]

@@ -336,7 +336,7 @@ def test_a_plan_with_doubts_and_results_keeps_them(store: Store) -> None:
     """What was begun or answered before the first save is in doubt, or finished, in the store."""
     plan = plan_of(LOOK, ("c4", "look", {"place": "Rome"}), ("c5", "look", {"place": "Bonn"}))
     plan.record(plan.pending[0].call_sync())
-    plan.pending[0].move_to(plan.pending[0].status.RUNNING)
+    plan.pending[0].begin()
     store.save("one", plan, note="")
     assert states(store) == {"c2": "success", "c4": "in doubt", "c5": "pending"}
     claim = claimed(store)

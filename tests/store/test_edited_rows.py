@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from lutum_py import CallStatus
 from lutum_py.errors import LutumError, PlanError, StaleError, StoreError
 from lutum_py.store import Store, Stored, open_store
 from tests.cases import over
@@ -249,7 +248,7 @@ def test_a_row_of_other_arguments_is_not_run(store: Store) -> None:
 def test_a_call_that_was_begun_is_not_made_ready(store: Store) -> None:
     """A row that says ready of a call that the plan itself has as begun is a PlanError."""
     plan = plan_of(LOOK)
-    plan.pending[0].move_to(CallStatus.RUNNING)
+    plan.pending[0].begin()
     store.save("one", plan, note="")
     forge(0, state="ready")
     with pytest.raises(PlanError):
