@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -83,14 +84,16 @@ def many_tools(count: int, begin: str) -> type[Toolset]:
     names = [f"{begin}{at}" for at in range(count)]
     defined = [ToolDef.from_json_schema(name=name, input_schema={}) for name in names]
     members = {name: tool(each) for name, each in zip(names, defined, strict=True)}
-    return type(Toolset)("Many", (Toolset,), members)
+    made: Any = types.new_class("Many", (Toolset,), exec_body=lambda body: body.update(members))
+    return cast("type[Toolset]", made)
 
 
 def read(tools: type[Toolset], turn: AssistantTurn) -> int:
     """Count the functions that are called to read a turn, and to look at its issues."""
-    tools.read_turn(turn).round.discard()  # type: ignore[union-attr] - what is made once is made here
+    outcome: Any = tools.read_turn(turn)  # what is made once is made here
+    outcome.round.discard()
     with calls(20_000_000) as taken:
-        outcome: Any = tools.read_turn(turn)
+        outcome = tools.read_turn(turn)
         plan = outcome.round.plan()
         for issue in outcome.round.recoverable_tool_call_issues:
             assert len(issue.result.model_text) < 2000
