@@ -7,7 +7,7 @@ first proves that no tool ran.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
@@ -56,7 +56,7 @@ async def _note(response: httpx2.Response) -> None:
 
 
 @contextmanager
-def statuses_noted() -> Iterator[list[int]]:
+def statuses_noted() -> Generator[list[int]]:
     """Note the statuses of the answers to what is sent inside; none without `http_transport`."""
     statuses: list[int] = []
     token = _STATUSES.set(statuses)
