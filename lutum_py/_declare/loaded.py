@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .._call.selector import Selector
-from .._schema.stand_in import own_name
+from .._schema.stand_in import OwnNames, own_name
 from .._text.json import shorten
 from .._transcript.request import TranscriptItem, names_loaded_by
 from .._transcript.result import ToolResult
@@ -86,12 +86,12 @@ def _more(
     offer: Offer, known: tuple[Selector[Any, Any], ...], items: Iterable[TranscriptItem]
 ) -> tuple[Selector[Any, Any], ...]:
     searches, deferred = offer.searches, offer.deferred.by_name
+    names = OwnNames(deferred)
     found: dict[str, Selector[Any, Any]] | None = None
     for item in items:
         if isinstance(item, ToolResult) and own_name(item.name, searches) in searches:
             found = {each.name: each for each in known} if found is None else found
-            for said in names_loaded_by(item):
-                name = own_name(said, deferred)
+            for name in map(names.own, names_loaded_by(item)):
                 if name in deferred:
                     found.setdefault(name, deferred[name])
     return known if found is None else tuple(found.values())

@@ -13,7 +13,7 @@ from .._schema.definition import ToolDef
 from .._text.escaping import quoted
 from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
-from .._text.suggestion import did_you_mean, names_for_message
+from .._text.suggestion import NearestNames, names_for_message
 from .._transcript.assistant import ToolMetadata, dialect_named
 from .._transcript.request import AUTO, NONE, REQUIRED, DeferredTools, ToolChoice
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
@@ -334,43 +334,71 @@ def offered_definitions(
     return offer.describe(offer.resolve(available).definitions, descriptions)
 
 
-def not_on_offer(
-    toolset: Any,
-    metadata: ToolMetadata,
-    offered: OfferedTools,
-    names: Iterable[str],
-    dialect: str | None = None,
-) -> RecoverableToolCallIssue:
-    """Say what is wrong with a call of a tool that was not on offer.
+class NotOnOffer:
+    """Say what is wrong with the calls of one turn whose tools were not on offer.
+
+    A model sends as many of these as it likes, so what they share is worked out once.
 
     Args:
-        toolset: The toolset that the call is read with.
-        metadata: What was sent.
+        toolset: The toolset that the calls are read with.
         offered: The tools that were on offer.
         names: The names that may have been called.
-        dialect: The name of the dialect that the call came in, if one did.
+        dialect: The name of the dialect that the calls came in, if they did in one.
     """
-    # The model reads names as they went out to it, but may have called a tool by its own name.
-    module = dialect_named(dialect)
-    sent: Callable[[str], str] = str if module is None else module.wire_name
-    meant = {name: sent(name) for name in names}
-    on_offer = f"Tools on offer: {names_for_message(meant.values())}."
-    known = toolset._by_name.get(metadata.name)
-    name = quoted(metadata.name if known is None else sent(metadata.name))
-    searches = [sent(each.name) for each in offered.selectors if each._loads_tools]
-    if known is not None and known.is_deferred and searches:
-        text = (
-            f"Tool {name} is not loaded, so it was not run. Search for it first, with "
-            f"{names_for_message(searches)}; what is found can be called from the next turn on."
-        )
-        return RecoverableToolCallIssue(metadata, "not_available", text)
-    if known is not None:
-        is_unfound = known.is_deferred and not toolset._offer.searches
-        why = " It is deferred, and there is no search that loads it." if is_unfound else ""
-        text = f"Tool {name} is not available in this turn, so it was not run.{why} {on_offer}"
-        return RecoverableToolCallIssue(metadata, "not_available", text)
-    meant |= {name: name for name in meant.values()}
-    near = meant.get(did_you_mean(metadata.name, meant) or "")
-    hint = f" Did you mean {quoted(near)}?" if near else ""
-    text = f"There is no tool {name}, so nothing was run.{hint} {on_offer}"
-    return RecoverableToolCallIssue(metadata, "unknown_tool", text, (), near)
+
+    def __init__(
+        self,
+        toolset: Any,
+        offered: OfferedTools,
+        names: Iterable[str],
+        dialect: str | None = None,
+    ) -> None:
+        # The model reads names as they went out to it, but may have called a tool by its own name.
+        module = dialect_named(dialect)
+        self._sent: Callable[[str], str] = str if module is None else module.wire_name
+        self._toolset = toolset
+        self._offered = offered
+        self._names = names
+
+    @cached_property
+    def _meant(self) -> dict[str, str]:
+        """What went out for each name, by the names by which it may be called."""
+        meant = {name: self._sent(name) for name in self._names}
+        return meant | {name: name for name in meant.values()}
+
+    @cached_property
+    def _nearest(self) -> NearestNames:
+        return NearestNames(self._meant)
+
+    @cached_property
+    def _on_offer(self) -> str:
+        names = [self._sent(name) for name in self._names]
+        return f"Tools on offer: {names_for_message(names)}."
+
+    @cached_property
+    def _searches(self) -> list[str]:
+        return [self._sent(each.name) for each in self._offered.selectors if each._loads_tools]
+
+    def issue(self, metadata: ToolMetadata) -> RecoverableToolCallIssue:
+        """Say what is wrong with one call."""
+        known = self._toolset._by_name.get(metadata.name)
+        name = quoted(metadata.name if known is None else self._sent(metadata.name))
+        if known is not None and known.is_deferred and self._searches:
+            text = (
+                f"Tool {name} is not loaded, so it was not run. Search for it first, with "
+                f"{names_for_message(self._searches)}; what is found can be called from the next "
+                "turn on."
+            )
+            return RecoverableToolCallIssue(metadata, "not_available", text)
+        if known is not None:
+            is_unfound = known.is_deferred and not self._toolset._offer.searches
+            why = " It is deferred, and there is no search that loads it." if is_unfound else ""
+            text = (
+                f"Tool {name} is not available in this turn, so it was not run.{why} "
+                f"{self._on_offer}"
+            )
+            return RecoverableToolCallIssue(metadata, "not_available", text)
+        near = self._meant.get(self._nearest.nearest(metadata.name) or "")
+        hint = f" Did you mean {quoted(near)}?" if near else ""
+        text = f"There is no tool {name}, so nothing was run.{hint} {self._on_offer}"
+        return RecoverableToolCallIssue(metadata, "unknown_tool", text, (), near)

@@ -30,7 +30,7 @@ from .._call.history import ANSWERED, Step, new_step, result_in, state_in, steps
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AskingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolAsks
-from .._declare.offer import not_on_offer
+from .._declare.offer import NotOnOffer
 from .._hooks.pipeline import AfterSaid, after, decide, was_asked_after
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import keyed
@@ -323,6 +323,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[B
         None,
     )
     history: tuple[Step, ...] = (new_step(first),)
+    not_on_offer = NotOnOffer(toolset, toolset._offer.all, toolset._by_name)
     for sent in asking.turn.tool_calls:
         number += 1
         # A provider may have named a call of the turn `c1/2` itself.
@@ -336,7 +337,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[B
         elif isinstance(known, RecoverableToolCallIssue):
             ended = replace(known, metadata=metadata)
         elif selector is None or (known is not None and known is not selector.spec):
-            ended = not_on_offer(toolset, metadata, toolset._offer.all, toolset._by_name)
+            ended = not_on_offer.issue(metadata)
         else:
             try:
                 yield adopted(

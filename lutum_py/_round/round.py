@@ -18,9 +18,9 @@ from .._call.drivers import drive_sync
 from .._call.history import CallRound, new_history
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._declare.answer import Answer
-from .._declare.offer import OfferedTools, not_on_offer
+from .._declare.offer import NotOnOffer, OfferedTools
 from .._schema.schema_reader import names_in
-from .._schema.stand_in import own_name, stand_in
+from .._schema.stand_in import OwnNames, own_name, stand_in
 from .._text.escaping import quoted, visible
 from .._text.immutable import Immutable
 from .._text.json import shorten
@@ -272,17 +272,20 @@ def read_turn(
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
     history, call_round = new_history(time()), CallRound()
+    not_on_offer: NotOnOffer | None = None
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
             issues += [found.issues[metadata.id]] if found.result is None else []
             continue
         selector = by_name.get(metadata.name)
         if selector is None:
-            named = by_own_names(turn, names_known(toolset._by_name, answer))
-            if named is not turn:  # read again, which few turns are
-                return read_turn(toolset, named, offered, redact, answer)
-            names = names_known(offered.by_name, answer)
-            issues.append(not_on_offer(toolset, metadata, offered, names, turn.dialect))
+            if not_on_offer is None:  # the first of them
+                named = by_own_names(turn, OwnNames(names_known(toolset._by_name, answer)))
+                if named is not turn:  # read again, which few turns are
+                    return read_turn(toolset, named, offered, redact, answer)
+                names = names_known(offered.by_name, answer)
+                not_on_offer = NotOnOffer(toolset, offered, names, turn.dialect)
+            issues.append(not_on_offer.issue(metadata))
             continue
         # A turn that was cut off may end with `{"city": "Os`, or with nothing at all. The latter is
         # fine for a tool without parameters, and for any other the model would be told about
@@ -318,12 +321,12 @@ def names_known(by_name: Mapping[str, object], answer: Answer[Any] | None) -> Co
     """Return the names by which a turn may call: of tools, and of the answer's."""
     if answer is None or answer.by == "format":
         return by_name
-    return (*by_name, answer.definition.name)
+    return {**by_name, answer.definition.name: answer}
 
 
-def by_own_names(turn: AssistantTurn, known: Collection[str]) -> AssistantTurn:
+def by_own_names(turn: AssistantTurn, names: OwnNames) -> AssistantTurn:
     """Return a turn with each tool called by its own name, in place of its stand-in."""
-    return with_calls(turn, lambda call: replace(call, name=own_name(call.name, known)))
+    return with_calls(turn, lambda call: replace(call, name=names.own(call.name)))
 
 
 _NOTHING: Final = ("", "{}")

@@ -12,7 +12,7 @@ from pydantic_core.core_schema import ErrorType
 
 from .._text.escaping import LINES, quoted, visible
 from .._text.json import cut, is_array, is_object, shorten
-from .._text.suggestion import did_you_mean, names_for_message
+from .._text.suggestion import NearestNames, names_for_message
 from ..errors import FieldIssue
 from .mended_arguments import path_of
 from .secrets import MASK, Masking
@@ -66,6 +66,7 @@ def field_issues(
     has_secrets = masking is not None and masking.found
     entries = error.errors(include_url=False, include_context=redact or has_secrets)
     issues: list[FieldIssue] = []
+    names: NearestNames | None = None
     # A model that sends 500 wrong items needs to know of a few. All of them would fill its window.
     for entry in entries[:_MAX_ISSUES]:
         kind, loc = entry["type"], entry["loc"]
@@ -83,7 +84,8 @@ def field_issues(
         elif kind in _UNKNOWN:
             message = "there is no such field"
             if len(loc) == 1:
-                message += _instead(str(loc[0]), known)
+                names = names or NearestNames(known)
+                message += _instead(names.nearest(str(loc[0])), known)
         elif message.startswith(f"{_NO_TAG}'"):  # the name of a field, not that of a function
             tag = message.removeprefix(_NO_TAG).replace("'", "`")
             message = f"the field {tag} is required: it tells which kind of object this is"
@@ -109,8 +111,7 @@ def _may_be_secret(masking: Masking, kind: str, loc: Sequence[int | str], value:
     return isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
 
 
-def _instead(name: str, known: Sequence[str]) -> str:
-    near = did_you_mean(name, known)
+def _instead(near: str | None, known: Sequence[str]) -> str:
     if near is not None:
         return f"; did you mean {quoted(near)}?"
     return f"; the fields are {names_for_message(known)}" if known else ""

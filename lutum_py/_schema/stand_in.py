@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import cached_property
 from typing import Final
 
 from .._text.json import digest_of
@@ -50,6 +51,31 @@ def is_plain(name: str) -> bool:
 def is_sendable(name: str) -> bool:
     """Tell a name that a tool may have: it is not blank, nor does it hold what no text carries."""
     return bool(name.strip()) and re.search(_UNSENDABLE, name) is None
+
+
+class OwnNames:
+    """Find the tools' own names of many names that came; each takes the same time.
+
+    Args:
+        known: The tools' own names.
+
+    Example:
+        >>> OwnNames(["math.factorial", "add"]).own("math_factorial_ad6b7ebf6789")
+        'math.factorial'
+    """
+
+    def __init__(self, known: Collection[str]) -> None:
+        self._known = known
+
+    @cached_property
+    def _by_stand_in(self) -> dict[str, str]:
+        return {stand_in(each): each for each in self._known}
+
+    def own(self, name: str) -> str:
+        """Return the name of which another is the stand-in, as `own_name` does."""
+        if name in self._known or re.fullmatch(_FORM, name) is None:
+            return name
+        return self._by_stand_in.get(name, name)
 
 
 def own_name(name: str, known: Collection[str]) -> str:

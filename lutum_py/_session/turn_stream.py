@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools
 from .._round.round import NeedsTools, by_own_names, names_known, read_turn
-from .._schema.stand_in import own_name
+from .._schema.stand_in import OwnNames
 from .._text.json import parse_json, shorten
 from .._text.partial_json import PartialJson
 from .._transcript.assistant import AssistantTurn
@@ -105,7 +105,7 @@ class _StreamOutcome(Generic[Outcome]):
     def __init__(self, model: AnyModel, prepared: Prepared) -> None:
         self._model = model
         self._prepared = prepared
-        self._known = names_known(prepared.toolset._by_name, prepared.answer)
+        self._names = OwnNames(names_known(prepared.toolset._by_name, prepared.answer))
         self._outcome: Outcome | None = None
         self._is_started = False
         self._text = PartialJson()
@@ -155,12 +155,12 @@ class _StreamOutcome(Generic[Outcome]):
 
     def _by_own_names(self, event: StreamEvent) -> StreamEvent:
         if isinstance(event, CallStarted):
-            return replace(event, name=own_name(event.name, self._known))
+            return replace(event, name=self._names.own(event.name))
         if isinstance(event, CallCompleted):
             call = event.metadata
-            return CallCompleted(event.index, replace(call, name=own_name(call.name, self._known)))
+            return CallCompleted(event.index, replace(call, name=self._names.own(call.name)))
         if isinstance(event, TurnFinished):
-            return TurnFinished(by_own_names(_checked(event.turn), self._known))
+            return TurnFinished(by_own_names(_checked(event.turn), self._names))
         return event
 
     def _see_answer(self, answer: Answer[Any], event: StreamEvent) -> None:

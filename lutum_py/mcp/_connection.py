@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-from mcp import Client, ClientSession
-from mcp.types import PaginatedRequestParams, Tool
+from mcp import Client, ClientSession, MCPError
+from mcp.server import MCPServer, Server
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.types import CONNECTION_CLOSED, CallToolRequest, PaginatedRequestParams, Tool
+from pydantic import BaseModel, TypeAdapter
 
 from .._schema.definition import without_remarks
 from .._text.json import canonical_json, digest_of, shorten
@@ -71,6 +74,12 @@ def changes(before: Mapping[str, Tool], now: Mapping[str, Tool]) -> dict[str, Ch
     return found
 
 
+class NotSent(Exception):
+    """A call was not sent, since the connection was closed already."""
+
+
+Answered = TypeVar("Answered", bound=BaseModel)
+
 _MOST_PAGES: Final = 1000
 """A listing of more pages is taken for one without an end."""
 
@@ -120,6 +129,40 @@ class Connection:
                 "The `mcp.Client` is not open. Stay inside of `async with Client(...) as client:` "
                 "while its tools are used."
             ) from None
+
+    async def send(
+        self,
+        request: CallToolRequest,
+        answered: TypeAdapter[Answered],
+        progressed: ProgressFnT,
+    ) -> Answered:
+        """Send a call, once.
+
+        Raises:
+            NotSent: The connection was closed before.
+            MCPError: The server answered with an error, or not at all.
+            ValueError: What it answered is no result.
+        """
+        # The SDK ends a call of a closed connection as it ends one whose connection is lost on the
+        # way, but at once: an answer takes at least one turn of the event loop. A server in this
+        # process may answer at once, too.
+        may_be_sent = isinstance(self._client, Client) and isinstance(
+            self._client.server, Server | MCPServer
+        )
+
+        def turned() -> None:
+            nonlocal may_be_sent
+            may_be_sent = True
+
+        turn = self._loop.call_soon(turned)
+        try:
+            return await self.session.send_request(request, answered, progress_callback=progressed)
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED and not may_be_sent:
+                raise NotSent(error.message) from None
+            raise
+        finally:
+            turn.cancel()
 
     async def listed(self, *, fresh: bool) -> AsyncIterator[Tool]:
         """Return the tools that the server lists, page by page.

@@ -18,6 +18,8 @@ from mcp import MCPError
 from mcp.types import (
     CONNECTION_CLOSED,
     HEADER_MISMATCH,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     REQUEST_TIMEOUT,
     CallToolRequest,
     CallToolRequestParams,
@@ -32,7 +34,8 @@ from .._context.context import ToolContext
 from .._schema.capabilities import ToolCapabilities
 from .._schema.schema_check import SchemaChecker
 from ..errors import ProviderError
-from ._connection import Connection, shape_of
+from ._connection import Connection, NotSent, shape_of
+from ._http import REFUSED, statuses_noted
 from ._questions import UnfitAnswer, UnfitQuestion, answers_in, ticket_for
 from ._results import failed, reply_of
 from ._words import Limits, legible, one_line
@@ -40,6 +43,10 @@ from ._words import Limits, legible, one_line
 _ANSWERED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(
     CallToolResult | InputRequiredResult
 )
+# A server may fail after the tool has done its work, so an error proves nothing by itself. These
+# two say that nothing was run. The others of JSON-RPC do not: -32603, -32700 and -32600 are what
+# the SDK makes of every answer that it cannot read, as of a gateway that gave up waiting.
+_NOT_RUN: Final = (METHOD_NOT_FOUND, INVALID_PARAMS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +98,7 @@ class RemoteTool:
         except UnfitAnswer as error:
             return failed("mcp_error", f"{error} The server was not told.")
         # Everything below is told by this flag: before it, nothing has happened on the server.
-        is_sent = False
+        is_sent, statuses = False, list[int]()
         try:
             async with _stopped_by(context) as scope:
                 if self.rules.verify:
@@ -99,17 +106,18 @@ class RemoteTool:
                     if change is not None:
                         return failed("tool_changed", change)
                 is_sent = True
-                answered = await self._send(arguments, answers, state, context)
+                with statuses_noted() as statuses:
+                    answered = await self._send(arguments, answers, state, context)
+        except NotSent as error:
+            return self._lost(str(error), is_sent=False)
         except MCPError as error:
-            return self._refused(error, is_sent)
+            return self._refused(error, is_sent, statuses)
         except ProviderError as error:
             return failed("mcp_error", f"{error} The tool was not called.")
         except ValueError as error:  # how the SDK tells about what it cannot read
-            return failed(
-                "invalid_output",
-                "The tool ran, and what the server sent back is not a result of the protocol: "
-                f"{one_line(str(error))}",
-            )
+            what = "what the server sent back is not a result of the protocol"
+            why = f"{what} ({one_line(str(error))})"
+            return self._in_doubt("invalid_output", why, is_sent)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
             return self._lost(type(error).__name__, is_sent)
         if scope.cancelled_caught:
@@ -151,7 +159,7 @@ class RemoteTool:
             )
 
         # Not `session.call_tool`: that drops a result which does not fit the tool's own schema.
-        return await self.rules.connection.session.send_request(
+        return await self.rules.connection.send(
             CallToolRequest(
                 params=CallToolRequestParams(
                     name=self.name,
@@ -161,11 +169,15 @@ class RemoteTool:
                 )
             ),
             _ANSWERED,
-            progress_callback=progressed,
+            progressed,
         )
 
-    def _refused(self, error: MCPError, is_sent: bool) -> Reply[Any]:
+    def _refused(self, error: MCPError, is_sent: bool, statuses: list[int]) -> Reply[Any]:
         said = one_line(error.message)
+        # Each status counts: after an answer that was accepted, a later refusal proves nothing.
+        if statuses and REFUSED.issuperset(statuses):
+            what = f"The server refused the call (HTTP {statuses[-1]}), so the tool was not run"
+            return failed("mcp_error", f"{what}: {said}")
         if error.code == CONNECTION_CLOSED:
             return self._lost(said, is_sent)
         if error.code == REQUEST_TIMEOUT:
@@ -176,7 +188,11 @@ class RemoteTool:
                 "tool_changed",
                 f"The server did not run the tool, since it has another schema by now: {said}",
             )
-        return failed("mcp_error", f"The server refused the call ({error.code}): {said}")
+        if error.code in _NOT_RUN and is_sent:
+            return failed("mcp_error", f"The server refused the call ({error.code}): {said}")
+        status = f" and HTTP {statuses[-1]}" if statuses else ""
+        why = f"the server answered with error {error.code}{status} ({said})"
+        return self._in_doubt("mcp_error", why, is_sent)
 
     def _lost(self, why: str, is_sent: bool) -> Reply[Any]:
         return self._in_doubt(

@@ -104,8 +104,14 @@ class Serving:
         """
         try:
             plan = await self._opened(params)
+            answering = _Answering(self, request, plan)
             try:
-                return await _Answering(self, request, plan).answer()
+                return await answering.answer()
+            except Exception as error:
+                # A client that reads of a plain failure calls again.
+                if answering.has_run:
+                    return self._failed(params.name, error, "ran, and what followed failed")
+                raise
             finally:
                 if plan._state._closed_by is None:
                     plan.discard()
@@ -172,18 +178,22 @@ class Serving:
         hooks: Any = self.hooks if is_set else _let_pass
         return plan if self.hooks is None else await plan.apply_hooks(hooks)
 
-    def _failed(self, name: str, error: Exception) -> CallToolResult:
-        return _refusal(self._told_of(name, error))
+    def _failed(self, name: str, error: Exception, what: str = "failed") -> CallToolResult:
+        return _refusal(self._told_of(name, error, what))
 
-    def _told_of(self, name: str, error: Exception) -> str:
+    def _told_of(self, name: str, error: Exception, what: str = "failed") -> str:
         """Log what nobody wrote for the client, and say only that there was something."""
-        LOGGER.error("tool %s failed", visible(name), exc_info=error)
+        LOGGER.error("tool %s %s", visible(name), what, exc_info=error)
         told = f": {visible(str(error), LINES)}" if self.show_errors else "."
-        return f"Tool {visible(name)!r} failed{told}"
+        return f"Tool {visible(name)!r} {what}{told}"
 
 
 class _Answering:
-    """Bring one plan to its end, or to a question."""
+    """Bring one plan to its end, or to a question.
+
+    Attributes:
+        has_run: Whether a tool was run to its end.
+    """
 
     def __init__(self, serving: Serving, request: Request, plan: ToolRoundPlan[Any]) -> None:
         self._serving = serving
@@ -191,6 +201,7 @@ class _Answering:
         self._plan = plan
         self._raised: list[Exception] = []
         self._outcome: Outcome | None = None
+        self.has_run = False
         self._progress: ProgressOut | None = None
         self._hooks: Hooks = _let_pass if serving.hooks is None else serving.hooks
 
@@ -205,6 +216,7 @@ class _Answering:
             for call in pending:
                 self._raised.clear()
                 outcome = await self._run(call)
+                self.has_run |= isinstance(outcome, ToolResult)
                 if call.id in plan._state._round.inner:
                     outcome = await self._shown(call, outcome)
                 plan.record(outcome)

@@ -516,6 +516,28 @@ async def test_a_hook_that_raises_is_a_failure_without_its_text(
     assert "secret" in caplog.text
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_fails_after_the_tool_ran_is_told_as_that(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client must not take a hook that raises about a result for a tool that did nothing."""
+    hooks = Tools.HookSet()
+
+    @hooks.after(Tools.add)
+    def broken(call: AnyToolCall, result: ToolResult) -> None:
+        raise ValueError("secret")
+
+    RAN.clear()
+    for show, text in ((False, "."), (True, ": ")):
+        server = create_server(Tools, hooks=hooks, show_errors=show)
+        async with connected(server, kind) as client:
+            result = await client.call_tool("add", {"a": 1})
+        told = f"Tool 'add' ran, and what followed failed{text}"
+        assert result.is_error
+        assert text_of(result).startswith(told) if show else text_of(result) == told
+    assert "secret" in caplog.text
+
+
 async def test_hidden_parameters_and_contexts_come_from_the_server() -> None:
     """Values may depend on the request, and a context may be of your own making."""
     seen: list[Any] = []

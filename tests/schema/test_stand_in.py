@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lutum_py._schema.stand_in import is_plain, own_name, stand_in
+from lutum_py._schema.stand_in import OwnNames, is_plain, own_name, stand_in
 
 # As they stand in conversations that were sent before: none of these may ever change.
 PROMISED = {
@@ -40,6 +40,7 @@ def test_a_stand_in_leads_back_to_its_name(names: list[str]) -> None:
     assert len(set(made)) == len(names)
     assert all(re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_]{0,60}", each) for each in made)
     assert [own_name(each, names) for each in made] == names
+    assert [*map(OwnNames(names).own, made)] == names
     assert [own_name(name, names) for name in names] == names
     assert all(map(is_plain, made))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from ..._declare.offer import Descriptions, offered_definitions, pairs_of
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
-from ..._schema.stand_in import own_name
+from ..._schema.stand_in import OwnNames, own_name
 from ..._text.json import copy_json, shorten
 from ..._transcript.request import ToolChoice, TurnRequest, names_loaded_by
 from ..._transcript.result import ToolResult
@@ -155,7 +155,7 @@ def described(definition: ToolDef, key: str, schema: JsonSchema, strict: bool) -
     return {**told, "strict": True} if strict else told
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NativeSearch:
     """Say what the results of searches may name.
 
@@ -171,13 +171,17 @@ class NativeSearch:
     definitions: tuple[ToolDef, ...]
     strict: bool
 
+    @cached_property
+    def _own_names(self) -> OwnNames:
+        return OwnNames(self.names)
+
     def found_by(self, result: ToolResult) -> list[str]:
         """Return the deferred tools that a search's result loads, each once."""
         if own_name(result.name, self.searches) not in self.searches:
             return []
         # What a search named may have been said under a stand-in, and twice; `fromkeys` keeps the
         # order of the first.
-        named = dict.fromkeys(own_name(each, self.names) for each in names_loaded_by(result))
+        named = dict.fromkeys(map(self._own_names.own, names_loaded_by(result)))
         return [name for name in named if name in self.names]
 
 
