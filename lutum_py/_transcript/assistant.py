@@ -271,6 +271,22 @@ _CUT_OFF = get_args(CutOff)
 _TRUNCATED = frozenset(
     {"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded"}
 )
+_BLOCKED = frozenset(
+    {
+        *("content_filter", "content_filtered", "guardrail_intervened", "refusal", "sensitive"),
+        *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
+        *("LANGUAGE", "ESCALATION", "PUP_LIMITED_DISABLED"),
+        *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+    }
+)
+
+
+def is_among(finish_reason: str | None, words: frozenset[str]) -> bool:
+    """Tell whether a turn ended for one of some reasons.
+
+    Some hosts add their own word to one, as in `content_filter: SAFETY`.
+    """
+    return finish_reason is not None and finish_reason.partition(":")[0] in words
 
 
 # A provider's turn is kept twice: `items`, which the program reads and every dialect can send, and
@@ -400,6 +416,16 @@ class AssistantTurn(Frozen, _TurnFields):
         A turn whose last call a filter cut off counts too; its `refusal` is not None.
         """
         return self.cut_off is not None or self.finish_reason in _TRUNCATED
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the model refused, or a filter ended the turn, in any provider's word for it.
+
+        Its calls are never run: each becomes an issue of the round, see `Toolset.read_turn`.
+        """
+        return is_among(self.finish_reason, _BLOCKED) or any(
+            isinstance(item, RefusalItem) for item in self.items
+        )
 
     def __hash__(self) -> int:
         return hash((self.items, self.finish_reason, self.request_id))

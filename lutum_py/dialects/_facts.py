@@ -41,7 +41,7 @@ class Facts:
             through a list.
         truncated: The finish reasons that say that a limit on tokens ended the turn.
         refused: The finish reasons that say that the model refused, or that a filter or guardrail
-            spoke in its place; none by default.
+            spoke in its place; none by default. What stands after a colon does not count.
         call_ids: The ids of calls that the provider takes.
         call_ids_in_words: The same for people.
         made_ids: What an id begins with that is made for a call whose own is refused.

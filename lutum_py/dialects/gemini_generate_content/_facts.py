@@ -40,6 +40,7 @@ FACTS: Final = Facts(
     refused=frozenset(
         {
             *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
+            *("LANGUAGE", "ESCALATION", "PUP_LIMITED_DISABLED"),
             *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
         }
     ),

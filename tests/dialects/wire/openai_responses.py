@@ -182,8 +182,9 @@ def results(body: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def response(said: Said) -> Payload:
-    if said.cut_off:
-        details = {"incomplete_details": {"reason": "max_output_tokens"}}
+    if said.cut_off or said.blocked:
+        reason = "max_output_tokens" if said.cut_off else "content_filter"
+        details = {"incomplete_details": {"reason": reason}}
         return {**_response("incomplete", list(_output(said))), **details}
     return _response("completed", list(_output(said)))
 
