@@ -12,7 +12,6 @@ from .._call.call import AnyToolCall
 from .._call.outcomes import RecoverableToolCallIssue
 from .._declare.answer import ACCEPTED, Answer
 from .._text.escaping import quoted
-from .._text.json import is_whole_json
 from .._transcript.assistant import AssistantTurn, TextItem, ToolMetadata, Usage
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, Transcript, joined
@@ -126,17 +125,18 @@ def read_finished(transcript: Transcript, answer: Answer[Any] | None) -> Finishe
         return read if isinstance(read, Finished) else None
     if answer is None:
         return None
-    found = answer_calls(turn, answer, cut_off_in(turn) if turn.is_truncated else None, False)
+    found = answer_calls(turn, answer, cut_off_in(turn), False)
     if found.result is None or found.result not in results:
         return None
     return Finished(TextResult(turn, found.value, joined(turn, results)))
 
 
 def cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:
-    """Find the last call of a truncated turn, if its arguments did not come to their end."""
-    last = turn.tool_calls[len(turn.tool_calls) - 1]
-    is_whole = turn.cut_off != "arguments" and is_whole_json(last.arguments.strip())
-    return None if is_whole else last
+    """Return the last call of a truncated turn, of which no text shows that it is whole.
+
+    SDKs complete what was cut off: of `{"path": "/srv", "only_em` they make `{"path": "/srv"}`.
+    """
+    return turn.tool_calls[-1] if turn.is_truncated else None
 
 
 def blocked(metadata: ToolMetadata) -> RecoverableToolCallIssue:

@@ -270,7 +270,7 @@ def read_turn(
     calls: list[AnyToolCall] = []
     issues: list[RecoverableToolCallIssue] = []
     is_blocked = turn.is_blocked
-    cut_off = cut_off_in(turn) if turn.is_truncated else None
+    cut_off = cut_off_in(turn)
     found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
@@ -290,9 +290,8 @@ def read_turn(
         if is_blocked:
             issues.append(blocked(metadata))
             continue
-        # A turn that was cut off may end with `{"city": "Os`, or with nothing at all. The latter is
-        # fine for a tool without parameters, and for any other the model would be told about
-        # missing fields in place of the limit, and try the same again.
+        # Nothing at all is fine for a tool without parameters. Of any other the call may have been
+        # going on, and the model would be told about missing fields in place of the limit.
         is_blank = metadata.arguments.strip() in _NOTHING
         if metadata is cut_off and (not is_blank or names_in(selector.definition.input_schema)):
             issues.append(_cut_off(metadata))
@@ -336,10 +335,10 @@ _NOTHING: Final = ("", "{}")
 
 
 def _cut_off(metadata: ToolMetadata) -> RecoverableToolCallIssue:
-    came = "came" if metadata.arguments.strip() in _NOTHING else "came to their end"
     text = (
-        f"The call of tool {quoted(metadata.name)} was cut off by the limit on tokens before its "
-        f"arguments {came}, so it was not run. Call it again."
+        f"The call of tool {quoted(metadata.name)} was cut off by the limit on tokens: its "
+        "arguments may be incomplete, so it was not run. Call it again, in smaller parts if it is "
+        "long."
     )
     return RecoverableToolCallIssue(metadata, "invalid_arguments", text)
 
