@@ -45,7 +45,7 @@ RejectionSource: TypeAlias = Literal["hook", "gate", "user", "decision"]
 """Who rejected a call: an execution hook, a gate that blocked it, the user's own code, or whoever
 decided to cancel it while it was suspended."""
 
-IssueReason: TypeAlias = Literal["unknown_tool", "not_available", "invalid_arguments"]
+IssueReason: TypeAlias = Literal["unknown_tool", "not_available", "invalid_arguments", "blocked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,8 @@ class RecoverableToolCallIssue:
 
     Attributes:
         metadata: The call as the model sent it.
-        reason: `unknown_tool`, `not_available` or `invalid_arguments`.
+        reason: `unknown_tool`, `not_available`, `invalid_arguments`, or `blocked` if the model
+            refused, or a filter ended its turn.
         text: What the model is told.
         fields: For invalid arguments, one entry for each failing field.
         suggestion: For an unknown tool, the nearest name on offer.

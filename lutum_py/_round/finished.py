@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from .._call.call import AnyToolCall
 from .._call.outcomes import RecoverableToolCallIssue
 from .._declare.answer import ACCEPTED, Answer
-from .._text.json import is_whole_json
+from .._text.escaping import quoted
 from .._transcript.assistant import AssistantTurn, TextItem, ToolMetadata, Usage
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, Transcript, joined
@@ -125,22 +125,27 @@ def read_finished(transcript: Transcript, answer: Answer[Any] | None) -> Finishe
         return read if isinstance(read, Finished) else None
     if answer is None:
         return None
-    found = answer_calls(turn, answer, cut_off_in(turn) if turn.is_truncated else None, False)
+    found = answer_calls(turn, answer, cut_off_in(turn), False)
     if found.result is None or found.result not in results:
         return None
     return Finished(TextResult(turn, found.value, joined(turn, results)))
 
 
 def cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:
-    """Find the last call of a truncated turn, if its arguments did not come to their end."""
-    last = turn.tool_calls[len(turn.tool_calls) - 1]
-    is_whole = turn.cut_off != "arguments" and is_whole_json(last.arguments.strip())
-    return None if is_whole else last
+    """Return the last call of a truncated turn, of which no text shows that it is whole.
+
+    SDKs complete what was cut off: of `{"path": "/srv", "only_em` they make `{"path": "/srv"}`.
+    """
+    return turn.tool_calls[-1] if turn.is_truncated else None
 
 
-def cut_by(turn: AssistantTurn) -> str:
-    """Say what cut a turn off."""
-    return "the limit on tokens" if turn.refusal is None else "a filter"
+def blocked(metadata: ToolMetadata) -> RecoverableToolCallIssue:
+    """Make the issue of a call whose turn was blocked."""
+    text = (
+        f"The answer that called tool {quoted(metadata.name)} was refused or filtered, so the tool "
+        "was not run. Call it again only if that is right, or go on without it."
+    )
+    return RecoverableToolCallIssue(metadata, "blocked", text)
 
 
 # The final answer in a turn that was asked for one.
@@ -173,6 +178,8 @@ def answer_calls(
         return AnswerCalls(frozenset(), None, None, {})
     own = [each for each in turn.tool_calls if each.name == answer.definition.name]
     ids = frozenset(each.id for each in own)
+    if turn.is_blocked:
+        return AnswerCalls(ids, None, None, {each.id: blocked(each) for each in own})
     if len(own) == 1 and own[0] is not cut_off:
         (metadata,) = own
         try:
@@ -185,7 +192,7 @@ def answer_calls(
         return AnswerCalls(ids, answer.value_of(call.input), call.complete(ACCEPTED), {})
     text = "The turn holds several answers, and one is wanted. Give it once."
     if len(own) == 1:
-        text = f"The answer was cut off by {cut_by(turn)} before it came. Give it again."
+        text = "The answer was cut off by the limit on tokens before it came. Give it again."
     issues = {each.id: RecoverableToolCallIssue(each, "invalid_arguments", text) for each in own}
     return AnswerCalls(ids, None, None, issues)
 
@@ -199,7 +206,7 @@ def read_text(
     missing = partial(NoAnswer, TextResult(turn))
     again = "Give the final answer"
     again += f" by calling `{answer.definition.name}`." if answer.by == "tool" else " as JSON."
-    if turn.refusal is not None:
+    if turn.is_blocked:
         why = "You refused to answer." if turn.refusal else "The answer was refused or filtered."
         return missing("refused", f"{why} {again}")
     fields: tuple[FieldIssue, ...] = ()

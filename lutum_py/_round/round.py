@@ -40,7 +40,7 @@ from .finished import (
     TextResult,
     TurnProperties,
     answer_calls,
-    cut_by,
+    blocked,
     cut_off_in,
     read_text,
 )
@@ -247,8 +247,10 @@ def read_turn(
 ) -> Any:
     """Decode the calls of a turn, in one pass; see `Toolset.read_turn`.
 
-    Whether the turn needs tools goes by its calls alone: hosts end such turns with any finish
-    reason, and a call that is left unanswered makes a transcript that no provider takes.
+    Calls of a turn that was blocked are issues, whatever their arguments: the model, or whoever
+    watches it, took them back. Whether the turn needs tools goes by its calls alone: hosts end
+    such turns with any finish reason, and a call that is left unanswered makes a transcript that no
+    provider takes.
 
     Raises:
         DuplicateToolCallIdError: Two calls share an id.
@@ -267,7 +269,8 @@ def read_turn(
     by_name = offered.by_name
     calls: list[AnyToolCall] = []
     issues: list[RecoverableToolCallIssue] = []
-    cut_off = cut_off_in(turn) if turn.is_truncated else None
+    is_blocked = turn.is_blocked
+    cut_off = cut_off_in(turn)
     found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
@@ -287,12 +290,14 @@ def read_turn(
                 not_on_offer = NotOnOffer(toolset, offered, names, turn.dialect)
             issues.append(not_on_offer.issue(metadata))
             continue
-        # A turn that was cut off may end with `{"city": "Os`, or with nothing at all. The latter is
-        # fine for a tool without parameters, and for any other the model would be told about
-        # missing fields in place of the limit, and try the same again.
+        if is_blocked:
+            issues.append(blocked(metadata))
+            continue
+        # Nothing at all is fine for a tool without parameters. Of any other the call may have been
+        # going on, and the model would be told about missing fields in place of the limit.
         is_blank = metadata.arguments.strip() in _NOTHING
         if metadata is cut_off and (not is_blank or names_in(selector.definition.input_schema)):
-            issues.append(_cut_off(metadata, turn))
+            issues.append(_cut_off(metadata))
             continue
         try:
             calls.append(
@@ -332,11 +337,11 @@ def by_own_names(turn: AssistantTurn, names: OwnNames) -> AssistantTurn:
 _NOTHING: Final = ("", "{}")
 
 
-def _cut_off(metadata: ToolMetadata, turn: AssistantTurn) -> RecoverableToolCallIssue:
-    came = "came" if metadata.arguments.strip() in _NOTHING else "came to their end"
+def _cut_off(metadata: ToolMetadata) -> RecoverableToolCallIssue:
     text = (
-        f"The call of tool {quoted(metadata.name)} was cut off by {cut_by(turn)} before its "
-        f"arguments {came}, so it was not run. Call it again."
+        f"The call of tool {quoted(metadata.name)} was cut off by the limit on tokens: its "
+        "arguments may be incomplete, so it was not run. Call it again, in smaller parts if it is "
+        "long."
     )
     return RecoverableToolCallIssue(metadata, "invalid_arguments", text)
 

@@ -269,8 +269,27 @@ _CUT_OFF = get_args(CutOff)
 
 # For turns that were made by hand, or saved before they said what was cut off.
 _TRUNCATED = frozenset(
-    {"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded"}
+    {
+        *("length", "max_tokens", "MAX_TOKENS", "CONTINUATION", "model_context_window_exceeded"),
+        *("max_output_tokens", "max_messages", "steered", "incomplete"),
+    }
 )
+_BLOCKED = frozenset(
+    {
+        *("content_filter", "content_filtered", "guardrail_intervened", "refusal", "sensitive"),
+        *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
+        *("LANGUAGE", "ESCALATION", "PUP_LIMITED_DISABLED"),
+        *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+    }
+)
+
+
+def is_among(finish_reason: str | None, words: frozenset[str]) -> bool:
+    """Tell whether a turn ended for one of some reasons.
+
+    Some hosts add their own word to one, as in `content_filter: SAFETY`.
+    """
+    return finish_reason is not None and finish_reason.partition(":")[0] in words
 
 
 # A provider's turn is kept twice: `items`, which the program reads and every dialect can send, and
@@ -304,9 +323,9 @@ class AssistantTurn(Frozen, _TurnFields):
         request_id: The provider's id of the response.
         dialect: The name of the dialect that `payload` is of.
         payload: What the provider sent, whole, for exact replay; it is not to be changed.
-        cut_off: What a limit on tokens cut off: the end of the `answer`, or all `arguments` of the
-            last call, as a filter may too. Dialects set it when they decode; if it is None, the
-            finish reason counts.
+        cut_off: What a limit on tokens cut off, as far as the text shows: the end of the `answer`,
+            or all `arguments` of the last call, as a filter may too. Dialects set it when they
+            decode; if it is None, the finish reason counts.
 
     Raises:
         MisuseError: Both `items` and `text` or `tool_calls` are given, or one has another type.
@@ -397,9 +416,20 @@ class AssistantTurn(Frozen, _TurnFields):
     def is_truncated(self) -> bool:
         """Whether a limit on tokens cut the turn off, in any provider's word for it.
 
+        Its last call is not run, even if the arguments look complete, see `Toolset.read_turn`.
         A turn whose last call a filter cut off counts too; its `refusal` is not None.
         """
         return self.cut_off is not None or self.finish_reason in _TRUNCATED
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the model refused, or a filter ended the turn, in any provider's word for it.
+
+        Its calls are never run: each becomes an issue of the round, see `Toolset.read_turn`.
+        """
+        return is_among(self.finish_reason, _BLOCKED) or any(
+            isinstance(item, RefusalItem) for item in self.items
+        )
 
     def __hash__(self) -> int:
         return hash((self.items, self.finish_reason, self.request_id))

@@ -165,7 +165,9 @@ def _turn_parts(turn: AssistantTurn, *, is_whole: bool) -> Iterator[Part]:
         else:
             call = item.metadata
             yield Part("call", call.name, "call", f"{call.id} {size_of(call.arguments)}")
-    if turn.is_truncated:
+    if turn.is_blocked:
+        yield Part("blocked", turn.finish_reason or "")
+    elif turn.is_truncated:
         yield Part("cut off", turn.finish_reason or "")
 
 

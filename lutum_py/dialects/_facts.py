@@ -41,7 +41,7 @@ class Facts:
             through a list.
         truncated: The finish reasons that say that a limit on tokens ended the turn.
         refused: The finish reasons that say that the model refused, or that a filter or guardrail
-            spoke in its place; none by default.
+            spoke in its place; none by default. What stands after a colon does not count.
         call_ids: The ids of calls that the provider takes.
         call_ids_in_words: The same for people.
         made_ids: What an id begins with that is made for a call whose own is refused.
@@ -128,9 +128,8 @@ class Facts:
         if not calls:
             return "answer"
         is_missing = self.empty_is_missing and calls[-1] == "{}"
-        # "arguments" is a call that must not run, as in {"path": "/etc" that was to be "/etc/app"};
-        # an "answer" that is cut may still be read. The text of the call alone tells: some hosts
-        # give the same finish reason for both.
+        # "arguments" is what the text alone shows, as in {"path": "/etc" that was to be "/etc/app".
+        # An "answer" that is cut may still be read. That no last call runs is a rule of the round.
         return "arguments" if is_missing or not is_whole_json(calls[-1]) else "answer"
 
 

@@ -70,6 +70,13 @@ def cost_of(
     return {} if turn.usage is None else {key: written(turn.usage)}
 
 
+def end_of(turn: AssistantTurn, blocked: str, truncated: str, otherwise: str | None) -> str | None:
+    """Choose the word for why a turn ended."""
+    if turn.is_blocked:
+        return blocked
+    return truncated if turn.is_truncated else otherwise
+
+
 def rest_of(tokens: int | None, *apart: int | None) -> int | None:
     """Return a number of tokens without those that a wire counts apart."""
     return None if tokens is None else tokens - sum(each or 0 for each in apart)

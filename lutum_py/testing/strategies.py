@@ -12,7 +12,7 @@ From any toolset, also one of JSON schemas alone:
 | `valid` | fits the tool | a call |
 | `mended` | in doubt for nobody: JSON in a string, null for a field that may be absent | a call |
 | `near_miss` | one thing is wrong | an issue |
-| `truncated` | the argument text is cut off | an issue |
+| `truncated` | the argument text is cut off, or its turn: at a limit, or by a filter | an issue |
 | `unknown_tool` | a name that is near, odd or empty | an issue |
 | `not_available` | a tool that the turn does not offer | an issue |
 
@@ -74,7 +74,9 @@ _USUAL_ID: st.SearchStrategy[_IdStyle] = st.just("own")
 _SHARES: dict[_IdStyle, int] = {"own": 5, "repeated": 3, "empty": 1}
 _ANY_ID = st.sampled_from([style for style, share in _SHARES.items() for _ in range(share)])
 _TEXTS = st.none() | st.sampled_from(["Let me look.", ""]) | ANY_TEXT
-_REASONS = st.sampled_from(["tool_calls", "stop", "length", None])
+_REASONS = ("tool_calls", "stop", None)
+# Of a turn that ends so, some calls that fit are issues all the same.
+_BAD_ENDS = ("length", "content_filter")
 
 
 class _Shape(NamedTuple):
@@ -166,7 +168,7 @@ def turns(
         UnknownToolError: `available` or `arguments` names no tool of the toolset.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)
-    shapes = _shapes(spoken, max_calls, odd_ids)
+    shapes = _shapes(spoken, kinds, max_calls, odd_ids)
     return shapes.map(lambda shape: _report(_numbered([shape])[0]))
 
 
@@ -197,7 +199,7 @@ def scripts(
             f"`final` takes the turn that ends a script, not {shorten(final)}. Make it as in "
             "`ScriptedModel.tool_calls(('a1', 'answer', {...}))`."
         )
-    shapes = st.lists(_shapes(spoken, max_calls, odd_ids), min_size=1, max_size=max_turns)
+    shapes = st.lists(_shapes(spoken, kinds, max_calls, odd_ids), min_size=1, max_size=max_turns)
     return shapes.map(lambda chosen: (*map(_report, _numbered(chosen)), final))
 
 
@@ -221,12 +223,14 @@ def _spoken(
 
 
 def _shapes(
-    calls: st.SearchStrategy[Spoken], max_calls: int, odd_ids: bool
+    calls: st.SearchStrategy[Spoken], kinds: tuple[CallKind, ...], max_calls: int, odd_ids: bool
 ) -> st.SearchStrategy[_Shape]:
     require_count("max_calls", max_calls)
     ids = _ANY_ID if odd_ids else _USUAL_ID
     several = st.lists(st.tuples(calls, ids), min_size=1, max_size=max_calls)
-    return st.builds(_Shape, several.map(tuple), _TEXTS, _REASONS)
+    may_end_badly = not kinds or "truncated" in kinds
+    reasons = st.sampled_from([*_REASONS, *(_BAD_ENDS if may_end_badly else ())])
+    return st.builds(_Shape, several.map(tuple), _TEXTS, reasons)
 
 
 def _numbered(shapes: Iterable[_Shape]) -> tuple[AssistantTurn, ...]:
@@ -258,4 +262,6 @@ def _report(turn: AssistantTurn) -> AssistantTurn:
         event("turn: text beside its calls")
     if turn.is_truncated:
         event("turn: cut off by the limit on tokens")
+    if turn.is_blocked:
+        event("turn: blocked by a filter")
     return turn

@@ -14,7 +14,9 @@ from lutum_py import (
     AssistantTurn,
     Finished,
     Message,
+    NeedsTools,
     NoAnswer,
+    Session,
     ToolMetadata,
     Toolset,
     Transcript,
@@ -25,10 +27,11 @@ from lutum_py import (
 from lutum_py.dialects import gemini_generate_content, openai_chat
 from lutum_py.errors import TranscriptError
 from lutum_py.testing import ScriptedClient
-from lutum_py.turns import RefusalItem, TextItem, TranscriptItem
+from lutum_py.turns import RefusalItem, TextItem, ToolCallItem, TranscriptItem
 from tests.cases import over
 
-from .every_dialect import DIALECTS, REFUSED, key_of, response_of, wire_of
+from .every_dialect import DIALECTS, OF_LIBRARY, REFUSED, key_of, response_of, wire_of
+from .wire_laws import MODULES as OTHERS
 
 SAID = "I was about to s"
 
@@ -92,13 +95,111 @@ def test_a_call_that_a_filter_cut_off_is_not_run(dialect: ModuleType, arguments:
     text = turn.tool_calls[1].arguments
     is_missing = not text or wire_of(dialect.NAME).EMPTY_IS_MISSING
     assert (turn.cut_off, turn.is_truncated) == ("arguments" if is_missing else None, is_missing)
-    outcome: Any = Files.read_turn(turn)
-    assert len(outcome.round.tool_calls) == 1 + (not is_missing)
-    for issue in outcome.round.recoverable_tool_call_issues:
-        assert "cut off by a filter before its arguments came, so it was not run" in issue.text
-    outcome.round.discard()
+    assert blocked_in(Files.read_turn(turn)) == [call.id for call in turn.tool_calls]
     whole = ToolMetadata(id="c1", name="clean", arguments='{"path": "x"}')
     assert dialect.decode(filtered(dialect, "", whole)).cut_off is None
+
+
+def blocked_in(outcome: Any) -> list[str]:
+    """The ids of the calls of a round, none of which can be run; the round is given up."""
+    assert isinstance(outcome, NeedsTools)
+    with outcome.round as opened:
+        assert opened.tool_calls == opened.plan().pending == ()
+    issues = opened.recoverable_tool_call_issues
+    assert {issue.reason for issue in issues} == {"blocked"}
+    assert all("was refused or filtered, so the tool was not run" in each.text for each in issues)
+    return [issue.metadata.id for issue in issues]
+
+
+WHOLE = [
+    ToolMetadata(id="c1", name="clean", arguments='{"path":"/srv/data"}'),
+    ToolMetadata(id="c2", name="clean", arguments="{}"),
+]
+
+
+@DIALECTS
+def test_no_call_of_a_blocked_turn_can_be_run(dialect: ModuleType) -> None:
+    """Whatever its arguments, each call is an issue that the model reads, and what it sent is kept
+    exactly: whole or streamed, saved or not, the conversation goes on at every provider.
+    """
+    for reason in REFUSED[dialect.NAME]:
+        response = filtered(dialect, reason, *WHOLE)
+        for turn in (dialect.decode(response), streamed(dialect, response)):
+            assert turn.is_blocked
+            sent = [(call.name, call.arguments) for call in turn.tool_calls]
+            assert sent == [(call.name, call.arguments) for call in WHOLE]
+            assert blocked_in(Files.read_turn(turn)) == [call.id for call in turn.tool_calls]
+            outcome: Any = Files.read_turn(turn)
+            session = Session()
+            session.push_user("Go")
+            Files.load_plan(outcome.round.plan().dump_json()).commit(session)
+            loaded: Any = Transcript.load_json(session.transcript.dump_json())
+            assert loaded == session.transcript
+            assert loaded[1].is_blocked
+            assert [each.code for each in loaded[2:]] == ["blocked", "blocked"]
+            items = [*loaded, Message("user", "And?")]
+            for other in (dialect, *OTHERS):
+                body = other.encode_request(TurnRequest(items=items))
+                assert other.check(body) == []
+                assert json.dumps(body).count("was refused or filtered") == 2
+
+
+@DIALECTS
+def test_a_blocked_turn_gives_no_answer_of_a_type(dialect: ModuleType) -> None:
+    """The call of an answer's tool is an issue as any other is, and none once it is committed."""
+    call = ToolMetadata(id="c1", name="answer", arguments='{"total":3.5}')
+    turn = dialect.decode(filtered(dialect, "", call))
+    assert blocked_in(Files.read_turn(turn, answer=Invoice)) == [turn.tool_calls[0].id]
+    outcome: Any = Files.read_turn(turn, answer=Invoice)
+    session = Session()
+    session.push_user("Go")
+    outcome.round.commit(session)
+    assert session.finished(Invoice) is None
+
+
+def test_the_words_for_a_blocked_turn_are_known() -> None:
+    """A turn that was made by hand, or saved without its refusal, is known by its finish reason,
+    and one of any host by its refusal.
+    """
+    turns = [AssistantTurn(items=(RefusalItem(""), *map(ToolCallItem, WHOLE)))]
+    turns += [
+        AssistantTurn(tool_calls=WHOLE, finish_reason=reason)
+        for name in OF_LIBRARY
+        for reason in REFUSED[name]
+    ]
+    for turn in turns:
+        assert turn.is_blocked
+        assert blocked_in(Files.read_turn(turn)) == ["c1", "c2"]
+        said = AssistantTurn(text='{"total": 1}', finish_reason=turn.finish_reason)
+        outcome = Files.read_turn(said, answer=Answer(Invoice, by="format"))
+        assert isinstance(outcome, NoAnswer) == said.is_blocked
+    for calm in ("stop", "length", "OTHER", "", None):
+        assert not AssistantTurn(tool_calls=WHOLE, finish_reason=calm).is_blocked
+
+
+@DIALECTS
+def test_the_testing_kit_says_blocked_turns(dialect: ModuleType) -> None:
+    """What a model is let say by hand is blocked in every dialect, whatever word it was given."""
+    said = AssistantTurn(tool_calls=WHOLE, finish_reason="SAFETY")
+    turn = dialect.decode(response_of(dialect.NAME, said))
+    assert turn.is_blocked
+    assert blocked_in(Files.read_turn(turn)) == [call.id for call in turn.tool_calls]
+
+
+def test_a_call_of_no_tool_is_told_as_that() -> None:
+    """In a blocked turn, too, the model hears that there is no such tool."""
+    call = ToolMetadata(id="c1", name="cleanse", arguments="{}")
+    outcome: Any = Files.read_turn(AssistantTurn(tool_calls=[call], finish_reason="refusal"))
+    (issue,) = outcome.round.recoverable_tool_call_issues
+    assert (issue.reason, issue.suggestion) == ("unknown_tool", "clean")
+    outcome.round.discard()
+
+
+def test_a_blocked_turn_is_shown_as_one() -> None:
+    """The page of a conversation names the word of the provider."""
+    transcript = Transcript()
+    transcript.append_turn(AssistantTurn(text=SAID, finish_reason="SPII"))
+    assert "blocked" in transcript._repr_html_()
 
 
 @DIALECTS

@@ -23,12 +23,14 @@ class Said:
             where the wire has a text for them.
         refusal: The words with which the model refuses; providers have each their way to say so.
         cut_off: Whether the limit on tokens ended it.
+        blocked: Whether a filter ended it.
     """
 
     text: str = ""
     calls: tuple[tuple[str, str, Payload | str], ...] = ()
     refusal: str = ""
     cut_off: bool = False
+    blocked: bool = False
 
 
 def written(arguments: Payload | str) -> str:

@@ -164,6 +164,7 @@ def test_turns_cover_all_there_is() -> None:
         "1 calls",
         "2 calls",
         "3 calls",
+        "blocked",
         "cut off",
         "doubled id",
         "empty id",

@@ -31,6 +31,7 @@ from ..._transcript.assistant import (
     RefusalItem,
     ToolMetadata,
     Usage,
+    is_among,
 )
 from ...errors import DialectError
 from .._facts import Facts
@@ -414,7 +415,7 @@ def turn_from(
     cut_off: CutOff | None = None
     if finish_reason in facts.truncated:
         cut_off = facts.cut_off(items)
-    elif finish_reason in facts.refused:
+    elif is_among(finish_reason, facts.refused):
         if facts.cut_off(items) == "arguments":
             cut_off = "arguments"
         # Few providers write a refusal among the items. Of the others the finish reason alone says

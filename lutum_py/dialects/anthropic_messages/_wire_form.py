@@ -12,6 +12,7 @@ from .._wire_form import (
     WireForm,
     as_object,
     cost_of,
+    end_of,
     halves,
     objects,
     of_role,
@@ -40,7 +41,7 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
         "role": "assistant",
         "model": "scripted",
         "content": content,
-        "stop_reason": "max_tokens" if turn.is_truncated else reason,
+        "stop_reason": end_of(turn, "refusal", "max_tokens", reason),
         "usage": {"input_tokens": 0, "output_tokens": 0},
         **cost_of(turn, "usage", _usage),
     }

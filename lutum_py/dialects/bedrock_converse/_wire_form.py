@@ -12,6 +12,7 @@ from .._wire_form import (
     WireForm,
     as_object,
     cost_of,
+    end_of,
     halves,
     object_of,
     objects,
@@ -31,7 +32,7 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     return {
         "ResponseMetadata": {"RequestId": f"r{number}"},
         "output": {"message": {"role": "assistant", "content": content}},
-        "stopReason": "max_tokens" if turn.is_truncated else reason,
+        "stopReason": end_of(turn, "content_filtered", "max_tokens", reason),
         **cost_of(turn, "usage", _usage),
     }
 

@@ -36,10 +36,11 @@ FACTS: Final = Facts(
         "tools[].functionDeclarations[].name",
         "toolConfig.functionCallingConfig.allowedFunctionNames[]",
     ),
-    truncated=frozenset({"MAX_TOKENS"}),
+    truncated=frozenset({"MAX_TOKENS", "CONTINUATION"}),
     refused=frozenset(
         {
             *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
+            *("LANGUAGE", "ESCALATION", "PUP_LIMITED_DISABLED"),
             *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
         }
     ),

@@ -12,6 +12,7 @@ from .._wire_form import (
     WireForm,
     as_object,
     cost_of,
+    end_of,
     halves,
     object_of,
     objects,
@@ -28,7 +29,7 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
         # The API itself leaves ids out.
         parts.append({"functionCall": {"id": call.id, **named} if call.id else named})
     content = {"role": "model", "parts": parts}
-    reason = "MAX_TOKENS" if turn.is_truncated else "STOP"
+    reason = end_of(turn, "SAFETY", "MAX_TOKENS", "STOP")
     return {
         "responseId": f"r{number}",
         "modelVersion": "scripted",

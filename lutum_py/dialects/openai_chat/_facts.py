@@ -28,9 +28,6 @@ def _is_own_body(body: Mapping[str, Any]) -> bool:
     )
 
 
-# What Google's endpoint of this format adds to the reason, as in "content_filter: SAFETY".
-_OF_GOOGLE: Final = ("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII")
-
 FACTS: Final = Facts(
     name=NAME,
     key="messages",
@@ -44,7 +41,7 @@ FACTS: Final = Facts(
         "function_call.name",
     ),
     truncated=frozenset({"length"}),
-    refused=frozenset({"content_filter", *(f"content_filter: {word}" for word in _OF_GOOGLE)}),
+    refused=frozenset({"content_filter", "sensitive"}),  # the latter of Zhipu, for its GLM
     call_ids=re.compile(r".{1,40}", re.DOTALL),
     call_ids_in_words="at most 40 characters",
     takes_own_ids=True,

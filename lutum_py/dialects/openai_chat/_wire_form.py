@@ -6,7 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..._transcript.assistant import AssistantTurn, Usage
-from .._wire_form import Said, WireForm, cost_of, halves, object_of, objects, of_role, said_call
+from .._wire_form import (
+    Said,
+    WireForm,
+    cost_of,
+    end_of,
+    halves,
+    object_of,
+    objects,
+    of_role,
+    said_call,
+)
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -20,7 +30,7 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
             }
             for call in turn.tool_calls
         ]
-    reason = "length" if turn.is_truncated else turn.finish_reason
+    reason = end_of(turn, "content_filter", "length", turn.finish_reason)
     choice = {"index": 0, "message": message, "finish_reason": reason}
     return {
         "id": f"r{number}",

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any, Final
 
 from ..._transcript.assistant import AssistantTurn, Usage
-from .._wire_form import Said, WireForm, cost_of, halves, objects, said_call
+from .._wire_form import Said, WireForm, cost_of, end_of, halves, objects, said_call
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
         for at, call in enumerate(turn.tool_calls)
     ]
     status: dict[str, Any] = {"status": "completed"}
-    if turn.is_truncated:
-        status = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    if (reason := end_of(turn, "content_filter", "max_output_tokens", None)) is not None:
+        status = {"status": "incomplete", "incomplete_details": {"reason": reason}}
     return {
         "id": f"r{number}",
         "object": "response",

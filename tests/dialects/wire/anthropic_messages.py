@@ -174,6 +174,7 @@ def _words(content: Any) -> str:
 def response(said: Said) -> Payload:
     usage = {"input_tokens": 20, "output_tokens": 5}
     end = "tool_use" if said.calls else "refusal" if said.refusal else "end_turn"
+    end = "refusal" if said.blocked else end
     return _message(list(_blocks(said)), "max_tokens" if said.cut_off else end, usage)
 
 

@@ -224,6 +224,7 @@ def _frame(kind: str, fields: Payload) -> bytes:
 
 def _end(said: Said) -> Payload:
     reason = "tool_use" if said.calls else "content_filtered" if said.refusal else "end_turn"
+    reason = "guardrail_intervened" if said.blocked else reason
     return {
         "stopReason": "max_tokens" if said.cut_off else reason,
         "usage": {"inputTokens": 20, "outputTokens": 5, "totalTokens": 25},

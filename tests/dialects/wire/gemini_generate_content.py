@@ -15,10 +15,11 @@ from ..plain import in_camel_case
 
 KEY: Final = "contents"
 """The field of a request that holds the conversation."""
-TRUNCATED: Final = ["MAX_TOKENS"]
+TRUNCATED: Final = ["MAX_TOKENS", "CONTINUATION"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 REFUSED: Final = [
     *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
+    *("LANGUAGE", "ESCALATION", "PUP_LIMITED_DISABLED"),
     *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
 ]
 """The finish reasons that say that the model refused, or a filter spoke in its place."""
@@ -149,7 +150,11 @@ def results(body: dict[str, Any]) -> list[tuple[str, str]]:
 def response(said: Said) -> Payload:
     if said.refusal:
         return _blocked(said)
-    return _generated(list(_parts(said)), "MAX_TOKENS" if said.cut_off else "STOP")
+    return _generated(list(_parts(said)), _end(said))
+
+
+def _end(said: Said) -> str:
+    return "MAX_TOKENS" if said.cut_off else "SAFETY" if said.blocked else "STOP"
 
 
 def events(said: Said) -> list[Payload]:
@@ -160,7 +165,7 @@ def events(said: Said) -> list[Payload]:
         texts = halves(part["text"]) if "text" in part else ()
         chunks += [_generated([{**part, "text": text}]) for text in texts]
         chunks += [] if texts else [_generated([part])]
-    return [*chunks, _generated([{"text": ""}], "MAX_TOKENS" if said.cut_off else "STOP")]
+    return [*chunks, _generated([{"text": ""}], _end(said))]
 
 
 def _blocked(said: Said) -> Payload:

@@ -17,7 +17,7 @@ KEY: Final = "messages"
 """The field of a request that holds the conversation."""
 TRUNCATED: Final = ["length"]
 """The finish reasons that say that a limit on tokens ended the turn."""
-REFUSED: Final = ["content_filter", "content_filter: PROHIBITED_CONTENT"]
+REFUSED: Final = ["content_filter", "content_filter: PROHIBITED_CONTENT", "sensitive"]
 """The finish reasons that say that the model refused, or a filter spoke in its place."""
 TAKEN_NAMES: Final = r"[a-zA-Z0-9_-]{1,64}"
 """The names of tools that the provider takes."""
@@ -203,6 +203,8 @@ def _chat(kind: str) -> Payload:
 def _chat_end(said: Said) -> str:
     if said.cut_off:
         return "length"
+    if said.blocked:
+        return "content_filter"
     return "tool_calls" if said.calls else "stop"
 
 

@@ -15,7 +15,7 @@ from ..plain import bare, content_of
 
 KEY: Final = "input"
 """The field of a request that holds the conversation."""
-TRUNCATED: Final = ["max_output_tokens"]
+TRUNCATED: Final = ["max_output_tokens", "max_messages", "steered", "incomplete"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 REFUSED: Final = ["content_filter"]
 """The finish reasons that say that the model refused, or a filter spoke in its place."""
@@ -182,8 +182,9 @@ def results(body: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def response(said: Said) -> Payload:
-    if said.cut_off:
-        details = {"incomplete_details": {"reason": "max_output_tokens"}}
+    if said.cut_off or said.blocked:
+        reason = "max_output_tokens" if said.cut_off else "content_filter"
+        details = {"incomplete_details": {"reason": reason}}
         return {**_response("incomplete", list(_output(said))), **details}
     return _response("completed", list(_output(said)))
 
