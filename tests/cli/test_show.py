@@ -336,7 +336,9 @@ def test_a_final_answer_in_a_plan_is_shown(lutum: Lutum, tmp_path: Path) -> None
         cents: int
 
     turn = ScriptedModel.tool_calls(("a1", "total", {"cents": 3}), ("c1", "add", {"a": 1}))
-    plan = needs(Shop.read_turn(turn, answer=Answer(Total, name="total"))).plan()
+    outcome = Shop.read_turn(turn, answer=Answer(Total, name="total"))
+    assert isinstance(outcome, NeedsTools)
+    plan = outcome.round.plan()
     (tmp_path / "plan.json").write_text(plan.dump_json(), encoding="utf-8")
     ran = lutum("show", "plan.json")
     assert ran.code == 0

@@ -649,7 +649,7 @@ def test_steps_compare_by_all_they_say() -> None:
 def desk_step() -> CallStep:
     """A step made by hand."""
     return CallStep(
-        "c1", "fill", "proposed", None, None, None, None, None, None, None, {"items": ["a"]}
+        "c1", "fill", "proposed", "noon", None, None, None, None, None, None, {"items": ["a"]}
     )
 
 
