@@ -266,10 +266,14 @@ _COUNTS = frozenset({int, NoneType})
 _ITEMS = frozenset({ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem})
 _CALLS = frozenset({ToolMetadata})
 _CUT_OFF = get_args(CutOff)
+_is_refusal = RefusalItem.__instancecheck__  # `isinstance`, for `map`
 
 # For turns that were made by hand, or saved before they said what was cut off.
 _TRUNCATED = frozenset(
-    {"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded"}
+    {
+        *("length", "max_tokens", "MAX_TOKENS", "CONTINUATION", "model_context_window_exceeded"),
+        *("max_output_tokens", "max_messages", "steered", "incomplete"),
+    }
 )
 _BLOCKED = frozenset(
     {
@@ -281,6 +285,13 @@ _BLOCKED = frozenset(
 )
 
 
+# Every turn of every loop is asked, and there are few words.
+@lru_cache(64)
+def _ends_early(finish_reason: str | None) -> bool:
+    return finish_reason in _TRUNCATED or is_among(finish_reason, _BLOCKED)
+
+
+@lru_cache(64)
 def is_among(finish_reason: str | None, words: frozenset[str]) -> bool:
     """Tell whether a turn ended for one of some reasons.
 
@@ -320,9 +331,9 @@ class AssistantTurn(Frozen, _TurnFields):
         request_id: The provider's id of the response.
         dialect: The name of the dialect that `payload` is of.
         payload: What the provider sent, whole, for exact replay; it is not to be changed.
-        cut_off: What a limit on tokens cut off: the end of the `answer`, or all `arguments` of the
-            last call, as a filter may too. Dialects set it when they decode; if it is None, the
-            finish reason counts.
+        cut_off: What a limit on tokens cut off, as far as the text shows: the end of the `answer`,
+            or all `arguments` of the last call, as a filter may too. Dialects set it when they
+            decode; if it is None, the finish reason counts.
 
     Raises:
         MisuseError: Both `items` and `text` or `tool_calls` are given, or one has another type.
@@ -413,6 +424,7 @@ class AssistantTurn(Frozen, _TurnFields):
     def is_truncated(self) -> bool:
         """Whether a limit on tokens cut the turn off, in any provider's word for it.
 
+        Its last call is not run, even if the arguments look complete, see `Toolset.read_turn`.
         A turn whose last call a filter cut off counts too; its `refusal` is not None.
         """
         return self.cut_off is not None or self.finish_reason in _TRUNCATED
@@ -423,8 +435,15 @@ class AssistantTurn(Frozen, _TurnFields):
 
         Its calls are never run: each becomes an issue of the round, see `Toolset.read_turn`.
         """
-        return is_among(self.finish_reason, _BLOCKED) or any(
-            isinstance(item, RefusalItem) for item in self.items
+        return is_among(self.finish_reason, _BLOCKED) or any(map(_is_refusal, self.items))
+
+    @property
+    def _is_cut_short(self) -> bool:
+        """Whether it is truncated or blocked, in one look: hardly any turn is."""
+        return (
+            self.cut_off is not None
+            or _ends_early(self.finish_reason)
+            or any(map(_is_refusal, self.items))
         )
 
     def __hash__(self) -> int:

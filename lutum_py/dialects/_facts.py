@@ -128,9 +128,8 @@ class Facts:
         if not calls:
             return "answer"
         is_missing = self.empty_is_missing and calls[-1] == "{}"
-        # "arguments" is a call that must not run, as in {"path": "/etc" that was to be "/etc/app"};
-        # an "answer" that is cut may still be read. The text of the call alone tells: some hosts
-        # give the same finish reason for both.
+        # "arguments" is what the text alone shows, as in {"path": "/etc" that was to be "/etc/app".
+        # An "answer" that is cut may still be read. That no last call runs is a rule of the round.
         return "arguments" if is_missing or not is_whole_json(calls[-1]) else "answer"
 
 

@@ -155,15 +155,18 @@ def test_arguments_that_a_limit_cut_off_are_told_as_that(
 
 
 @pytest.mark.parametrize("wire", [chat, responses, gemini])
-def test_whole_arguments_are_not_cut_off(wire: Callable[..., Said]) -> None:
-    """A call whose arguments came to their end is read, although a limit ended the turn."""
-    dialect, whole, events = wire([("c1", "f", '{"a":"x"}')], cut=True)
+def test_whole_arguments_may_be_cut_off_all_the_same(wire: Callable[..., Said]) -> None:
+    """Of a turn that a limit ended, the last call is not run, although its text is whole JSON."""
+    dialect, whole, events = wire([("c1", "f", '{"a":"x"}'), ("c2", "f", '{"a":"y"}')], cut=True)
     for turn in (dialect.decode(whole), streamed(dialect, events)):
         assert turn.cut_off == "answer"
         outcome = Tools.read_turn(turn)
         assert isinstance(outcome, NeedsTools)
-        read: Any = outcome.round.tool_calls[0].input
+        (first,) = outcome.round.tool_calls
+        read: Any = first.input
         assert read.a == "x"
+        (issue,) = outcome.round.recoverable_tool_call_issues
+        assert "cut off by the limit on tokens" in issue.text
         outcome.round.discard()
 
 

@@ -75,6 +75,25 @@ async def test_a_blocked_turn_runs_nothing(wire: Wire, mode: str, server: Loopba
     assert ["was refused or filtered" in text for text in told] == [True, True]
 
 
+@in_each("mode", MODES)
+async def test_the_last_call_of_a_turn_at_a_limit_is_not_run(
+    wire: Wire, mode: str, server: Loopback
+) -> None:
+    """Arguments that the SDK may have completed are answered with that; the call before runs."""
+    cut = Said(calls=TWO_CALLS.calls, cut_off=True)
+    server.replies.extend(wire.reply(turn, mode) for turn in (cut, ANSWER))
+    session = Session()
+    session.push_user("What is 1 + 2, loudly?")
+    async with wire.client(server.url, mode) as client:
+        turn = session.text_turn(wire.model(client, MODEL)).tools(Sums)
+        await take_round(session, await outcome_of(turn, mode))
+        outcome: Any = await outcome_of(turn, mode)
+    assert server.refusals == []
+    assert outcome.result.text == ANSWER.text
+    told = [text for _, text in wire.results(server.received[-1].body)]
+    assert ["may be incomplete" in text for text in told] == [False, True]
+
+
 async def test_whole_and_streamed_give_the_same_turn(wire: Wire, server: Loopback) -> None:
     """The same turn has the same text, calls, reasoning and usage, however it came in."""
     seen: list[Any] = []

@@ -57,7 +57,7 @@ USES: dict[str, Callable[[ToolRoundPlan[Any]], object]] = {
 }
 
 
-@over("finish_reason", ["stop", "length", "STOP", "", "end_turn"])
+@over("finish_reason", ["stop", "STOP", "", "end_turn"])
 def test_calls_count_whatever_the_finish_reason_says(finish_reason: str) -> None:
     """A turn with calls needs tools, also where the host says that it is finished."""
     tool_round = opened(*adds(2), finish_reason=finish_reason)

@@ -36,7 +36,7 @@ FACTS: Final = Facts(
         "tools[].functionDeclarations[].name",
         "toolConfig.functionCallingConfig.allowedFunctionNames[]",
     ),
-    truncated=frozenset({"MAX_TOKENS"}),
+    truncated=frozenset({"MAX_TOKENS", "CONTINUATION"}),
     refused=frozenset(
         {
             *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),

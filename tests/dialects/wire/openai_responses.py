@@ -15,7 +15,7 @@ from ..plain import bare, content_of
 
 KEY: Final = "input"
 """The field of a request that holds the conversation."""
-TRUNCATED: Final = ["max_output_tokens"]
+TRUNCATED: Final = ["max_output_tokens", "max_messages", "steered", "incomplete"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 REFUSED: Final = ["content_filter"]
 """The finish reasons that say that the model refused, or a filter spoke in its place."""
