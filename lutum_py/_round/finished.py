@@ -125,18 +125,10 @@ def read_finished(transcript: Transcript, answer: Answer[Any] | None) -> Finishe
         return read if isinstance(read, Finished) else None
     if answer is None:
         return None
-    found = answer_calls(turn, answer, cut_off_in(turn), False)
+    found = answer_calls(turn, answer, False)
     if found.result is None or found.result not in results:
         return None
     return Finished(TextResult(turn, found.value, joined(turn, results)))
-
-
-def cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:
-    """Return the last call of a truncated turn, of which no text shows that it is whole.
-
-    SDKs complete what was cut off: of `{"path": "/srv", "only_em` they make `{"path": "/srv"}`.
-    """
-    return turn.tool_calls[-1] if turn.is_truncated else None
 
 
 def blocked(metadata: ToolMetadata) -> RecoverableToolCallIssue:
@@ -170,9 +162,7 @@ class AnswerCalls(NamedTuple):
     issues: dict[str, RecoverableToolCallIssue]
 
 
-def answer_calls(
-    turn: AssistantTurn, answer: Answer[Any], cut_off: ToolMetadata | None, redact: bool
-) -> AnswerCalls:
+def answer_calls(turn: AssistantTurn, answer: Answer[Any], redact: bool) -> AnswerCalls:
     """Read the calls of the answer's tool: one that is valid counts, and no other does."""
     if answer.by == "format":
         return AnswerCalls(frozenset(), None, None, {})
@@ -180,7 +170,8 @@ def answer_calls(
     ids = frozenset(each.id for each in own)
     if turn.is_blocked:
         return AnswerCalls(ids, None, None, {each.id: blocked(each) for each in own})
-    if len(own) == 1 and own[0] is not cut_off:
+    is_cut_off = turn.is_truncated and turn.tool_calls[-1] in own
+    if len(own) == 1 and not is_cut_off:
         (metadata,) = own
         try:
             call: AnyToolCall = answer.spec.free_selector._decode(metadata, redact=redact)

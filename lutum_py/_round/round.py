@@ -41,7 +41,6 @@ from .finished import (
     TurnProperties,
     answer_calls,
     blocked,
-    cut_off_in,
     read_text,
 )
 from .plan import OpenCalls, ToolRoundPlan, as_plan, unasked
@@ -269,9 +268,8 @@ def read_turn(
     by_name = offered.by_name
     calls: list[AnyToolCall] = []
     issues: list[RecoverableToolCallIssue] = []
-    is_blocked = turn.is_blocked
-    cut_off = cut_off_in(turn)
-    found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
+    judge = _judge_of(turn) if turn._is_cut_short else None
+    found = None if answer is None else answer_calls(turn, answer, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
     history, call_round = new_history(time()), CallRound()
@@ -290,14 +288,8 @@ def read_turn(
                 not_on_offer = NotOnOffer(toolset, offered, names, turn.dialect)
             issues.append(not_on_offer.issue(metadata))
             continue
-        if is_blocked:
-            issues.append(blocked(metadata))
-            continue
-        # Nothing at all is fine for a tool without parameters. Of any other the call may have been
-        # going on, and the model would be told about missing fields in place of the limit.
-        is_blank = metadata.arguments.strip() in _NOTHING
-        if metadata is cut_off and (not is_blank or names_in(selector.definition.input_schema)):
-            issues.append(_cut_off(metadata))
+        if judge is not None and (issue := judge(metadata, selector)) is not None:
+            issues.append(issue)
             continue
         try:
             calls.append(
@@ -337,7 +329,24 @@ def by_own_names(turn: AssistantTurn, names: OwnNames) -> AssistantTurn:
 _NOTHING: Final = ("", "{}")
 
 
-def _cut_off(metadata: ToolMetadata) -> RecoverableToolCallIssue:
+def _judge_of(
+    turn: AssistantTurn,
+) -> Callable[[ToolMetadata, Any], RecoverableToolCallIssue | None]:
+    """Return what finds the issues of calls whose turn was blocked or cut off."""
+    if turn.is_blocked:
+        return lambda metadata, _: blocked(metadata)
+    # SDKs complete what was cut off: of `{"path": "/a", "only_em` they make `{"path": "/a"}`. So no
+    # text shows that the last call is whole.
+    last = turn.tool_calls[-1]
+    return lambda metadata, selector: _cut_off(metadata, selector) if metadata is last else None
+
+
+def _cut_off(metadata: ToolMetadata, selector: Any) -> RecoverableToolCallIssue | None:
+    # Nothing at all is fine for a tool without parameters. Of any other the call may have been
+    # going on, and the model would be told about missing fields in place of the limit.
+    is_blank = metadata.arguments.strip() in _NOTHING
+    if is_blank and not names_in(selector.definition.input_schema):
+        return None
     text = (
         f"The call of tool {quoted(metadata.name)} was cut off by the limit on tokens: its "
         "arguments may be incomplete, so it was not run. Call it again, in smaller parts if it is "

@@ -266,6 +266,7 @@ _COUNTS = frozenset({int, NoneType})
 _ITEMS = frozenset({ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem})
 _CALLS = frozenset({ToolMetadata})
 _CUT_OFF = get_args(CutOff)
+_is_refusal = RefusalItem.__instancecheck__  # `isinstance`, for `map`
 
 # For turns that were made by hand, or saved before they said what was cut off.
 _TRUNCATED = frozenset(
@@ -284,6 +285,13 @@ _BLOCKED = frozenset(
 )
 
 
+# Every turn of every loop is asked, and there are few words.
+@lru_cache(64)
+def _ends_early(finish_reason: str | None) -> bool:
+    return finish_reason in _TRUNCATED or is_among(finish_reason, _BLOCKED)
+
+
+@lru_cache(64)
 def is_among(finish_reason: str | None, words: frozenset[str]) -> bool:
     """Tell whether a turn ended for one of some reasons.
 
@@ -427,8 +435,15 @@ class AssistantTurn(Frozen, _TurnFields):
 
         Its calls are never run: each becomes an issue of the round, see `Toolset.read_turn`.
         """
-        return is_among(self.finish_reason, _BLOCKED) or any(
-            isinstance(item, RefusalItem) for item in self.items
+        return is_among(self.finish_reason, _BLOCKED) or any(map(_is_refusal, self.items))
+
+    @property
+    def _is_cut_short(self) -> bool:
+        """Whether it is truncated or blocked, in one look: hardly any turn is."""
+        return (
+            self.cut_off is not None
+            or _ends_early(self.finish_reason)
+            or any(map(_is_refusal, self.items))
         )
 
     def __hash__(self) -> int:

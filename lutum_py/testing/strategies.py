@@ -12,9 +12,11 @@ From any toolset, also one of JSON schemas alone:
 | `valid` | fits the tool | a call |
 | `mended` | in doubt for nobody: JSON in a string, null for a field that may be absent | a call |
 | `near_miss` | one thing is wrong | an issue |
-| `truncated` | the argument text is cut off, or its turn: at a limit, or by a filter | an issue |
+| `truncated` | the argument text is cut off | an issue |
 | `unknown_tool` | a name that is near, odd or empty | an issue |
 | `not_available` | a tool that the turn does not offer | an issue |
+
+A turn that ended at a limit, or by a filter, has at least one call that is an issue by itself.
 
 A near miss has a field missing, unknown, of a wrong type, out of its range, none of its choices,
 not of its format, or null; or its text is not JSON, or not an object.
@@ -66,6 +68,7 @@ _NONE: ArgumentStrategies = {}
 FINAL = AssistantTurn(text="Done.", finish_reason="stop")
 """How a script ends unless another end is given: the model asks for nothing more."""
 
+_OfKind: TypeAlias = tuple[str, Spoken]
 _IdStyle: TypeAlias = Literal["own", "empty", "repeated"]
 
 _USUAL_ID: st.SearchStrategy[_IdStyle] = st.just("own")
@@ -74,15 +77,18 @@ _USUAL_ID: st.SearchStrategy[_IdStyle] = st.just("own")
 _SHARES: dict[_IdStyle, int] = {"own": 5, "repeated": 3, "empty": 1}
 _ANY_ID = st.sampled_from([style for style, share in _SHARES.items() for _ in range(share)])
 _TEXTS = st.none() | st.sampled_from(["Let me look.", ""]) | ANY_TEXT
-_REASONS = ("tool_calls", "stop", None)
-# Of a turn that ends so, some calls that fit are issues all the same.
-_BAD_ENDS = ("length", "content_filter")
+# Of a turn that ends early, some calls that fit are issues all the same. So not all of its calls
+# may fit: whoever asks for calls that do gets them, and what goes wrong with an issue is found as
+# one call with nothing odd beside it.
+_EARLY = ("length", "content_filter")
+_REASONS = st.sampled_from(["tool_calls", "stop", *_EARLY, None])
+_FITTING = frozenset({"valid", "mended"})
 
 
 class _Shape(NamedTuple):
     """A turn whose calls have no ids yet: those are numbered through the whole script."""
 
-    calls: tuple[tuple[Spoken, _IdStyle], ...]
+    calls: tuple[tuple[_OfKind, _IdStyle], ...]
     text: str | None
     finish_reason: str | None
 
@@ -137,7 +143,7 @@ def calls(
         UnknownToolError: `available` or `arguments` names no tool of the toolset.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)
-    return spoken.map(lambda call: ToolMetadata(id="c1", name=call[0], arguments=call[1]))
+    return spoken.map(lambda said: ToolMetadata(id="c1", name=said[1][0], arguments=said[1][1]))
 
 
 def turns(
@@ -168,7 +174,7 @@ def turns(
         UnknownToolError: `available` or `arguments` names no tool of the toolset.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)
-    shapes = _shapes(spoken, kinds, max_calls, odd_ids)
+    shapes = _shapes(spoken, max_calls, odd_ids)
     return shapes.map(lambda shape: _report(_numbered([shape])[0]))
 
 
@@ -199,7 +205,7 @@ def scripts(
             f"`final` takes the turn that ends a script, not {shorten(final)}. Make it as in "
             "`ScriptedModel.tool_calls(('a1', 'answer', {...}))`."
         )
-    shapes = st.lists(_shapes(spoken, kinds, max_calls, odd_ids), min_size=1, max_size=max_turns)
+    shapes = st.lists(_shapes(spoken, max_calls, odd_ids), min_size=1, max_size=max_turns)
     return shapes.map(lambda chosen: (*map(_report, _numbered(chosen)), final))
 
 
@@ -209,7 +215,7 @@ def _spoken(
     available: Available,
     arguments: ArgumentStrategies,
     odd_names: bool,
-) -> st.SearchStrategy[Spoken]:
+) -> st.SearchStrategy[_OfKind]:
     require_toolset("A strategy of calls", toolset)
     possible = CallStrategies(toolset, available, arguments, odd_names=odd_names).kinds()
     for kind in kinds:
@@ -219,18 +225,18 @@ def _spoken(
                 f"{', '.join(possible)}."
             )
     # Not `one_of`, which would take the kinds apart, and favour those with many ways to be made.
-    return st.sampled_from([*(kinds or possible)]).flatmap(possible.__getitem__)
+    return st.sampled_from([*(kinds or possible)]).flatmap(
+        lambda kind: st.tuples(st.just(kind), possible[kind])
+    )
 
 
 def _shapes(
-    calls: st.SearchStrategy[Spoken], kinds: tuple[CallKind, ...], max_calls: int, odd_ids: bool
+    calls: st.SearchStrategy[_OfKind], max_calls: int, odd_ids: bool
 ) -> st.SearchStrategy[_Shape]:
     require_count("max_calls", max_calls)
     ids = _ANY_ID if odd_ids else _USUAL_ID
     several = st.lists(st.tuples(calls, ids), min_size=1, max_size=max_calls)
-    may_end_badly = not kinds or "truncated" in kinds
-    reasons = st.sampled_from([*_REASONS, *(_BAD_ENDS if may_end_badly else ())])
-    return st.builds(_Shape, several.map(tuple), _TEXTS, reasons)
+    return st.builds(_Shape, several.map(tuple), _TEXTS, _REASONS)
 
 
 def _numbered(shapes: Iterable[_Shape]) -> tuple[AssistantTurn, ...]:
@@ -238,15 +244,16 @@ def _numbered(shapes: Iterable[_Shape]) -> tuple[AssistantTurn, ...]:
     count = 0
     for shape in shapes:
         metadatas: list[ToolMetadata] = []
-        for (name, arguments), style in shape.calls:
+        for (_, (name, arguments)), style in shape.calls:
             count += 1
             id = f"c{count}" if style != "empty" else ""
             if style == "repeated" and metadatas:
                 id = metadatas[-1].id
             metadatas.append(ToolMetadata(id=id, name=name, arguments=arguments))
-        turns.append(
-            AssistantTurn(text=shape.text, tool_calls=metadatas, finish_reason=shape.finish_reason)
-        )
+        reason = shape.finish_reason
+        if reason in _EARLY and _FITTING.issuperset(kind for (kind, _), _ in shape.calls):
+            reason = "tool_calls"
+        turns.append(AssistantTurn(text=shape.text, tool_calls=metadatas, finish_reason=reason))
     return tuple(turns)
 
 

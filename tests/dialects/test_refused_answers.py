@@ -14,7 +14,6 @@ from lutum_py import (
     AssistantTurn,
     Finished,
     Message,
-    NeedsTools,
     NoAnswer,
     Session,
     ToolMetadata,
@@ -102,8 +101,8 @@ def test_a_call_that_a_filter_cut_off_is_not_run(dialect: ModuleType, arguments:
 
 def blocked_in(outcome: Any) -> list[str]:
     """The ids of the calls of a round, none of which can be run; the round is given up."""
-    assert isinstance(outcome, NeedsTools)
-    with outcome.round as opened:
+    opened = outcome.round
+    with opened:
         assert opened.tool_calls == opened.plan().pending == ()
     issues = opened.recoverable_tool_call_issues
     assert {issue.reason for issue in issues} == {"blocked"}
