@@ -29,7 +29,6 @@ from ._outcome import (
     cancellation,
     cancelled,
     lost,
-    outcomes_of,
     telling,
 )
 from ._plan_run import PlanRun
@@ -153,9 +152,7 @@ class Batch:
         except BaseException as error:  # noqa: BLE001 - raised again when all have ended
             self.interrupt = error
             self._stop()
-            for outcome in outcomes_of(error):
-                return outcome
-            return self._not_run(place, error)
+            return self.runs[place].outcome or self._not_run(place, error)
         # Kept here as well: a tool that cancels its task as it returns takes its result away.
         self._came_to[place] = outcome
         return outcome
@@ -189,7 +186,7 @@ class Batch:
             outcome = self.done[place] = run.abandon_alone(task)
             try:
                 if self.plan is not None:
-                    self.plan.take_cut_off(run.call, [outcome])
+                    self.plan.take_cut_off(run.call, outcome)
             except LutumError as error:  # such as that the round was closed meanwhile
                 self.interrupt = self.interrupt or error
             self._ended(place, task)
@@ -229,13 +226,12 @@ class Batch:
             return self._not_run(place, plan.refused[place])
         try:
             outcome = await self._run(place)
-        except BaseException as error:
-            plan.take_cut_off(run.call, outcomes_of(error))
+        except BaseException:
+            plan.take_cut_off(run.call, run.outcome)
             raise
-        self._came_to[place] = outcome  # whatever becomes of the hooks
         if plan.settings.hooks is not None:
             outcome = await drive(plan.shown(run.call, outcome))
-        plan.take(run.call, [outcome])
+        plan.take(run.call, outcome)
         return outcome
 
     # From sync code.
@@ -310,13 +306,13 @@ class Batch:
             raise
         except Exception as error:  # noqa: BLE001 - a context may raise anything
             self.done[place] = self._noted(place, error)
-        except BaseException as error:
+        except BaseException:
             if plan is not None:
-                plan.take_cut_off(run.call, outcomes_of(error))
+                plan.take_cut_off(run.call, run.outcome)
             raise
         if plan is not None:
             self.done[place] = drive_sync(plan.shown(run.call, self.done[place]))
-            plan.take(run.call, [self.done[place]])
+            plan.take(run.call, self.done[place])
 
     def _account(self, error: BaseException) -> list[Outcome]:
         """Say the outcomes of the calls when something ended the run of them all."""
@@ -332,7 +328,7 @@ class Batch:
         return [self._outcome(place) for place in range(len(self.runs))]
 
     def _outcome(self, place: int) -> Outcome:
-        known = self.done.get(place) or self._came_to.get(place)
+        known = self.done.get(place) or self._came_to.get(place) or self.runs[place].outcome
         if known is not None:
             return known
         task = self._tasks.get(place)
@@ -340,9 +336,7 @@ class Batch:
             return self._not_started(place)
         try:
             error = task.exception()
-        except asyncio.CancelledError as stop:
-            for outcome in outcomes_of(stop):
-                return outcome
+        except asyncio.CancelledError:
             return self._not_started(place)
         return task.result() if error is None else self._noted(place, error)
 

@@ -12,6 +12,7 @@ context.
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from traceback import format_exception
 from typing import Any, Final, TypeAlias, TypeVar, cast
@@ -113,30 +114,36 @@ def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
 
     Args:
         error: The `CancelledError` of the task, the `TimeoutError` that `asyncio.timeout` made of
-            it, what a tool raised that is not an `Exception`, a `KeyboardInterrupt` that came
-            between the calls, an `ExecutionErrors`, or whatever was raised because of one of these.
+            it, the `KeyboardInterrupt` that `asyncio.run` made of it, what a tool raised that is
+            not an `Exception`, a `KeyboardInterrupt` that came between the calls, an
+            `ExecutionErrors`, or whatever was raised `from` one of these.
 
     Returns:
         One outcome for each call that was given, in order. What finished is kept, what was cut off
-        is `indeterminate`, what was not started is `cancelled`. Empty if no run was cut off.
+        is `indeterminate`, what was not started is `cancelled`. Empty if no run was cut off, or if
+        the error was only raised while one of these was handled: it may be of another run.
 
     Example:
         >>> outcomes_of(TimeoutError())
         ()
     """
-    # `asyncio.timeout` raises its own error from the one that holds the outcomes, and an `except`
-    # of the user's may raise another one after it: both chains are gone through.
+    # Causes alone: an error that is raised within `except` has the one that is handled there as its
+    # context, and a second run there would get the outcomes of the first.
     seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        each = waiting.pop()
-        if each is None or id(each) in seen:
-            continue
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
         if isinstance(each, ExecutionCancelled | ExecutionErrors):
             return each.outcomes
         seen.add(id(each))
-        waiting += [each.__context__, each.__cause__]
+        each = each.__cause__ or _cancelled_by(each)
     return ()
+
+
+def _cancelled_by(error: BaseException) -> BaseException | None:
+    """Return the cancellation that `asyncio.run` made an interrupt of: it names no cause."""
+    context = error.__context__
+    is_of_loop = isinstance(error, KeyboardInterrupt) and isinstance(context, CancelledError)
+    return context if is_of_loop else None
 
 
 def telling(error: E, outcomes: Sequence[Outcome]) -> E:

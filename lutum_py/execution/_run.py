@@ -78,6 +78,9 @@ class Run:
         note: Is shown each exception that would be raised otherwise: under `raise_errors` what the
             tool raised, and in any case what `around` raised once there was an outcome.
 
+    Attributes:
+        outcome: The outcome of this run, as soon as it is known, whatever happens after that.
+
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
@@ -109,6 +112,7 @@ class Run:
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
         self.on_begun: Callable[[], object] | None = None
         self.cause = _Cause.ITSELF
+        self.outcome: Outcome | None = None
         self.is_begun = False
         self.is_left = False
         self.is_said = False
@@ -387,7 +391,8 @@ class Run:
         return failed(self.call, error, self.on_error)
 
     def _told(self, outcome: Outcome) -> Outcome:
-        """Let the log and the sink know of a call that failed."""
+        """Keep the outcome, and let the log and the sink know of a call that failed."""
+        self.outcome = outcome
         if isinstance(outcome, ToolResult) and outcome.is_error:
             context = self.context or ToolContext.for_call(self.call)
             tell(outcome, context, self.is_said, self.trace)
@@ -395,7 +400,7 @@ class Run:
 
     def _fatal(self, error: BaseException) -> Outcome:
         """Let an interrupt out with the outcome of the call, unless the run is over anyway."""
-        outcome = lost(self.call, f"{type(error).__name__} ended it.")
+        self.outcome = outcome = lost(self.call, f"{type(error).__name__} ended it.")
         if self.cause is _Cause.OWNER:
             return outcome
         raise telling(error, [outcome])

@@ -34,7 +34,6 @@ from ..execution._outcome import (
     after_doubt,
     cancelled,
     is_in_doubt,
-    outcomes_of,
     telling,
     was_stopped,
 )
@@ -260,9 +259,9 @@ class Worker:
             tool.cancel()
         try:
             return await tool
-        except asyncio.CancelledError as stop:
-            for outcome in outcomes_of(stop):
-                return outcome
+        except asyncio.CancelledError:
+            if run.outcome is not None:
+                return run.outcome
             why = "not executed, because the run was cancelled before it started."
             return cancelled(run.call, why)
         except Exception as error:  # noqa: BLE001 - of `around`, before the tool was begun
@@ -280,7 +279,8 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             self.stop()
-            return outcomes_of(error)[0]
+            assert run.outcome is not None
+            return run.outcome
 
     async def _renew(self, claim: Claim, run: Run, asked: float) -> None:
         """Renew a lease until the tool has ended; if it is lost, stop the tool.
