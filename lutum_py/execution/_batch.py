@@ -26,9 +26,8 @@ from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     Outcome,
-    cancellation,
-    cancelled,
     lost,
+    not_executed,
     telling,
 )
 from ._plan_run import PlanRun
@@ -341,10 +340,10 @@ class Batch:
         return task.result() if error is None else self._noted(place, error)
 
     def _not_started(self, place: int) -> Outcome:
-        why = "not executed, because the run was cancelled before it started."
         call = self.runs[place].call
+        outcome = not_executed(call, ", because the run was cancelled before it started.")
         is_mine = self.plan is None and call._stage.may_begin
-        return cancelled(call, why) if is_mine else cancellation(call, why)
+        return call._ended(outcome) if is_mine else outcome
 
     def _noted(self, place: int, error: BaseException) -> Outcome:
         """Keep what came in the way of a run, to be raised in the end."""
@@ -355,7 +354,7 @@ class Batch:
     def _not_run(self, place: int, error: BaseException) -> Outcome:
         run, name = self.runs[place], type(error).__name__
         if not run.is_begun:  # it may still be run, or somebody else runs it
-            return cancellation(run.call, f"not executed: {name} came before it.")
+            return not_executed(run.call, f": {name} came before it.")
         return lost(run.call, f"{name} ended it.")
 
     def _unless_broken(self, outcomes: list[Outcome]) -> list[Outcome]:

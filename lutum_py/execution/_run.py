@@ -25,6 +25,7 @@ from .._context.cancellation import CancellationToken, finish
 from .._context.context import ToolContext
 from .._context.threads import Ended, run_in_thread, wait_for_thread
 from .._text.json import shorten
+from .._text.on_demand import ONCE
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
 from ..errors import Cancelled, MisuseError, TimedOut, ToolError
@@ -33,11 +34,12 @@ from ._outcome import (
     ExecutionErrors,
     OnError,
     Outcome,
-    cancelled,
     cut_off,
     failed,
     finished,
     lost,
+    not_executed,
+    only_reads,
     sole,
     tell,
     telling,
@@ -215,9 +217,9 @@ class Run:
             raise raised
 
     async def _run(self) -> Outcome:
-        self._begin()
         if self.is_stopped:
             return self._told(self._not_executed())
+        self._begin()
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
         # One future for all that may come first: the end, the deadline, the token.
         loop = task.get_loop()
@@ -382,7 +384,7 @@ class Run:
         # An exception after a request to stop says little: a client that lost its connection raises
         # the same whether the payment went through or not.
         was_stopped = self.cause is not _Cause.ITSELF or self.is_stopped
-        if was_stopped and not (tells(meant) or self.call.spec.definition.only_reads):
+        if was_stopped and not (tells(meant) or only_reads(self.call)):
             self.on_error(error)
             self.on_error = _ignore
             # Words that nobody wrote for the model are for the log alone.
@@ -426,9 +428,10 @@ class Run:
         return cut_off(self.call, f"the tool {error.reason}", error.code)
 
     def _not_executed(self) -> Outcome:
-        return cancelled(
-            self.call, f"not executed, because {self._stop_reason() or 'it was cancelled.'}"
-        )
+        why = f", because {self._stop_reason() or 'it was cancelled.'}"
+        with ONCE:  # nobody else begins it meanwhile
+            self.call._may_begin(None, self.invocation)
+            return self.call._ended(not_executed(self.call, why))
 
     def _stop_reason(self) -> str | None:
         return None if self.token is None else self.token.reason
@@ -460,9 +463,9 @@ class Run:
         return came_to[0]
 
     def _run_sync(self) -> Outcome:
-        self._begin()
         if self.is_stopped:
             return self._not_executed()
+        self._begin()
         if self.timeout is not None:
             return self._run_in_time(self.timeout)
         try:

@@ -32,8 +32,8 @@ from ..execution._outcome import (
     ExecutionErrors,
     Outcome,
     after_doubt,
-    cancelled,
     is_in_doubt,
+    not_executed,
     telling,
     was_stopped,
 )
@@ -262,11 +262,12 @@ class Worker:
         except asyncio.CancelledError:
             if run.outcome is not None:
                 return run.outcome
-            why = "not executed, because the run was cancelled before it started."
-            return cancelled(run.call, why)
+            why = ", because the run was cancelled before it started."
+            return run.call._ended(not_executed(run.call, why))
         except Exception as error:  # noqa: BLE001 - of `around`, before the tool was begun
             self.raised.append(error)
-            return cancelled(run.call, f"not executed: {type(error).__name__} came before it.")
+            why = f": {type(error).__name__} came before it."
+            return run.call._ended(not_executed(run.call, why))
         finally:
             self._tools.discard(tool)
 
