@@ -31,7 +31,7 @@ from ._outcome import (
     telling,
 )
 from ._plan_run import PlanRun
-from ._run import Run
+from ._run import Run, is_cancelled
 from ._settings import Settings
 
 
@@ -146,12 +146,18 @@ class Batch:
         plan = self.plan
         try:
             outcome = await (self._run(place) if plan is None else self._run_of(plan, place))
-        except (Exception, asyncio.CancelledError, GeneratorExit):
+        except (Exception, GeneratorExit):
             raise
-        except BaseException as error:  # noqa: BLE001 - raised again when all have ended
-            self.interrupt = error
-            self._stop()
-            return self.runs[place].outcome or self._not_run(place, error)
+        except BaseException as error:
+            is_of_task = isinstance(error, asyncio.CancelledError)
+            if is_of_task and is_cancelled():
+                raise
+            # Raised again when all have ended. A hook may let out what it awaited, which somebody
+            # else cancelled: that ends no other run.
+            self.interrupt = self.interrupt or error
+            if not is_of_task:
+                self._stop()
+            return self._known(place) or self._not_run(place, error)
         # Kept here as well: a tool that cancels its task as it returns takes its result away.
         self._came_to[place] = outcome
         return outcome
@@ -230,6 +236,7 @@ class Batch:
             raise
         if plan.settings.hooks is not None:
             outcome = await drive(plan.shown(run.call, outcome))
+        self._came_to[place] = outcome
         plan.take(run.call, outcome)
         return outcome
 
@@ -315,10 +322,7 @@ class Batch:
 
     def _account(self, error: BaseException) -> list[Outcome]:
         """Say the outcomes of the calls when something ended the run of them all."""
-        return [
-            self.done[place] if place in self.done else self._noted(place, error)
-            for place in range(len(self.runs))
-        ]
+        return [self._known(place) or self._noted(place, error) for place in range(len(self.runs))]
 
     # The outcome.
 
@@ -327,7 +331,7 @@ class Batch:
         return [self._outcome(place) for place in range(len(self.runs))]
 
     def _outcome(self, place: int) -> Outcome:
-        known = self.done.get(place) or self._came_to.get(place) or self.runs[place].outcome
+        known = self._known(place)
         if known is not None:
             return known
         task = self._tasks.get(place)
@@ -338,6 +342,10 @@ class Batch:
         except asyncio.CancelledError:
             return self._not_started(place)
         return task.result() if error is None else self._noted(place, error)
+
+    def _known(self, place: int) -> Outcome | None:
+        """Return the outcome of a call, as far as hooks have changed it."""
+        return self.done.get(place) or self._came_to.get(place) or self.runs[place].outcome
 
     def _not_started(self, place: int) -> Outcome:
         call = self.runs[place].call

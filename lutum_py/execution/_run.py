@@ -169,7 +169,10 @@ class Run:
         self.call.begin(None, self.invocation)
         self.is_begun = True
         if self.on_begun is not None:
-            self.on_begun()
+            try:
+                self.on_begun()
+            except BaseException as error:  # noqa: BLE001 - such as Ctrl-C while it is told
+                self._fatal(error)
 
     # Running from async code.
 
@@ -209,12 +212,34 @@ class Run:
                     raised = error
                     raise
                 ended(came_to[0])
-        except Exception as error:
-            if not came_to:
-                raise
-            self.on_broken(error, came_to[0])
+        except BaseException as error:  # noqa: BLE001 - a context may raise anything
+            self._broken(error, raised)
         if raised is not None:  # it is not for a context to swallow how a run ended
             raise raised
+
+    def _broken(self, error: BaseException, raised: BaseException | None) -> None:
+        """Raise or note what came out of `around`, without losing the outcome.
+
+        Args:
+            error: What came out of it.
+            raised: What came out of the run within it.
+        """
+        if error is raised:
+            raise error
+        if isinstance(error, asyncio.CancelledError) and not is_cancelled():
+            # Passed on, it would look as if somebody had cancelled the task.
+            made = MisuseError(
+                f"What `around=` opens for call {self.call.id!r} of tool `{self.call.name}` let an "
+                "`asyncio.CancelledError` out, though nobody cancelled the run. Catch it there."
+            )
+            made.__cause__ = error
+            error = made
+        if self.outcome is None:  # the tool was not begun, or has no outcome under `raise_errors`
+            raise error
+        if not isinstance(error, Exception):
+            raise telling(error, [self.outcome])
+        if raised is None:
+            self.on_broken(error, self.outcome)
 
     async def _run(self) -> Outcome:
         if self.is_stopped:
@@ -273,7 +298,7 @@ class Run:
             is_cancelled = isinstance(error, asyncio.CancelledError)
             return self._told(self._stopped() if is_cancelled else self._raised(error))
         self._end_alone()
-        return self._told(finished(self.call, output, self.on_error))
+        return self._told(self._finished(output))
 
     def stop_alone(self, task: _Task) -> None:
         """Ask such a run to end, since the task that waits for it does."""
@@ -361,7 +386,15 @@ class Run:
         output = task.result()
         if isinstance(output, _Fatal):
             return self._fatal(output.error)
-        return finished(self.call, output, self.on_error)
+        return self._finished(output)
+
+    def _finished(self, output: Any) -> Outcome:
+        try:
+            return finished(self.call, output, self.on_error)
+        except Exception:
+            raise
+        except BaseException as error:  # noqa: BLE001 - of a validator of the output type
+            return self._fatal(error)
 
     def _stopped(self) -> Outcome:
         if self.cause is _Cause.DEADLINE:
@@ -397,7 +430,11 @@ class Run:
         self.outcome = outcome
         if isinstance(outcome, ToolResult) and outcome.is_error:
             context = self.context or ToolContext.for_call(self.call)
-            tell(outcome, context, self.is_said, self.trace)
+            try:
+                tell(outcome, context, self.is_said, self.trace)
+            except BaseException as error:
+                telling(error, [outcome])
+                raise
         return outcome
 
     def _fatal(self, error: BaseException) -> Outcome:
@@ -472,7 +509,7 @@ class Run:
             output = self._function_sync()
         except BaseException as error:  # noqa: BLE001 - the tool may raise anything
             return self._raised(error)
-        return finished(self.call, output, self.on_error)
+        return self._finished(output)
 
     def _run_in_time(self, timeout: float) -> Outcome:
         try:
@@ -490,7 +527,7 @@ class Run:
         ended = thread.result()
         if ended.error is not None:
             return self._raised(ended.error)
-        return finished(self.call, ended.result(), self.on_error)
+        return self._finished(ended.result())
 
     def _function_sync(self) -> Any:
         return self.invocation.run_sync(self.call, self.call._give_away(), self.hidden)
@@ -500,6 +537,15 @@ class _Fatal(NamedTuple):
     """What a function raised that is not an `Exception`."""
 
     error: BaseException
+
+
+def is_cancelled() -> bool:
+    """Whether somebody cancelled the task of this code, if it is one."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 async def _wait(task: _Task, seconds: float) -> None:
