@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeV
 from .._text.immutable import Immutable
 from .._text.json import is_sequence, json_data, shorten
 from ..errors import InvalidValueError, MisuseError
-from .cancellation import CancellationToken
+from .cancellation import CancellationToken, is_failure
 from .inner import EXAMPLE, CallsAsked, Inner, InnerState, ToolAsks, pairs_in
 from .progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
@@ -469,7 +469,9 @@ class ToolContext(Immutable, _ContextFields):
         event = make(self.call_id, *said)
         try:
             sink(event)
-        except Exception:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             # Once for a context: a sink that fails at each of a thousand reports would fill the
             # log.
             if not self._sink_failed:

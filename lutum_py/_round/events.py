@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.history import iso_time, steps_of_kind
+from .._context.cancellation import is_failure
 from .._text.escaping import visible, visible_json
 from .._text.json import compact_json, cut
 from ..errors import MisuseError
@@ -115,7 +116,9 @@ def tell_event(on_event: OnEvent, event: CallEvent) -> None:
         if iscoroutine(answer):
             answer.close()
             raise TypeError("a listener is not an async function: hand events to an `AsyncSink`")
-    except Exception:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         _logger.exception(
             "A listener of call events raised at %s of call %s.",
             event.event_type,

@@ -26,9 +26,11 @@ How a run ends, and the outcome:
 | is cut off because your task was cancelled | `indeterminate` |
 | is cancelled, though nobody asked it to stop | `indeterminate` |
 | was not started when it was to be stopped | a cancelled result |
+| was to go on, after calls that it asked for, when it was to be stopped | as one that was cut off |
 | raises a `BaseException` such as `KeyboardInterrupt` | it comes out: `indeterminate` in it |
 
-A tool only reads if it declares effects and none of them changes anything. It makes no difference
+A tool only reads if it declares effects and none of them changes anything, and neither do those of
+the calls that it asked for. It makes no difference
 whether it is `idempotent`: after an error, the model may call again with other arguments, and so
 with another key.
 

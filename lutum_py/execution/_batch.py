@@ -26,14 +26,12 @@ from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     Outcome,
-    cancellation,
-    cancelled,
     lost,
-    outcomes_of,
+    not_executed,
     telling,
 )
 from ._plan_run import PlanRun
-from ._run import Run
+from ._run import Run, is_cancelled
 from ._settings import Settings
 
 
@@ -148,14 +146,18 @@ class Batch:
         plan = self.plan
         try:
             outcome = await (self._run(place) if plan is None else self._run_of(plan, place))
-        except (Exception, asyncio.CancelledError, GeneratorExit):
+        except (Exception, GeneratorExit):
             raise
-        except BaseException as error:  # noqa: BLE001 - raised again when all have ended
-            self.interrupt = error
-            self._stop()
-            for outcome in outcomes_of(error):
-                return outcome
-            return self._not_run(place, error)
+        except BaseException as error:
+            is_of_task = isinstance(error, asyncio.CancelledError)
+            if is_of_task and is_cancelled():
+                raise
+            # Raised again when all have ended. A hook may let out what it awaited, which somebody
+            # else cancelled: that ends no other run.
+            self.interrupt = self.interrupt or error
+            if not is_of_task:
+                self._stop()
+            return self._known(place) or self._not_run(place, error)
         # Kept here as well: a tool that cancels its task as it returns takes its result away.
         self._came_to[place] = outcome
         return outcome
@@ -189,7 +191,7 @@ class Batch:
             outcome = self.done[place] = run.abandon_alone(task)
             try:
                 if self.plan is not None:
-                    self.plan.take_cut_off(run.call, [outcome])
+                    self.plan.take_cut_off(run.call, outcome)
             except LutumError as error:  # such as that the round was closed meanwhile
                 self.interrupt = self.interrupt or error
             self._ended(place, task)
@@ -229,13 +231,13 @@ class Batch:
             return self._not_run(place, plan.refused[place])
         try:
             outcome = await self._run(place)
-        except BaseException as error:
-            plan.take_cut_off(run.call, outcomes_of(error))
+        except BaseException:
+            plan.take_cut_off(run.call, run.outcome)
             raise
-        self._came_to[place] = outcome  # whatever becomes of the hooks
         if plan.settings.hooks is not None:
             outcome = await drive(plan.shown(run.call, outcome))
-        plan.take(run.call, [outcome])
+        self._came_to[place] = outcome
+        plan.take(run.call, outcome)
         return outcome
 
     # From sync code.
@@ -310,20 +312,17 @@ class Batch:
             raise
         except Exception as error:  # noqa: BLE001 - a context may raise anything
             self.done[place] = self._noted(place, error)
-        except BaseException as error:
+        except BaseException:
             if plan is not None:
-                plan.take_cut_off(run.call, outcomes_of(error))
+                plan.take_cut_off(run.call, run.outcome)
             raise
         if plan is not None:
             self.done[place] = drive_sync(plan.shown(run.call, self.done[place]))
-            plan.take(run.call, [self.done[place]])
+            plan.take(run.call, self.done[place])
 
     def _account(self, error: BaseException) -> list[Outcome]:
         """Say the outcomes of the calls when something ended the run of them all."""
-        return [
-            self.done[place] if place in self.done else self._noted(place, error)
-            for place in range(len(self.runs))
-        ]
+        return [self._known(place) or self._noted(place, error) for place in range(len(self.runs))]
 
     # The outcome.
 
@@ -332,7 +331,7 @@ class Batch:
         return [self._outcome(place) for place in range(len(self.runs))]
 
     def _outcome(self, place: int) -> Outcome:
-        known = self.done.get(place) or self._came_to.get(place)
+        known = self._known(place)
         if known is not None:
             return known
         task = self._tasks.get(place)
@@ -340,17 +339,19 @@ class Batch:
             return self._not_started(place)
         try:
             error = task.exception()
-        except asyncio.CancelledError as stop:
-            for outcome in outcomes_of(stop):
-                return outcome
+        except asyncio.CancelledError:
             return self._not_started(place)
         return task.result() if error is None else self._noted(place, error)
 
+    def _known(self, place: int) -> Outcome | None:
+        """Return the outcome of a call, as far as hooks have changed it."""
+        return self.done.get(place) or self._came_to.get(place) or self.runs[place].outcome
+
     def _not_started(self, place: int) -> Outcome:
-        why = "not executed, because the run was cancelled before it started."
         call = self.runs[place].call
+        outcome = not_executed(call, ", because the run was cancelled before it started.")
         is_mine = self.plan is None and call._stage.may_begin
-        return cancelled(call, why) if is_mine else cancellation(call, why)
+        return call._ended(outcome) if is_mine else outcome
 
     def _noted(self, place: int, error: BaseException) -> Outcome:
         """Keep what came in the way of a run, to be raised in the end."""
@@ -361,7 +362,7 @@ class Batch:
     def _not_run(self, place: int, error: BaseException) -> Outcome:
         run, name = self.runs[place], type(error).__name__
         if not run.is_begun:  # it may still be run, or somebody else runs it
-            return cancellation(run.call, f"not executed: {name} came before it.")
+            return not_executed(run.call, f": {name} came before it.")
         return lost(run.call, f"{name} ended it.")
 
     def _unless_broken(self, outcomes: list[Outcome]) -> list[Outcome]:

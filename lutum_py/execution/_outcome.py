@@ -12,16 +12,19 @@ context.
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from traceback import format_exception
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, decoded_calls
+from .._call.history import was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import NotEnded
 from .._context.context import ToolContext, ToolSuspended
 from .._context.inner import ToolAsks
 from .._context.progress import ProgressStatus
+from .._round.ending import ended_within
 from .._round.inner import asking_call
 from .._text.escaping import LINES, visible, words_of
 from .._text.json import cut
@@ -113,30 +116,36 @@ def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
 
     Args:
         error: The `CancelledError` of the task, the `TimeoutError` that `asyncio.timeout` made of
-            it, what a tool raised that is not an `Exception`, a `KeyboardInterrupt` that came
-            between the calls, an `ExecutionErrors`, or whatever was raised because of one of these.
+            it, the `KeyboardInterrupt` that `asyncio.run` made of it, what a tool raised that is
+            not an `Exception`, a `KeyboardInterrupt` that came between the calls, an
+            `ExecutionErrors`, or whatever was raised `from` one of these.
 
     Returns:
         One outcome for each call that was given, in order. What finished is kept, what was cut off
-        is `indeterminate`, what was not started is `cancelled`. Empty if no run was cut off.
+        is `indeterminate`, what was not started is `cancelled`. Empty if no run was cut off, or if
+        the error was only raised while one of these was handled: it may be of another run.
 
     Example:
         >>> outcomes_of(TimeoutError())
         ()
     """
-    # `asyncio.timeout` raises its own error from the one that holds the outcomes, and an `except`
-    # of the user's may raise another one after it: both chains are gone through.
+    # Causes alone: an error that is raised within `except` has the one that is handled there as its
+    # context, and a second run there would get the outcomes of the first.
     seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        each = waiting.pop()
-        if each is None or id(each) in seen:
-            continue
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
         if isinstance(each, ExecutionCancelled | ExecutionErrors):
             return each.outcomes
         seen.add(id(each))
-        waiting += [each.__context__, each.__cause__]
+        each = each.__cause__ or _cancelled_by(each)
     return ()
+
+
+def _cancelled_by(error: BaseException) -> BaseException | None:
+    """Return the cancellation that `asyncio.run` made an interrupt of: it names no cause."""
+    context = error.__context__
+    is_of_loop = isinstance(error, KeyboardInterrupt) and isinstance(context, CancelledError)
+    return context if is_of_loop else None
 
 
 def telling(error: E, outcomes: Sequence[Outcome]) -> E:
@@ -203,14 +212,36 @@ def tells(error: Exception) -> bool:
     return says or unknown_in(error) is not None
 
 
-def cancelled(call: AnyToolCall, reason: str, code: str = Cancelled.code) -> ToolResult:
-    """Answer a call that was not started, or that says itself that it stopped."""
-    return call._ended(cancellation(call, reason, code))
+def cancelled(call: AnyToolCall, reason: str) -> ToolResult:
+    """Answer a call that says itself that it stopped, or that only reads."""
+    return call._ended(_cancellation(call, reason, Cancelled.code))
 
 
-def cancellation(call: AnyToolCall, reason: str, code: str = Cancelled.code) -> ToolResult:
-    """Make the same result without ending the call: it may still be run, or somebody runs it."""
+def _cancellation(call: AnyToolCall, reason: str, code: str) -> ToolResult:
     return failure(call.metadata, "cancelled", f"Cancelled: {reason}", code)
+
+
+def not_executed(
+    call: AnyToolCall, why: str, code: str = Cancelled.code, what: str = "not executed"
+) -> ToolResult:
+    """Make the result of a call that a run does not start, without ending it.
+
+    It may still be run, or somebody runs it. If it was started by an earlier run, such as before
+    the calls that it asked for, it is not said to be not executed: the model may pay again then.
+
+    Args:
+        call: The call.
+        why: Why not, from the comma or colon on.
+        code: The code of the result.
+        what: What is said of a call that was never started.
+    """
+    if not was_begun(call._history):
+        return _cancellation(call, f"{what}{why}", code)
+    why = f"the tool was started before, and did not go on{why}"
+    within = ended_within(call, {})
+    if only_reads(call):
+        return _cancellation(call, f"{why}{within}", code)
+    return unknown_outcome(call.metadata, f"{_doubt(why)}{within}", code)
 
 
 def is_in_doubt(outcome: Outcome) -> bool:
@@ -225,13 +256,18 @@ def was_stopped(outcome: Outcome) -> bool:
 
 def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:
     """Answer a call that was not started, since another may still work on what it touches."""
-    return cancelled(
-        call,
-        f"not begun, because call {doubtful.id!r} of tool `{doubtful.name}` came before it, "
-        "touches the same, and has an unknown outcome: perhaps it still works. Find out what it "
-        "did, and call again.",
-        "after_doubt",
+    why = (
+        f", because call {doubtful.id!r} of tool `{doubtful.name}` came before it, touches the "
+        "same, and has an unknown outcome: perhaps it still works. Find out what it did, and call "
+        "again."
     )
+    return call._ended(not_executed(call, why, "after_doubt", "not begun"))
+
+
+def only_reads(call: AnyToolCall) -> bool:
+    """Whether neither the tool of a call nor the tools that it asked for change anything."""
+    every = (call, *decoded_calls(call._asked_for()))
+    return all(each.spec.definition.only_reads for each in every)
 
 
 def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
@@ -242,7 +278,7 @@ def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
     """
     # `indeterminate` says to the model: do not simply try again. A tool that only reads can be
     # tried again without harm, and an `error` says that.
-    if not call.spec.definition.only_reads:
+    if not only_reads(call):
         return call.indeterminate(_doubt(why), code=code)
     if code == Cancelled.code:
         return cancelled(call, why)

@@ -7,7 +7,6 @@ the plan goes on, here or elsewhere.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from inspect import isawaitable, iscoroutine
 from threading import Lock
 from typing import Any
@@ -96,7 +95,7 @@ class PlanRun:
             end = end_of(call._history) if call.id in self.plan._state._round.inner else None
             if end is not None and isinstance(end.detail, ToolResult):
                 outcome = yield from self.shown(call, end.detail)
-                self.take(call, [outcome])
+                self.take(call, outcome)
 
     def shown(self, call: AnyToolCall, outcome: Outcome) -> HookGenerator[Outcome]:
         """Show the result of a call within another to after-hooks, before that one sees it."""
@@ -116,7 +115,7 @@ class PlanRun:
             is_free = call in outer_of(self.plan, doubtful.id)  # it is within this one
             if call._stage.may_begin and not is_free and meet(doubtful.touches, call.touches):
                 outcome = after_doubt(call, doubtful)
-                self.take(call, [outcome])
+                self.take(call, outcome)
                 return outcome
         return None
 
@@ -154,26 +153,26 @@ class PlanRun:
             self.plan._state._check_open()
         return True
 
-    def take(self, call: AnyToolCall, outcomes: Iterable[Outcome]) -> None:
+    def take(self, call: AnyToolCall, outcome: Outcome) -> None:
         """Let the plan know the outcome of a call, if it was begun."""
         with self._lock:
-            for outcome in outcomes:
-                # Not begun, so there is nothing to record: it stays pending, here or where the plan
-                # is loaded.
-                if call._stage.may_begin:
-                    continue
-                self.plan.record(outcome)
-                if self.waits is not None and is_in_doubt(outcome):
-                    self.in_doubt.append(call)
-                self._tell_ended(call, outcome)
+            # Not begun, so there is nothing to record: it stays pending, here or where the plan is
+            # loaded.
+            if call._stage.may_begin:
+                return
+            self.plan.record(outcome)
+            if self.waits is not None and is_in_doubt(outcome):
+                self.in_doubt.append(call)
+            self._tell_ended(call, outcome)
 
-    def take_cut_off(self, call: AnyToolCall, outcomes: Iterable[Outcome]) -> None:
+    def take_cut_off(self, call: AnyToolCall, outcome: Outcome | None) -> None:
         """Do as `take` does if the run is over, so that no after-hook can be asked any more."""
         try:
             check_shown(self.plan, call.id)
         except MisuseError:
             return
-        self.take(call, outcomes)
+        if outcome is not None:
+            self.take(call, outcome)
 
     # The rows are made of the call at hand: a round may have thousands.
 

@@ -25,6 +25,7 @@ from .._context.cancellation import CancellationToken, finish
 from .._context.context import ToolContext
 from .._context.threads import Ended, run_in_thread, wait_for_thread
 from .._text.json import shorten
+from .._text.on_demand import ONCE
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
 from ..errors import Cancelled, MisuseError, TimedOut, ToolError
@@ -33,11 +34,12 @@ from ._outcome import (
     ExecutionErrors,
     OnError,
     Outcome,
-    cancelled,
     cut_off,
     failed,
     finished,
     lost,
+    not_executed,
+    only_reads,
     sole,
     tell,
     telling,
@@ -78,6 +80,9 @@ class Run:
         note: Is shown each exception that would be raised otherwise: under `raise_errors` what the
             tool raised, and in any case what `around` raised once there was an outcome.
 
+    Attributes:
+        outcome: The outcome of this run, as soon as it is known, whatever happens after that.
+
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
@@ -109,6 +114,7 @@ class Run:
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
         self.on_begun: Callable[[], object] | None = None
         self.cause = _Cause.ITSELF
+        self.outcome: Outcome | None = None
         self.is_begun = False
         self.is_left = False
         self.is_said = False
@@ -163,7 +169,10 @@ class Run:
         self.call.begin(None, self.invocation)
         self.is_begun = True
         if self.on_begun is not None:
-            self.on_begun()
+            try:
+                self.on_begun()
+            except BaseException as error:  # noqa: BLE001 - such as Ctrl-C while it is told
+                self._fatal(error)
 
     # Running from async code.
 
@@ -203,17 +212,39 @@ class Run:
                     raised = error
                     raise
                 ended(came_to[0])
-        except Exception as error:
-            if not came_to:
-                raise
-            self.on_broken(error, came_to[0])
+        except BaseException as error:  # noqa: BLE001 - a context may raise anything
+            self._broken(error, raised)
         if raised is not None:  # it is not for a context to swallow how a run ended
             raise raised
 
+    def _broken(self, error: BaseException, raised: BaseException | None) -> None:
+        """Raise or note what came out of `around`, without losing the outcome.
+
+        Args:
+            error: What came out of it.
+            raised: What came out of the run within it.
+        """
+        if error is raised:
+            raise error
+        if isinstance(error, asyncio.CancelledError) and not is_cancelled():
+            # Passed on, it would look as if somebody had cancelled the task.
+            made = MisuseError(
+                f"What `around=` opens for call {self.call.id!r} of tool `{self.call.name}` let an "
+                "`asyncio.CancelledError` out, though nobody cancelled the run. Catch it there."
+            )
+            made.__cause__ = error
+            error = made
+        if self.outcome is None:  # the tool was not begun, or has no outcome under `raise_errors`
+            raise error
+        if not isinstance(error, Exception):
+            raise telling(error, [self.outcome])
+        if raised is None:
+            self.on_broken(error, self.outcome)
+
     async def _run(self) -> Outcome:
-        self._begin()
         if self.is_stopped:
             return self._told(self._not_executed())
+        self._begin()
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
         # One future for all that may come first: the end, the deadline, the token.
         loop = task.get_loop()
@@ -267,7 +298,7 @@ class Run:
             is_cancelled = isinstance(error, asyncio.CancelledError)
             return self._told(self._stopped() if is_cancelled else self._raised(error))
         self._end_alone()
-        return self._told(finished(self.call, output, self.on_error))
+        return self._told(self._finished(output))
 
     def stop_alone(self, task: _Task) -> None:
         """Ask such a run to end, since the task that waits for it does."""
@@ -355,7 +386,15 @@ class Run:
         output = task.result()
         if isinstance(output, _Fatal):
             return self._fatal(output.error)
-        return finished(self.call, output, self.on_error)
+        return self._finished(output)
+
+    def _finished(self, output: Any) -> Outcome:
+        try:
+            return finished(self.call, output, self.on_error)
+        except Exception:
+            raise
+        except BaseException as error:  # noqa: BLE001 - of a validator of the output type
+            return self._fatal(error)
 
     def _stopped(self) -> Outcome:
         if self.cause is _Cause.DEADLINE:
@@ -378,7 +417,7 @@ class Run:
         # An exception after a request to stop says little: a client that lost its connection raises
         # the same whether the payment went through or not.
         was_stopped = self.cause is not _Cause.ITSELF or self.is_stopped
-        if was_stopped and not (tells(meant) or self.call.spec.definition.only_reads):
+        if was_stopped and not (tells(meant) or only_reads(self.call)):
             self.on_error(error)
             self.on_error = _ignore
             # Words that nobody wrote for the model are for the log alone.
@@ -387,15 +426,20 @@ class Run:
         return failed(self.call, error, self.on_error)
 
     def _told(self, outcome: Outcome) -> Outcome:
-        """Let the log and the sink know of a call that failed."""
+        """Keep the outcome, and let the log and the sink know of a call that failed."""
+        self.outcome = outcome
         if isinstance(outcome, ToolResult) and outcome.is_error:
             context = self.context or ToolContext.for_call(self.call)
-            tell(outcome, context, self.is_said, self.trace)
+            try:
+                tell(outcome, context, self.is_said, self.trace)
+            except BaseException as error:
+                telling(error, [outcome])
+                raise
         return outcome
 
     def _fatal(self, error: BaseException) -> Outcome:
         """Let an interrupt out with the outcome of the call, unless the run is over anyway."""
-        outcome = lost(self.call, f"{type(error).__name__} ended it.")
+        self.outcome = outcome = lost(self.call, f"{type(error).__name__} ended it.")
         if self.cause is _Cause.OWNER:
             return outcome
         raise telling(error, [outcome])
@@ -421,9 +465,10 @@ class Run:
         return cut_off(self.call, f"the tool {error.reason}", error.code)
 
     def _not_executed(self) -> Outcome:
-        return cancelled(
-            self.call, f"not executed, because {self._stop_reason() or 'it was cancelled.'}"
-        )
+        why = f", because {self._stop_reason() or 'it was cancelled.'}"
+        with ONCE:  # nobody else begins it meanwhile
+            self.call._may_begin(None, self.invocation)
+            return self.call._ended(not_executed(self.call, why))
 
     def _stop_reason(self) -> str | None:
         return None if self.token is None else self.token.reason
@@ -455,16 +500,16 @@ class Run:
         return came_to[0]
 
     def _run_sync(self) -> Outcome:
-        self._begin()
         if self.is_stopped:
             return self._not_executed()
+        self._begin()
         if self.timeout is not None:
             return self._run_in_time(self.timeout)
         try:
             output = self._function_sync()
         except BaseException as error:  # noqa: BLE001 - the tool may raise anything
             return self._raised(error)
-        return finished(self.call, output, self.on_error)
+        return self._finished(output)
 
     def _run_in_time(self, timeout: float) -> Outcome:
         try:
@@ -482,7 +527,7 @@ class Run:
         ended = thread.result()
         if ended.error is not None:
             return self._raised(ended.error)
-        return finished(self.call, ended.result(), self.on_error)
+        return self._finished(ended.result())
 
     def _function_sync(self) -> Any:
         return self.invocation.run_sync(self.call, self.call._give_away(), self.hidden)
@@ -492,6 +537,15 @@ class _Fatal(NamedTuple):
     """What a function raised that is not an `Exception`."""
 
     error: BaseException
+
+
+def is_cancelled() -> bool:
+    """Whether somebody cancelled the task of this code, if it is one."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 async def _wait(task: _Task, seconds: float) -> None:

@@ -32,9 +32,8 @@ from ..execution._outcome import (
     ExecutionErrors,
     Outcome,
     after_doubt,
-    cancelled,
     is_in_doubt,
-    outcomes_of,
+    not_executed,
     telling,
     was_stopped,
 )
@@ -149,7 +148,10 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             return False
-        self._tell_all(decided or ())
+        try:
+            self._tell_all(decided or ())
+        except BaseException as error:  # noqa: BLE001 - such as Ctrl-C while it is told
+            self._fail(error)
         return decided is not None
 
     def _fail(self, error: BaseException) -> None:
@@ -194,7 +196,7 @@ class Worker:
             make = self.settings.context
             context = ToolContext.for_call(call) if make is None else make(call)
             return Run(call, context, self.settings, note=self._note)
-        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+        except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             return None
 
@@ -212,7 +214,11 @@ class Worker:
         call = run.call
         claim._let_go(call)
         goes_on = any(steps_of_kind(call._history, "asks"))
-        self._tell(claim, "goes_on" if goes_on else "begun", call)
+        try:
+            self._tell(claim, "goes_on" if goes_on else "begun", call)
+        except BaseException as error:  # such as Ctrl-C while it is told
+            await self._finish(claim, call, self._not_run(run, error))
+            raise
         renewing = asyncio.create_task(self._renew(claim, run, asked))
         try:
             outcome = await self._outcome(run)
@@ -261,13 +267,15 @@ class Worker:
         try:
             return await tool
         except asyncio.CancelledError as stop:
-            for outcome in outcomes_of(stop):
-                return outcome
-            why = "not executed, because the run was cancelled before it started."
-            return cancelled(run.call, why)
+            if not self.is_cut_off:  # so it came from a function of the user's
+                self._fail(stop)
+            if run.outcome is not None:
+                return run.outcome
+            why = ", because the run was cancelled before it started."
+            return run.call._ended(not_executed(run.call, why))
         except Exception as error:  # noqa: BLE001 - of `around`, before the tool was begun
             self.raised.append(error)
-            return cancelled(run.call, f"not executed: {type(error).__name__} came before it.")
+            return self._not_run(run, error)
         finally:
             self._tools.discard(tool)
 
@@ -280,7 +288,15 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             self.stop()
-            return outcomes_of(error)[0]
+            return self._not_run(run, error)
+
+    @staticmethod
+    def _not_run(run: Run, error: BaseException) -> Outcome:
+        """Return the outcome of a run that an error of somebody else came between."""
+        if run.outcome is not None:
+            return run.outcome
+        why = f": {type(error).__name__} came before it."
+        return run.call._ended(not_executed(run.call, why))
 
     async def _renew(self, claim: Claim, run: Run, asked: float) -> None:
         """Renew a lease until the tool has ended; if it is lost, stop the tool.
