@@ -78,6 +78,13 @@ def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Ou
             schema.
     """
     told = options.checked(place)
+    if not arguments.is_plain and arguments.skipped is not None:
+        where = ".".join(arguments.skipped) or "the input"
+        raise ToolDefinitionError(
+            f"{place}: `{where}` has a `Skip()`, which hides parameters of a function only, each "
+            "as a whole, so the model would fill it in. Take it out of the input, and let a "
+            "function with `@tool_fn` take it as a parameter: `name: Annotated[..., Skip()]`."
+        )
 
     # Functions, because a schema takes longer to make than the rest of a declaration, and in many
     # programs only some of the tools are ever on offer. What is checked below is made at once.

@@ -53,6 +53,8 @@ class Arguments:
         is_exact: Whether pydantic's JSON holds all of an input, and is the same of equal ones.
         keeps_names: Whether the keys of what `to_data` gives are those of the wire, of every input.
         reads_same: Whether a text gives an equal input whenever it is read.
+        skipped: The names of the fields that lead to a `Skip()`, which hides none; None if there is
+            none.
         validate_json: Text to input, straight; raises pydantic's `ValidationError`.
     """
 
@@ -84,6 +86,7 @@ class Arguments:
         self.keeps_back: bool = taken.whole is not None
         self.keeps_names: bool = not taken.renames
         self.reads_same: bool = taken.reads_same
+        self.skipped: tuple[str, ...] | None = taken.skipped
         self.is_plain: bool = is_plain
         self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json

@@ -22,6 +22,7 @@ from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_vali
 from .._text.immutable import dataclass
 from .._text.json import infinity_in, is_object
 from .plain_types import is_model
+from .signature import SKIPPED
 
 # Of each of these pydantic says in the schema which class it is.
 _OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
@@ -45,6 +46,8 @@ class Closing:
             and no clock has a say.
         warns: Whether pydantic may warn of what it writes; not where a list stands for an iterable,
             since a default may be another one.
+        skipped: The place of a `Skip()`, which hides nothing in a schema: the names of fields; None
+            if there is none.
     """
 
     source: type[BaseModel] | TypeAdapter[Any]
@@ -57,6 +60,7 @@ class Closing:
     is_exact: bool = True
     reads_same: bool = True
     warns: bool = True
+    skipped: tuple[str, ...] | None = None
 
 
 def take_as_is(model: Any) -> Closing:
@@ -107,6 +111,7 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
         is_exact=all(map(_is_exact, parts)),
         reads_same=all(map(_reads_same, parts)),
         warns=not taking.iterators,
+        skipped=_skipped_in(core_schema) if any(map(_is_skipped, parts)) else None,
     )
 
 
@@ -321,6 +326,28 @@ def _reads_same(part: dict[str, Any]) -> bool:
 def _is_renamed(field: dict[str, Any]) -> bool:
     """Whether a field is read under one name and written under another."""
     return field.get("validation_alias") != field.get("serialization_alias")
+
+
+def _is_skipped(part: dict[str, Any]) -> bool:
+    return SKIPPED in part.get("metadata", ())
+
+
+def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+    """Return the names of the fields that lead to the first `Skip()`; None if there is none."""
+    if isinstance(schema, list | tuple):
+        inner = [(each, path) for each in cast("Sequence[Any]", schema)]
+    elif not is_object(schema):
+        return None
+    elif not _is_schema(schema):
+        inner = [(each, (*path, str(name))) for name, each in schema.items()]
+    elif _is_skipped(schema):
+        return path
+    else:
+        if schema["type"] == "dataclass-field":
+            path = (*path, schema["name"])
+        inner = [(schema[key], path) for key in sorted(schema.keys() - _NO_SCHEMA)]
+    found = (_skipped_in(each, names) for each, names in inner)
+    return next((each for each in found if each is not None), None)
 
 
 _EXCLUDING = frozenset({"serialization_exclude", "serialization_exclude_if"})

@@ -26,7 +26,7 @@ from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .plain_types import can_carry, is_object_type
 from .secrets import MASK, Masking
-from .signature import REQUIRED, Parameter, reason_of, type_name
+from .signature import REQUIRED, Parameter, Skip, reason_of, type_name
 
 # What a default of another type stands for, such as "not given", is the author's affair.
 _DATA = frozenset({bool, bytes, dict, float, frozenset, int, list, set, str, tuple})
@@ -178,6 +178,11 @@ def check_fields(
         # pydantic does not check defaults. `days: int = "1"` would pass here, and fail in the tool
         # on the first call that leaves `days` out.
         default = field.default
+        if isinstance(default, Skip) or default is Skip:
+            raise ToolDefinitionError(
+                f"{place}: the default of {kind} `{called}` is a `Skip`, which hides nothing. In a "
+                f"function with `@tool_fn`, write `{called}: Annotated[..., Skip()]`."
+            )
         if default.__class__ in _DATA and not _is_of(field, default):
             _check_default(place, kind, called, field, default)
 

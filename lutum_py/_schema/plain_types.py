@@ -56,12 +56,14 @@ def is_plain(annotation: Any) -> bool:
     if origin is Annotated:
         from pydantic.fields import FieldInfo
 
-        # What its author leaves out of what is written has to be written all the same, and what is
-        # read at a path alone has to be read by its name as well.
+        # What its author leaves out of what is written has to be written all the same, what is read
+        # at a path alone has to be read by its name as well, and what is written under another name
+        # than it is read by is looked up elsewhere.
         return is_plain(annotation.__origin__) and all(
             type(mark) is FieldInfo
             and not (mark.exclude or getattr(mark, "exclude_if", None))
             and isinstance(mark.validation_alias, str | None)
+            and mark.validation_alias == mark.serialization_alias
             for mark in annotation.__metadata__
         )
     if origin is Literal:

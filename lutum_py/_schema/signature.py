@@ -9,13 +9,25 @@ import ast
 import inspect
 import sys
 import typing
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from types import SimpleNamespace
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from types import SimpleNamespace, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    ForwardRef,
+    Literal,
+    NamedTuple,
+    Optional,
+    Union,
+    get_args,
+    get_origin,
+)
 
-from typing_extensions import Format
+import typing_extensions
+from typing_extensions import Format, TypeAliasType
 
 from .._text.immutable import dataclass
 from .._text.json import cut, shorten
@@ -82,13 +94,26 @@ def has_signature(function: object) -> bool:
     return True
 
 
+SKIPPED: Final = "lutum_skipped"
+"""The key by which the metadata of a core schema has it that there is a `Skip()`."""
+
+
 class Skip:
     """Mark a parameter that the model must not see: `db: Annotated[Database, Skip()]`.
 
-    The value is passed where the call is run, as in `await call.call(db=db)`.
+    The value is passed where the call is run, as in `await call.call(db=db)`. The mark may be in a
+    type alias or in one member of a union. Only a parameter of a function can be hidden: for a
+    field of a model, or a part of a parameter, the mark is an error.
     """
 
     __slots__ = ()
+
+    # pydantic ignores marks that it does not know. This leaves a trace in the core schema, so that
+    # a mark that hides nothing is found, wherever it is. `Skip` itself may be the mark.
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
+        schema = handler(source)
+        return {**schema, "metadata": {**schema.get("metadata", {}), SKIPPED: True}}
 
     def __repr__(self) -> str:
         return "Skip()"
@@ -165,9 +190,15 @@ def read_signature(
         )
     written = annotations_of(function)
     shown = [name for name in known if name not in skip]
-    marked = {name for name in shown if _is_marked(function, written.get(name), namespace)}
-    wanted = {name for name in shown if name not in marked}
-    hints = _resolve(place, function, wanted, namespace)
+    marked: set[str] = set()
+    try:
+        hints = _resolve(place, function, set(shown), namespace)
+    except (NameError, ToolDefinitionError):
+        # A hidden type often is imported for checkers only, so that the annotation as a whole has
+        # no value when the program runs.
+        scope = _Scope({**_names_around(function), **(namespace or {})})
+        marked = {name for name in shown if _is_skipped(parts_of(written.get(name), scope))}
+        hints = _resolve(place, function, {*shown} - marked, namespace)
     visible: list[Parameter] = []
     hidden: dict[str, Any] = {}
     context: str | None = None
@@ -187,16 +218,17 @@ def read_signature(
                 f"is), or hide it from the model with `skip=({name!r},)`."
             )
         annotation = hints[name]
-        if is_context(annotation):
+        parts = parts_of(annotation)
+        if _has_context(parts):
             if context is not None:
                 raise ToolDefinitionError(
                     f"{place} takes two contexts, `{context}` and `{name}`. Keep one."
                 )
             context = name
-        elif _is_skipped(annotation):
+        elif _is_skipped(parts):
             hidden[name] = parameter.default
         else:
-            about = docstring.parameters.get(name) or _said_in(annotation)
+            about = docstring.parameters.get(name) or _text_in(parts)
             visible.append(Parameter(name, annotation, parameter.default, about))
     output, is_async = hints.get("return", REQUIRED), inspect.iscoroutinefunction(function)
     if not is_async and get_origin(output) in (Awaitable, Coroutine):
@@ -212,10 +244,103 @@ def read_signature(
     )
 
 
-def _said_in(annotation: Any) -> str | None:
-    """Return what an annotation says in words, as in `Annotated[str, "Which city."]`."""
-    marks = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    return next((mark for mark in marks if isinstance(mark, str)), None)
+class Parts(NamedTuple):
+    """Hold what an annotation as a whole may be, and how it is marked.
+
+    Attributes:
+        types: Each member of the unions in it, without `Annotated`.
+        marks: What the `Annotated` around it and around each member add.
+    """
+
+    types: tuple[Any, ...] = ()
+    marks: tuple[Any, ...] = ()
+
+
+# Python has a class of its own for aliases, and one of type variables; so has `typing_extensions`.
+_ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
+_VARIABLES: Final = (typing.TypeVar, type(typing_extensions.TypeVar("_T")))
+
+
+class _Scope(NamedTuple):
+    """Hold what names mean where an annotation is written.
+
+    Attributes:
+        names: What its source may name.
+        meaning: What the type parameters of an alias stand for, each with the scope of that.
+        within: The aliases that the annotation is in.
+    """
+
+    names: Mapping[str, Any] = {}
+    meaning: Mapping[Any, tuple[Any, Any]] = {}
+    within: tuple[Any, ...] = ()
+
+
+_NO_SCOPE: Final = _Scope()
+
+
+# An author who writes `type Live[T] = Annotated[T, Skip()] | None` hides each `x: Live[Database]`.
+# Within a container, as in `list[Annotated[T, Skip()]]`, a mark is not one of the parameter.
+def parts_of(annotation: Any, scope: _Scope = _NO_SCOPE) -> Parts:
+    """Walk through `Annotated`, unions and aliases, down to types and marks.
+
+    Args:
+        annotation: The annotation, or the source of one. What has no value here is no type.
+        scope: What names mean in it.
+
+    >>> parts_of(Annotated[int, "How many."] | None)
+    Parts(types=(<class 'int'>, <class 'NoneType'>), marks=('How many.',))
+    """
+    if isinstance(annotation, str | ForwardRef):
+        source = annotation if isinstance(annotation, str) else annotation.__forward_arg__
+        try:
+            return _parts_of_tree(parsed(source.strip(), "eval").body, scope)
+        except SyntaxError:
+            return Parts()
+    origin, args = get_origin(annotation), get_args(annotation)
+    alias = origin or annotation
+    if origin is Annotated:
+        return _joined([parts_of(args[0], scope)], args[1:])
+    if origin in (Union, UnionType):
+        return _joined([parts_of(each, scope) for each in args])
+    if isinstance(alias, _ALIASES) and alias not in scope.within:
+        given = zip(alias.__type_params__, args, strict=False)
+        meaning = {each: (arg, scope) for each, arg in given}
+        names = vars(sys.modules[alias.__module__]) if alias.__module__ in sys.modules else {}
+        return parts_of(alias.__value__, _Scope(names, meaning, (*scope.within, alias)))
+    if annotation.__class__ in _VARIABLES and annotation in scope.meaning:
+        return parts_of(*scope.meaning[annotation])
+    return Parts((annotation,))
+
+
+def _joined(inner: Iterable[Parts], marks: Iterable[Any] = ()) -> Parts:
+    types, inner_marks = zip(*inner, strict=True)
+    return Parts(sum(types, ()), (*sum(inner_marks, ()), *marks))
+
+
+# Of `Annotated["Database", Skip()] | None` each mark is evaluated alone: `Database` may be imported
+# for checkers only, and `Skip` has to be there to be written.
+def _parts_of_tree(tree: Any, scope: _Scope) -> Parts:
+    if isinstance(tree, ast.BinOp):
+        return _joined(_parts_of_tree(each, scope) for each in (tree.left, tree.right))
+    value = _value_of(tree, scope)
+    if value is None and isinstance(tree, ast.Subscript):
+        head, inside = _value_of(tree.value, scope), tree.slice
+        inner = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+        if head is Annotated:
+            marks = [_value_of(each, scope) for each in inner[1:]]
+            return _joined([_parts_of_tree(inner[0], scope)], marks)
+        if head in (Union, Optional):
+            return _joined(_parts_of_tree(each, scope) for each in inner)
+        value = head  # of an alias the marks are known, whatever it is given
+    return parts_of(value, scope)
+
+
+def _value_of(tree: Any, scope: _Scope) -> Any:
+    """Evaluate a part of an annotation; None where it has no value here."""
+    try:
+        return eval(compile(ast.Expression(tree), "<annotation>", "eval"), dict(scope.names))
+    except Exception:  # noqa: BLE001 - whoever needs the whole annotation says what is missing
+        return None
 
 
 def read_others(
@@ -278,9 +403,7 @@ def _resolve(
     """Evaluate the annotations that matter: a hidden one may name what exists for checkers only."""
     written = annotations_of(function)
     raw = {name: hint for name, hint in written.items() if name in wanted or name == "return"}
-    if not any(
-        isinstance(hint, str) or hint.__class__ in _MAY_NEST_STRINGS for hint in raw.values()
-    ):
+    if not any(map(_may_hold_source, raw.values())):
         return raw
     # `get_type_hints` evaluates all annotations of what it is given. This carries only those that
     # matter: that of a hidden parameter may name what only checkers import.
@@ -316,37 +439,6 @@ def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
     return {"ToolContext": ToolContext, **around}
 
 
-def _is_marked(
-    function: Callable[..., Any], written: Any, namespace: Mapping[str, Any] | None
-) -> bool:
-    """Whether a parameter is skipped by its annotation, read without what the mark is on.
-
-    A hidden type often is imported for checkers only, so that the annotation as a whole has no
-    value when the program runs.
-    """
-    if not isinstance(written, str):
-        return _is_skipped(written)
-    if "Skip" not in written:
-        return False
-    try:
-        body = parsed(written.strip(), "eval").body
-    except SyntaxError:
-        return False
-    if not isinstance(body, ast.Subscript) or not isinstance(body.slice, ast.Tuple):
-        return False
-    # Of `Annotated["Database", Skip()]` only the marks after the type are evaluated: `Database`
-    # may be imported for checkers alone, and `Skip` has to be there to be written.
-    names = {**_names_around(function), **(namespace or {})}
-    for mark in body.slice.elts[1:]:
-        try:
-            value = eval(compile(ast.Expression(mark), "<annotation>", "eval"), names)
-        except Exception:  # noqa: BLE001 - then it is not a mark of ours
-            continue
-        if isinstance(value, Skip) or value is Skip:
-            return True
-    return False
-
-
 # `list["Node"]` keeps the string inside; a plain class cannot.
 _MAY_NEST_STRINGS = {
     type(list[int]),
@@ -354,24 +446,33 @@ _MAY_NEST_STRINGS = {
     type(typing.List[int]),  # noqa: UP006
     type(Union[int, None]),  # noqa: UP007
     type(Annotated[int, 0]),
-    typing.ForwardRef,
+    ForwardRef,
 }
+
+
+def _may_hold_source(hint: Any) -> bool:
+    return isinstance(hint, str) or hint.__class__ in _MAY_NEST_STRINGS
 
 
 def is_context(annotation: Any) -> bool:
     """Whether a parameter takes a `ToolContext`."""
+    return _has_context(parts_of(annotation))
+
+
+def _has_context(parts: Parts) -> bool:
     # Whoever names the class has loaded it; most tools do without. Another thread may be about to.
     module = sys.modules.get(f"{__name__.partition('.')[0]}._context.context")
     context = getattr(module, "ToolContext", None)
-    return context is not None and any(
-        part is context for part in (annotation, *get_args(annotation))
-    )
+    return context is not None and any(part is context for part in parts.types)
 
 
-def _is_skipped(annotation: Any) -> bool:
-    if get_origin(annotation) is not Annotated:
-        return False
-    return any(isinstance(mark, Skip) or mark is Skip for mark in annotation.__metadata__)
+def _is_skipped(parts: Parts) -> bool:
+    return any(isinstance(mark, Skip) or mark is Skip for mark in parts.marks)
+
+
+def _text_in(parts: Parts) -> str | None:
+    """Return what an annotation says in words, as in `Annotated[str, "Which city."]`."""
+    return next((mark for mark in parts.marks if isinstance(mark, str)), None)
 
 
 def function_name(function: Any) -> str:
