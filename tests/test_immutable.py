@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from typing import Any
@@ -9,14 +11,20 @@ from typing import Any
 import pytest
 
 from lutum_py import (
+    Answer,
     NeedsTools,
+    Reject,
     RunNormally,
+    Session,
     SuspendTicket,
     ToolAvailability,
     ToolContext,
     ToolMetadata,
+    Toolset,
+    toolset,
 )
 from lutum_py.execution import execute_sync
+from lutum_py.flow import Policy
 from tests.cases import over
 from tests.round_tools import Shop, adds, opened, turn
 
@@ -88,3 +96,66 @@ def test_a_plan_may_be_asked_again_by_others() -> None:
     assert (len(plan.pending), len(other.pending)) == (2, 0)
     assert type(other) is type(plan)
     other.resolve()
+
+
+class Outer(Toolset):
+    shop = toolset(Shop)
+
+
+def settled() -> Iterator[tuple[object, str, str]]:
+    """What changes by its own methods, a public name of it, and what the error says to do."""
+    hooks, session = Outer.HookSet(), Session(id="s")
+    call = Shop.parse_tool_call(ToolMetadata(id="c1", name="add", arguments='{"a":1}'))
+    for name in ("shop", "shoop", "on", "register_hooks"):
+        yield hooks, name, "`App.HookSet(data=...)`"
+    for name in ("transcript", "id"):
+        yield session, name, "`Session(transcript, id=...)`"
+    for name in ("metadata", "selector", "mended"):
+        yield call, name, "`call.input = ...`"
+    for name in ("fill", "made_up"):
+        yield Policy(Shop), name, "`policy.fill(...)`"
+    for name in ("type", "by", "name", "spec", "made_up"):
+        yield Answer(int), name, "`Answer(int, name=...)`"
+
+
+@over("value, name, way", [*settled()])
+def test_what_would_be_ignored_is_refused(value: Any, name: str, way: str) -> None:
+    """No assignment is accepted and ignored: the error says what to do."""
+    before = getattr(value, name, None)
+    with pytest.raises(FrozenInstanceError) as caught:
+        setattr(value, name, before)
+    assert repr(name) in str(caught.value)
+    assert way in str(caught.value)
+    with pytest.raises(FrozenInstanceError):
+        delattr(value, name)
+    assert getattr(value, name, None) == before
+
+
+def test_a_nested_hook_set_is_not_put_in_place_of_another() -> None:
+    """A nested set takes its place where the outer one is made: no policy is skipped."""
+    hooks: Any = Outer.HookSet()
+    with pytest.raises(FrozenInstanceError, match="no hook would be asked"):
+        hooks.shop = hooks.shop.with_add_hook(lambda metadata, input: Reject("no"))
+    made = Outer.HookSet(shop=hooks.shop.with_add_hook(lambda metadata, input: Reject("no")))
+    read = Outer.read_turn(turn(*adds(1)))
+    assert isinstance(read, NeedsTools)
+    plan = read.round.plan().apply_hooks_sync(made)
+    assert (len(plan.rejected), len(plan.pending)) == (1, 0)
+    plan.resolve()
+
+
+def test_what_refuses_assignments_is_still_copied() -> None:
+    """A copy, and what is loaded from a pickle, has all that the original has."""
+    session, policy, answer = Session(id="s"), Policy(Shop), Answer(int)
+    session.push_user("Hello")
+    for made in (copy.deepcopy(session), pickle.loads(pickle.dumps(session))):
+        assert (made.id, made.transcript) == (session.id, session.transcript)
+    assert copy.deepcopy(answer).name == answer.name
+    assert copy.copy(policy).unguarded() == policy.unguarded()
+
+
+def test_a_call_still_takes_another_input() -> None:
+    """What a program may assign stays so."""
+    call = Shop.parse_tool_call(ToolMetadata(id="c1", name="add", arguments='{"a":1}'))
+    call.input = {"a": 5}
+    assert call.final_arguments["a"] == 5

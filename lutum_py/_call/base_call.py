@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from .._text.immutable import settle
 from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError
@@ -118,10 +119,12 @@ class BaseCall:
     # `_raw` has one of three forms: the steps of the history, the time of `proposed` alone, or one
     # of these with the times of `begun` and `ended`, and the result. Most histories are never read,
     # so their steps are made of the times only when somebody reads them.
-    __slots__ = ("_branch", "_raw", "_round", "metadata", "selector")
+    __slots__ = ("_branch", "_metadata", "_raw", "_round", "_selector")
 
     metadata: ToolMetadata
     selector: Any
+    _metadata: ToolMetadata
+    _selector: Any
     _raw: tuple[Any, ...]
     _branch: Branch | None
     _round: CallRound
@@ -129,8 +132,8 @@ class BaseCall:
     def __init__(
         self, metadata: ToolMetadata, history: tuple[Step, ...], call_round: CallRound = NO_ROUND
     ) -> None:
-        self.metadata = metadata
-        self.selector: Any = None
+        self._metadata = metadata
+        self._selector = None
         self._raw, self._branch, self._round = history, None, call_round
 
     if TYPE_CHECKING:
@@ -673,3 +676,7 @@ _TARGETS: Final = {
     "suspended": CallStatus.SUSPENDED,
     "answered": CallStatus.RESUMING,
 }
+
+
+SETTLED: Final = "a call is what the model sent. Change its input by `call.input = ...`."
+settle(BaseCall, SETTLED, "metadata", "selector")

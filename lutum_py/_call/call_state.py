@@ -19,11 +19,12 @@ from contextlib import suppress
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from .._text.immutable import settle
 from .._text.json import cut, digest_of, own_copy, parse_json
 from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
-from .base_call import BaseCall
+from .base_call import SETTLED, BaseCall
 from .history import NO_ROUND, CallStep, Step, StepPhase
 from .lifecycle import STAGES
 
@@ -41,11 +42,12 @@ MADE_LATER: Final[Any] = object()
 class CallState(BaseCall):
     """Keep what is known of one call; `AnyToolCall` documents the attributes."""
 
-    __slots__ = ("_cache", "_text", "mended")
+    __slots__ = ("_cache", "_mended", "_text")
 
     spec: ClassVar[ToolSpec[Any, Any]]
     _no_round: ClassVar = NO_ROUND
     mended: tuple[str, ...]
+    _mended: tuple[str, ...]
     _cache: Any
     _text: bytes | None
 
@@ -57,9 +59,9 @@ class CallState(BaseCall):
         selector: Any = None,
         mended: tuple[str, ...] = (),
     ) -> None:
-        self.metadata = metadata
-        self.selector: Any = self.spec.free_selector if selector is None else selector
-        self.mended = mended
+        self._metadata = metadata
+        self._selector = self.spec.free_selector if selector is None else selector
+        self._mended = mended
         self._cache = input
         # Such an input was not read from the model's text, so it cannot be made again from that.
         self._text = None if self.spec.arguments.is_fixed else self.spec.arguments.to_text(input)
@@ -103,9 +105,9 @@ class CallState(BaseCall):
         current = self._current
         cls = type(self)
         made = cls.__new__(cls)
-        made.metadata = self.metadata
-        made.selector = self.selector
-        made.mended = self.mended
+        made._metadata = self.metadata
+        made._selector = self.selector
+        made._mended = self.mended
         made._own_history = current._own_history
         made._branch = None
         made._round = self._round
@@ -349,7 +351,10 @@ def _rebuild(
     selector: Any, metadata: ToolMetadata, input: Any, state: tuple[Any, ...]
 ) -> CallState:
     made: CallState = selector.Call.__new__(selector.Call)
-    made.metadata, made.selector, made._cache = metadata, selector, input
-    made._own_history, made.mended, made._text, made._round = state
+    made._metadata, made._selector, made._cache = metadata, selector, input
+    made._own_history, made._mended, made._text, made._round = state
     made._branch = None
     return made
+
+
+settle(CallState, SETTLED, "mended")

@@ -207,9 +207,9 @@ class AnySelector(Immutable):
         # an `__init__` would check was just made.
         call: AnyToolCall = _new(spec.call_type)
         mine: Any = self
-        call.metadata = metadata
-        call.selector = mine
-        call.mended = mended
+        call._metadata = metadata
+        call._selector = mine
+        call._mended = mended
         call._cache = value
         call._text = None
         call._raw = history or (time(),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from .._call.call import AnyToolCall
 from .._call.spec import ToolSpec
@@ -13,6 +13,7 @@ from .._schema.output import Output
 from .._schema.plain_types import is_model, is_object_type
 from .._schema.signature import REQUIRED, Parameter, reason_of, type_name
 from .._schema.stand_in import is_sendable
+from .._text.immutable import Settled
 from .._text.json import is_object, shorten
 from .._transcript.assistant import ToolMetadata
 from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolDefinitionError
@@ -30,7 +31,7 @@ _FIELD = "answer"
 _DESCRIPTION = "Give the final answer."
 
 
-class Answer(Generic[A]):
+class Answer(Settled, Generic[A]):
     """Ask for a final answer of a type, by a tool or by the provider's response format.
 
     A type whose JSON is not an object is put into one field, `answer`.
@@ -55,6 +56,10 @@ class Answer(Generic[A]):
 
     spec: ToolSpec[Any, Any]
     """The tool that is called with the answer."""
+    type: TypeForm[A]
+    by: Literal["tool", "format"]
+    name: str
+    _way: ClassVar[str] = "it stays for good. Make another one, as in `Answer(int, name=...)`."
 
     def __init__(
         self,
@@ -70,13 +75,11 @@ class Answer(Generic[A]):
                 f"An answer comes by='tool' or by='format', not by={shorten(by)}. Take the first "
                 "if tools are on offer as well."
             )
-        self.type = type
-        self.by: Literal["tool", "format"] = by
-        self.name = name
         self._description = description
         # A tool in all but name: what a model sends as the answer is decoded, mended and refused in
         # the same way as the arguments of a call.
-        self.spec = _spec_of(type, name, description)
+        spec = _spec_of(type, name, description)
+        vars(self).update(type=type, by=by, name=name, spec=spec)
 
     @property
     def definition(self) -> ToolDef:

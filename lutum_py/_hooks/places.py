@@ -9,11 +9,12 @@ several lists are joined.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeAlias, TypeVar
 
 from .._call.selector import AnySelector
 from .._declare.hook_names import Phase
 from .._declare.toolset_meta import ToolsetMeta
+from .._text.immutable import Settled
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from ..errors import HookError, MisuseError
@@ -45,8 +46,13 @@ def _misplaced(toolset: ToolsetMeta, given: Any) -> MisuseError:
     )
 
 
-class HookPlaces(Generic[T]):
+class HookPlaces(Settled, Generic[T]):
     """Keep the hooks of one toolset, and find those of a tool."""
+
+    _way: ClassVar[str] = (
+        "no hook would be asked by it. Register hooks in place, as by `hooks.data.on(...)`, or "
+        "give the set of a nested toolset where the outer one is made: `App.HookSet(data=...)`."
+    )
 
     def __init__(self, toolset: type[T], /, *misplaced: Never, **nested: HookPlaces[Any]) -> None:
         own: Any = toolset

@@ -438,8 +438,9 @@ def _load_call(
             f"Call {metadata.id!r} of this plan needs a tool that is gone: {error}"
         ) from None
     call: AnyToolCall = selector.spec.call_type.__new__(selector.spec.call_type)
-    call.metadata, call.selector = metadata, selector
-    call.mended = saved.texts("mended") if "mended" in saved.data else ()
+    call._metadata = metadata
+    call._selector = selector
+    call._mended = saved.texts("mended") if "mended" in saved.data else ()
     call._own_history, call._branch, call._round = history, None, call_round
     # Only what may still run has to be what was approved: one in doubt, too, by `call.again()`. A
     # call that ended may be of a tool whose schema has changed since: its result is a fact, and the

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from .._declare.answer import Answer, answer_of
 from .._round.finished import Finished, read_finished
+from .._text.immutable import settle
 from .._transcript.message import Attachment, Message, Role, attachments_of
 from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError
@@ -52,7 +53,11 @@ class Session:
         2
     """
 
-    __slots__ = ("_ephemeral", "id", "transcript")
+    __slots__ = ("_ephemeral", "_id", "_transcript")
+    transcript: Transcript
+    id: str | None
+    _transcript: Transcript
+    _id: str | None
 
     def __init__(self, transcript: Transcript | None = None, *, id: str | None = None) -> None:
         if transcript is not None and not isinstance(transcript, Transcript):
@@ -60,11 +65,11 @@ class Session:
                 f"A session goes on from a Transcript, not from a {type(transcript).__name__}. "
                 "Load one with `Transcript.load_json(text)`."
             )
-        self.transcript: Transcript = Transcript() if transcript is None else transcript
+        self._transcript = Transcript() if transcript is None else transcript
         MisuseError.check("Session", "id", "a text", id, str | None)
         if id == "":
             raise InvalidValueError("The id of a session is empty. Give a text, or leave it out.")
-        self.id: str | None = id
+        self._id = id
         self._ephemeral: tuple[tuple[int, Message], ...] = ()
 
     def push_system(self, text: str, attachments: Iterable[Attachment] = ()) -> None:
@@ -185,6 +190,14 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session of {len(self.transcript)} items>"
+
+
+settle(
+    Session,
+    "it stays for good. Write `Session(transcript, id=...)` for another one.",
+    "transcript",
+    "id",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
-__all__ = ["Frozen", "Immutable", "dataclass", "setters_of"]
+__all__ = ["Frozen", "Immutable", "Settled", "dataclass", "setters_of", "settle"]
 
 
 class Immutable:
@@ -35,6 +35,55 @@ class Immutable:
         """Set attributes all the same, as only the class itself does."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+class Settled:
+    """Refuse assignments to attributes that are public: what the program would set is ignored.
+
+    Attributes:
+        _way: What to do instead.
+    """
+
+    __slots__ = ()
+    _way: ClassVar[str]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("_"):
+            raise _settled(self, name, "assign to", self._way)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise _settled(self, name, "delete", self._way)
+
+
+def _settled(owner: object, name: str, verb: str, way: str) -> dataclasses.FrozenInstanceError:
+    return dataclasses.FrozenInstanceError(
+        f"cannot {verb} {name!r} of a {type(owner).__name__}: {way}"
+    )
+
+
+def settle(cls: type, way: str, *names: str) -> None:
+    """Let a slot such as `_name` be read as `name`, which refuses assignments.
+
+    For a class that is made for every call: a `__setattr__` would slow down all its slots.
+
+    Args:
+        cls: The class.
+        way: What to do instead of an assignment.
+        names: The public names.
+    """
+
+    def of_slot(name: str) -> property:
+        def set_it(self: object, _value: object) -> NoReturn:
+            raise _settled(self, name, "assign to", way)
+
+        def delete_it(self: object) -> NoReturn:
+            raise _settled(self, name, "delete", way)
+
+        return property(vars(cls)[f"_{name}"].__get__, set_it, delete_it)
+
+    for name in names:
+        setattr(cls, name, of_slot(name))
 
 
 if TYPE_CHECKING:

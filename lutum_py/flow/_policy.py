@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from .._call.selector import AnySelector
 from .._declare.offer import Named
 from .._declare.toolset_meta import ToolsetMeta
+from .._text.immutable import Settled
 from .._text.json import is_whole, shorten
 from .._transcript.labels import readers_of
 from .._transcript.transcript import HasTranscript, Transcript, transcript_of
@@ -18,7 +19,7 @@ from ._gate import FlowGate
 from ._places import Path, may_stand, path_of, written
 
 
-class Policy:
+class Policy(Settled):
     """Declare where the parameters of a toolset may be filled from.
 
     Make it once, next to the tools, and make a gate of it for each conversation. A gate uses the
@@ -47,6 +48,8 @@ class Policy:
         >>> policy.unguarded()
         ()
     """
+
+    _way: ClassVar[str] = "no gate would go by it. Say it by a method, as `policy.fill(...)`."
 
     def __init__(
         self, toolset: type[Any], *, otherwise: Literal["suspend", "block"] = "suspend"

@@ -98,9 +98,11 @@ def recording_content() -> Iterator[Recorded]:
     made.provider.shutdown()
 
 
-def call_of(arguments: Any = None, name: str = "run", of: type[Toolset] = Outer) -> AnyToolCall:
+def call_of(
+    arguments: Any = None, name: str = "run", of: type[Toolset] = Outer, id: str = "c1"
+) -> AnyToolCall:
     text = json.dumps({"text": SECRET} if arguments is None else arguments)
-    return of.parse_tool_call(ToolMetadata(id="c1", name=name, arguments=text))
+    return of.parse_tool_call(ToolMetadata(id=id, name=name, arguments=text))
 
 
 def raising(error: BaseException) -> Callable[[str], Any]:

@@ -170,8 +170,7 @@ async def test_spans_nest_across_tasks_and_threads(recorded: Recorded, by_hand: 
             return text
 
     async def one(number: int) -> None:
-        call = call_of({"text": str(number)})
-        call.metadata = ToolMetadata(id=str(number), name="run", arguments="{}")
+        call = call_of({"text": str(number)}, id=str(number))
         with recorded.tracer.span(call) as record:
             if by_hand:
                 record(await call.call(work=work))
