@@ -83,6 +83,9 @@ class Records:
         # Rows that could not be claimed here, and until when they are left alone. That is not
         # written down: whoever has another key must not touch what they cannot seal.
         self._unfit: dict[tuple[str, int], int] = {}
+        # Calls that a worker of this store runs, by conversation and place. A renewal may be late,
+        # and they are then not in doubt for the others here, who can see that they run.
+        self._running: set[tuple[str, int]] = set()
         try:
             prepare(self._database, is_there=is_there)
         except BaseException:
@@ -548,7 +551,7 @@ class Records:
     def _claim_ready(
         self, id: str, toolset: Any, lease: float, in_doubt: bool = False
     ) -> Claim | None:
-        """Claim the next call of a conversation that may be begun.
+        """Claim the next call of a conversation that may be begun, and does not run here already.
 
         If `in_doubt` is true, claim the next one that may not: it is in doubt, and not idempotent.
         """
@@ -572,7 +575,7 @@ class Records:
         Without `is_wanted`, any call is. Then one that cannot be claimed raises once, and is left
         alone for the length of the lease.
         """
-        passed: set[tuple[str, int]] = set()
+        passed = set[tuple[str, int]]() if is_wanted is None else set(self._running)
         while True:
             with self._database.read() as rows:
                 clock = rows.now()
@@ -597,6 +600,16 @@ class Records:
             *(row.conversation, call, key, row.token, row.state == "begun", lease),
             *(toolset, row, outer, bool(outer.calls) and plan._owes_after),
         )
+
+    @contextmanager
+    def _at_work(self, claim: Claim) -> Generator[None]:
+        """Let nobody else here claim a call while it is run."""
+        place = claim._row[:2]
+        self._running.add(place)
+        try:
+            yield
+        finally:
+            self._running.discard(place)
 
     def _is_held_up(self, id: str) -> bool:
         """Whether no call of a conversation is claimed or can be, so that decisions are needed."""

@@ -102,13 +102,15 @@ class Store(Records):
         """Claim, begin, run and finish the calls of a conversation, until none of them is ready.
 
         What is in doubt stays so, unless its tool is idempotent. What somebody else has claimed is
-        not waited for. Leases are renewed while tools run, and a tool whose lease is lost all the
-        same is stopped. Within a tool, `call.idempotency_key` is the key of its claim.
+        not waited for. Leases are renewed while tools run. A tool whose lease ran out goes on, and
+        is stopped only if somebody else has claimed its call since. Within a tool,
+        `call.idempotency_key` is the key of its claim.
 
         Args:
             id: The conversation.
             toolset: The toolset that its plan belongs to.
-            lease: How long a claim holds without a sign of life, in seconds.
+            lease: How long a claim holds without a sign of life, in seconds; longer for a call that
+                a busy process cannot start within that time.
             on_event: Is told about each call that is begun, and of each that has ended or waits.
             hooks: Decide about the calls that calls ask for, as they do, and see what these come
                 to. Left out, what was asked for and nobody decided about stays in `plan.asked`.
