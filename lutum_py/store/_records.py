@@ -41,6 +41,7 @@ from ..errors import (
     StaleError,
     StoreError,
 )
+from ..execution._settings import check_flag
 from ._beside_plan import BesidePlan
 from ._calls import (
     catch_up,
@@ -55,7 +56,7 @@ from ._calls import (
 )
 from ._checks import check_begins, check_claim, check_lease, check_sees, check_toolset, check_word
 from ._claim_order import ClaimOrder, is_unblocked, settle
-from ._database import Rows, database_at
+from ._database import Place, Rows, database_at
 from ._inner import Drive, decide_within, leave, reopen_asking_call, shown
 from ._rows import Head, May, SavedCall, held_by_nobody, ids_in, prepare
 from ._values import Claim, Stored, Waiting, waiting_of
@@ -69,17 +70,19 @@ class Records:
 
     def __init__(
         self,
-        where: str | os.PathLike[str],
+        where: Place,
         *,
         key: bytes | None = None,
         owner: str | None = None,
+        behind_pooler: bool = False,
         is_there: bool = False,
     ) -> None:
         check_key(key)
         self._key = key
         self._owner = f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner
         check_word("owner", self._owner)
-        self._database = database_at(where, key)
+        check_flag("behind_pooler", behind_pooler)
+        self._database = database_at(where, key, behind_pooler)
         # Rows that could not be claimed here, and until when they are left alone. That is not
         # written down: whoever has another key must not touch what they cannot seal.
         self._unfit: dict[tuple[str, int], int] = {}

@@ -225,8 +225,8 @@ class Hall(Toolset):
 def keep(store: Store, id: str, *names: str) -> None:
     """Save a conversation whose calls may be run."""
     calls = [(f"c{at}", name, {"who": id, "cents": at}) for at, name in enumerate(names)]
-    round_ = Hall.read_turn(ScriptedModel.tool_calls(*calls)).round
-    store.save(id, round_.plan())
+    outcome: Any = Hall.read_turn(ScriptedModel.tool_calls(*calls))
+    store.save(id, outcome.round.plan())
 
 
 def results(stored: Stored[Any]) -> dict[str, str]:
