@@ -28,6 +28,7 @@ MAY: Final = {
     "execution/test_in_order.py": "the same turns, one after the other",
     "round/test_order.py": "which calls wait for which, of any touches",
     "schema/": "the readers and writers of JSON Schema, signatures and docstrings",
+    "store/test_late.py": "the own clock of a worker, which stands still",
     "test_architecture.py": "the table of stages, which the pages show whole",
     "testing/test_check_loop.py": "the search for a failing script",
     "testing/test_check_plain_loop.py": "the judgement of a loop without the library",

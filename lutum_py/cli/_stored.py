@@ -36,7 +36,8 @@ def store_at(where: str, key_variable: str | None) -> Store:
         if not found:
             raise Failure(f"`--key-env {key_variable}`: there is no such variable, or it is empty.")
         key = found.encode()
-    return Store(where, key=key, is_there=True)
+    # Whether a pooler is there is not asked: for a few statements, preparing them gains nothing.
+    return Store(where, key=key, is_there=True, behind_pooler="://" in where)
 
 
 def _is_store(path: Path) -> bool:

@@ -10,14 +10,30 @@ import os
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from inspect import iscoroutine
 from threading import Lock
 from time import monotonic, sleep
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from .._text.json import shorten
 from ..errors import MissingExtraError, MisuseError, StoreError
 
 Row: TypeAlias = tuple[Any, ...]
+
+
+@runtime_checkable
+class ConnectionPool(Protocol):
+    """Lend connections, as a `psycopg_pool.ConnectionPool` does."""
+
+    def getconn(self) -> Any:
+        """Lend one."""
+
+    def putconn(self, conn: Any, /) -> object:
+        """Take it back; a closed one, too."""
+
+
+Place: TypeAlias = "str | os.PathLike[str] | ConnectionPool | Callable[[], Any]"
+"""A path, an address, a pool, or a function that makes connections."""
 
 BUSY_SECONDS = 30
 """How long SQLite waits for another process that writes, and PostgreSQL for one that stopped in the
@@ -90,15 +106,25 @@ class Database:
         dialect: Which of the two it is.
         key: What rows are sealed with.
         connect: Makes a connection in which each statement is alone until a transaction begins.
+        put_back: Takes a connection, which is then that of one transaction; None keeps it.
+        unsure: How many that were made may have been lost before they are first used.
     """
 
     def __init__(
-        self, name: str, dialect: SqlDialect, key: bytes | None, connect: Callable[[], Any]
+        self,
+        name: str,
+        dialect: SqlDialect,
+        key: bytes | None,
+        connect: Callable[[], Any],
+        put_back: Callable[[Any], object] | None = None,
+        unsure: int = 0,
     ) -> None:
         self.name = name
         self._dialect = dialect
         self._key = key
         self._connect = connect
+        self._put_back = put_back
+        self._unsure = unsure
         self._lock = Lock()
         self._process = os.getpid()
         self._connection: Any = None
@@ -119,7 +145,7 @@ class Database:
     @contextmanager
     def _transaction(self, begin: str) -> Generator[Rows]:
         self._check()
-        with self._lock:
+        with self._lock, self._lent():
             ends = False
             try:
                 connection = self._begun(begin)
@@ -144,28 +170,44 @@ class Database:
                 "connection belongs to one process. Call `open_store` in this one."
             )
 
+    @contextmanager
+    def _lent(self) -> Generator[None]:
+        """Put the connection back afterwards, if it is lent."""
+        try:
+            yield
+        finally:
+            if self._put_back is not None and self._connection is not None:
+                connection, self._connection = self._connection, None
+                self._put_back(connection)
+
     def _begun(self, begin: str) -> Any:
-        """Begin a transaction; a connection that was lost meanwhile is made again, once."""
-        if self._connection is not None:
+        """Begin a transaction; a connection that was lost meanwhile is made again, once.
+
+        Of a pool, another one is taken, up to as many as it may hold.
+        """
+        lost = 0
+        while True:
+            is_old = self._connection is not None
+            if not is_old:
+                self._connection = self._connect()
             try:
-                self._connection.execute(begin)
-            except self._dialect.error:
+                for statement in (begin,) if is_old else (*self._dialect.first, begin):
+                    self._connection.execute(statement)
+            except BaseException as error:
                 # A connection of PostgreSQL finds out only when it is used that the server hung up.
                 # Nothing of the transaction was done yet, so beginning it on another one repeats
                 # nothing. A connection of SQLite is never lost, and has no such attribute.
-                if not getattr(self._connection, "closed", False):
+                is_lost = isinstance(error, self._dialect.error) and getattr(
+                    self._connection, "closed", False
+                )
+                if is_old and not is_lost:
                     raise
                 self._drop()
-        if self._connection is None:
-            connection = self._connect()
-            try:
-                for statement in (*self._dialect.first, begin):
-                    connection.execute(statement)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-        return self._connection
+                if not is_old and not (is_lost and lost < self._unsure):
+                    raise
+                lost += 1
+            else:
+                return self._connection
 
     def _undo(self) -> None:
         """Undo what was begun; a connection that cannot even do that is given up."""
@@ -180,6 +222,8 @@ class Database:
         connection, self._connection = self._connection, None
         with suppress(self._dialect.error):
             connection.close()
+        if self._put_back is not None:  # so that the pool makes another one
+            self._put_back(connection)
 
     def _failed(self, error: Exception, at_the_end: bool) -> StoreError:
         said = " ".join(str(error).split())
@@ -219,13 +263,24 @@ SQLITE = SqlDialect(
 )
 
 
-def database_at(where: str | os.PathLike[str], key: bytes | None) -> Database:
-    """Find the database of a path or address; it is connected with when it is first needed.
+def database_at(where: Place, key: bytes | None, behind_pooler: bool) -> Database:
+    """Find the database of a path, address or pool; it is connected with when it is first needed.
+
+    Args:
+        where: Where it is, or what makes or lends connections with it.
+        key: What rows are sealed with.
+        behind_pooler: Whether one connection may be with another server process each time.
 
     Raises:
         MissingExtraError: It is PostgreSQL, and the package `psycopg` is not installed.
-        MisuseError: It is neither, or an address that is not well-formed.
+        MisuseError: It is none of these, an address that is not well-formed, or SQLite behind a
+            pooler.
     """
+    if isinstance(where, ConnectionPool):
+        unsure = getattr(where, "max_size", 1)
+        return _lending(where.getconn, where.putconn, unsure, key, behind_pooler)
+    if callable(where):
+        return _lending(where, None, 0, key, behind_pooler)
     scheme, mark, _ = where.partition("://") if isinstance(where, str) else ("", "", "")
     if mark:
         if scheme not in ("postgresql", "postgres"):
@@ -233,15 +288,16 @@ def database_at(where: str | os.PathLike[str], key: bytes | None) -> Database:
                 f"A store is at a path or at an address `postgresql://…`, not at one that begins "
                 f"with {shorten(scheme)}."
             )
-        return _postgres(str(where), key)
+        return _postgres(str(where), key, behind_pooler)
     try:
         path = os.fspath(where)
     except TypeError:
         path = None
     if not isinstance(path, str):
         raise MisuseError(
-            f"A store is at a path or at an address `postgresql://…`, not at a value of type "
-            f'{type(where).__name__}. Write `open_store("desk.db")`.'
+            f"A store is at a path, at an address `postgresql://…` or at the end of a pool's "
+            f"connections, not at a value of type {type(where).__name__}. Write "
+            '`open_store("desk.db")`.'
         )
     try:
         is_name = bool(path) and b"\0" not in os.fsencode(path)
@@ -251,6 +307,11 @@ def database_at(where: str | os.PathLike[str], key: bytes | None) -> Database:
         raise MisuseError(
             f"The path of a store is {shorten(path)}, which no file can have. Write "
             '`open_store("desk.db")`.'
+        )
+    if behind_pooler:
+        raise MisuseError(
+            f"The store at {shorten(path)} is a SQLite database, and there is no pooler before "
+            "one. Leave out `behind_pooler`."
         )
     return Database(repr(path), SQLITE, key, lambda: _sqlite(path))
 
@@ -281,30 +342,44 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             return
 
 
-def _postgres(where: str, key: bytes | None) -> Database:
+def _driver() -> tuple[Any, SqlDialect]:
+    """Return psycopg, and how PostgreSQL is spoken to with it.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
     try:
         import psycopg
-        from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
         raise MissingExtraError(
             "A store on PostgreSQL needs the package `psycopg`. Install it with "
             "`python -m pip install 'lutum-py[postgres]'`."
         ) from error
-    dialect = SqlDialect(
+    # All that is set is set for one transaction: the next one of this connection may be with
+    # another server process, and the next one of this server process that of another client.
+    # Whoever is stopped in the middle of a transaction does not hold up the others.
+    local = f"SET LOCAL idle_in_transaction_session_timeout = '{BUSY_SECONDS}s'"
+    return psycopg, SqlDialect(
         mark="%s",
         now="CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
         lock="FOR UPDATE",
-        # Whoever is stopped in the middle of a transaction does not hold up the others.
-        first=(f"SET idle_in_transaction_session_timeout = '{BUSY_SECONDS}s'",),
+        first=(),
         # Set here, whatever the server's defaults are. READ COMMITTED: a query sees what was
         # written before it, so that a row is read as it is once its conversation is locked.
         # synchronous_commit: a claim that is forgotten in a crash would be run twice.
         write=(
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on"
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
+            f"SET LOCAL synchronous_commit = on; {local}"
         ),
-        read="BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        read=f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {local}",
         error=psycopg.Error,
     )
+
+
+def _postgres(where: str, key: bytes | None, behind_pooler: bool) -> Database:
+    psycopg, dialect = _driver()
+    from psycopg.conninfo import conninfo_to_dict
+
     try:
         read = conninfo_to_dict(where)
     except psycopg.Error:
@@ -317,10 +392,76 @@ def _postgres(where: str, key: bytes | None) -> Database:
 
     def connect() -> Any:
         # Whatever the address says: the server then refuses what is not text in this encoding.
-        return psycopg.connect(where, autocommit=True, client_encoding="utf-8")
+        connection = psycopg.connect(where, autocommit=True, client_encoding="utf-8")
+        if behind_pooler:
+            connection.prepare_threshold = None
+        return connection
 
     name = f"postgresql://{read.get('host') or ''}/{read.get('dbname') or ''}"
     return Database(name, dialect, key, connect)
+
+
+def _lending(
+    take: Callable[[], Any],
+    put_back: Callable[[Any], object] | None,
+    unsure: int,
+    key: bytes | None,
+    behind_pooler: bool,
+) -> Database:
+    """Use the connections of somebody else, each as it was made, but for what a store needs.
+
+    Args:
+        take: Makes or lends a connection.
+        put_back: Takes it back; None if it is ours from then on.
+        unsure: How many of them may have been lost before they are taken.
+        key: What rows are sealed with.
+        behind_pooler: See `database_at`.
+    """
+    psycopg, dialect = _driver()
+    from psycopg.rows import tuple_row
+
+    needed: dict[str, Any] = {"autocommit": True, "row_factory": tuple_row}
+    if behind_pooler:
+        needed["prepare_threshold"] = None
+    before: dict[str, Any] = {}
+
+    def connect() -> Any:
+        connection = take()
+        if not isinstance(connection, psycopg.Connection):
+            if iscoroutine(connection):
+                connection.close()
+            raise MisuseError(
+                "A store works with connections of the type `psycopg.Connection`, and was given "
+                f"one of type {type(connection).__name__}. Pass a `psycopg_pool.ConnectionPool`, "
+                "or a function such as `lambda: psycopg.connect(address)`, also in async code: "
+                "the store itself sees to it that the event loop is not held up."
+            )
+        try:
+            if (encoding := connection.info.encoding) != "utf-8":
+                raise MisuseError(
+                    f"A store keeps text as UTF-8, and was given a connection whose encoding is "
+                    f'{encoding}. Make connections with `client_encoding="utf-8"`.'
+                )
+            database.name = f"postgresql://{connection.info.host}/{connection.info.dbname}"
+            before.update({name: getattr(connection, name) for name in needed})
+            for name, value in needed.items():
+                setattr(connection, name, value)
+        except BaseException:
+            (psycopg.Connection.close if put_back is None else put_back)(connection)
+            raise
+        return connection
+
+    def restore(connection: Any) -> None:
+        assert put_back is not None
+        if not connection.closed:
+            for name, value in before.items():
+                setattr(connection, name, value)
+        put_back(connection)
+
+    name = "the given connections"
+    restored = None if put_back is None else restore
+    database = Database(name, dialect, key, connect, restored, unsure)
+    return database
 
 
 def _unfit_address() -> MisuseError:

@@ -41,6 +41,7 @@ from ..errors import (
     StaleError,
     StoreError,
 )
+from ..execution._settings import check_flag
 from ._beside_plan import BesidePlan
 from ._calls import (
     catch_up,
@@ -55,7 +56,7 @@ from ._calls import (
 )
 from ._checks import check_begins, check_claim, check_lease, check_sees, check_toolset, check_word
 from ._claim_order import ClaimOrder, is_unblocked, settle
-from ._database import Rows, database_at
+from ._database import Place, Rows, database_at
 from ._inner import Drive, decide_within, leave, reopen_asking_call, shown
 from ._rows import Head, May, SavedCall, held_by_nobody, ids_in, prepare
 from ._values import Claim, Stored, Waiting, waiting_of
@@ -69,20 +70,25 @@ class Records:
 
     def __init__(
         self,
-        where: str | os.PathLike[str],
+        where: Place,
         *,
         key: bytes | None = None,
         owner: str | None = None,
+        behind_pooler: bool = False,
         is_there: bool = False,
     ) -> None:
         check_key(key)
         self._key = key
         self._owner = f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner
         check_word("owner", self._owner)
-        self._database = database_at(where, key)
+        check_flag("behind_pooler", behind_pooler)
+        self._database = database_at(where, key, behind_pooler)
         # Rows that could not be claimed here, and until when they are left alone. That is not
         # written down: whoever has another key must not touch what they cannot seal.
         self._unfit: dict[tuple[str, int], int] = {}
+        # Calls that a worker of this store runs, by conversation and place. A renewal may be late,
+        # and they are then not in doubt for the others here, who can see that they run.
+        self._running: set[tuple[str, int]] = set()
         try:
             prepare(self._database, is_there=is_there)
         except BaseException:
@@ -548,7 +554,7 @@ class Records:
     def _claim_ready(
         self, id: str, toolset: Any, lease: float, in_doubt: bool = False
     ) -> Claim | None:
-        """Claim the next call of a conversation that may be begun.
+        """Claim the next call of a conversation that may be begun, and does not run here already.
 
         If `in_doubt` is true, claim the next one that may not: it is in doubt, and not idempotent.
         """
@@ -572,7 +578,7 @@ class Records:
         Without `is_wanted`, any call is. Then one that cannot be claimed raises once, and is left
         alone for the length of the lease.
         """
-        passed: set[tuple[str, int]] = set()
+        passed = set[tuple[str, int]]() if is_wanted is None else set(self._running)
         while True:
             with self._database.read() as rows:
                 clock = rows.now()
@@ -597,6 +603,16 @@ class Records:
             *(row.conversation, call, key, row.token, row.state == "begun", lease),
             *(toolset, row, outer, bool(outer.calls) and plan._owes_after),
         )
+
+    @contextmanager
+    def _at_work(self, claim: Claim) -> Generator[None]:
+        """Let nobody else here claim a call while it is run."""
+        place = claim._row[:2]
+        self._running.add(place)
+        try:
+            yield
+        finally:
+            self._running.discard(place)
 
     def _is_held_up(self, id: str) -> bool:
         """Whether no call of a conversation is claimed or can be, so that decisions are needed."""

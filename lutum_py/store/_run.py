@@ -9,11 +9,13 @@ record before the cancellation goes on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from .._call.call import AnyToolCall
 from .._call.drivers import HookGenerator, drive
@@ -64,6 +66,17 @@ def on_this_loop() -> Drive:
     return run
 
 
+# Held from a claim until its call has begun, so that a busy loop claims nothing that it cannot
+# begin at once. Otherwise the claims of hundreds of conversations would come before the first
+# beginning, their leases would run out meanwhile, and everything would be claimed again. A loop may
+# be blocked, so each has its own; it is gone with the last worker that uses it.
+_CLAIMING: WeakValueDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakValueDictionary()
+
+
+def _claiming_on_this_loop() -> asyncio.Lock:
+    return _CLAIMING.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+
 @dataclass(eq=False)
 class Worker:
     """Run the calls of one conversation that are ready, and stop when none is."""
@@ -81,6 +94,7 @@ class Worker:
     _tools: set[asyncio.Task[Outcome]] = field(default_factory=set[asyncio.Task[Outcome]])
     _in_doubt: list[Claim] = field(default_factory=list[Claim])
     _is_unshown: bool = False
+    _claiming: asyncio.Lock = field(default_factory=_claiming_on_this_loop)
 
     async def run(self) -> None:
         """Run until nothing is ready.
@@ -114,9 +128,9 @@ class Worker:
     async def _run(self) -> None:
         tasks: set[asyncio.Task[None]] = set()
         while True:
-            claim = None if self._is_unshown else await self._next(len(tasks))
-            if claim is not None:
-                tasks.add(asyncio.create_task(self._work(claim)))
+            task = None if self._is_unshown else await self._next(len(tasks))
+            if task is not None:
+                tasks.add(task)
             elif await self._decided():
                 continue
             elif tasks:
@@ -124,16 +138,24 @@ class Worker:
             else:
                 return
 
-    async def _next(self, running: int) -> Claim | None:
+    async def _next(self, running: int) -> asyncio.Task[None] | None:
+        """Claim a call, if one is ready, and return the task that runs it, once it has begun."""
         if self.is_stopping or running == self.settings.limit:
             return None
-        try:
-            return await asyncio.to_thread(
-                self.records._claim_ready, self.id, self.toolset, self.lease
-            )
-        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
-            self._fail(error)
-            return None
+        async with self._claiming:
+            try:
+                claim = await asyncio.to_thread(
+                    self.records._claim_ready, self.id, self.toolset, self.lease
+                )
+            except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+                self._fail(error)
+                return None
+            if claim is None:
+                return None
+            has_begun = asyncio.Event()
+            task = asyncio.create_task(self._work(claim, has_begun))
+            await has_begun.wait()
+            return task
 
     async def _decided(self) -> bool:
         """Let hooks decide about what was asked for elsewhere; whether there was anything."""
@@ -158,23 +180,33 @@ class Worker:
         self.is_stopping = True
         self.faults.append(error)
 
-    async def _work(self, claim: Claim) -> None:
-        """Do one claim from its beginning to its end; what fails is noted."""
+    async def _work(self, claim: Claim, has_begun: asyncio.Event) -> None:
+        """Do one claim from its beginning to its end; what fails is noted.
+
+        Args:
+            claim: The claim.
+            has_begun: Is set once the next call may be claimed.
+        """
         try:
-            with suppress(StaleError):
+            with suppress(StaleError), self.records._at_work(claim):
                 run = self._prepared(claim)
                 if run is None:
                     await asyncio.to_thread(self.records.release, claim)
                 elif isinstance(run, ToolResult):
+                    has_begun.set()  # hooks may see it, and take their time
                     await self._finish(claim, claim.call, run)
                 elif (doubtful := self._doubt_before(claim, run.call)) is not None:
+                    has_begun.set()
                     await self._finish(claim, run.call, after_doubt(run.call, doubtful))
                 else:
-                    asked = asyncio.get_running_loop().time()
-                    await asyncio.to_thread(self.records.begin, claim)
-                    await self._run_begun(claim, run, asked)
+                    asked = await asyncio.to_thread(_timed, self.records.begin, claim)
+                    has_begun.set()
+                    await self._confirm(claim, asked)
+                    await self._run_begun(claim, run)
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
+        finally:
+            has_begun.set()
 
     def _prepared(self, claim: Claim) -> Run | ToolResult | None:
         """Check all that can be wrong with a run before it is on record that it begins.
@@ -203,14 +235,26 @@ class Worker:
     def _note(self, error: Exception, *_: object) -> None:
         self.raised.append(error)
 
-    async def _run_begun(self, claim: Claim, run: Run, asked: float) -> None:
-        """Run a call of which it is on record that it begins, and put on record how it ends.
+    async def _confirm(self, claim: Claim, asked: float) -> None:
+        """Make sure that a call is still ours if its lease ran out before its tool starts.
+
+        A busy loop, or a process that was stopped, may come to it late. That is no reason not to
+        run the call, unless somebody else has taken it meanwhile.
 
         Args:
             claim: The claim.
-            run: How it is run.
-            asked: When its beginning was sent to be put on record: the lease holds from then on.
+            asked: When its lease began.
+
+        Raises:
+            StaleError: Somebody else has the call.
+            StoreError: The database failed.
         """
+        while monotonic() >= asked + claim.lease:
+            claim.lease *= 2  # or a loop that is always this late would never start the call
+            asked = await asyncio.to_thread(_timed, self.records.renew, claim)
+
+    async def _run_begun(self, claim: Claim, run: Run) -> None:
+        """Run a call of which it is on record that it begins, and put on record how it ends."""
         call = run.call
         claim._let_go(call)
         goes_on = any(steps_of_kind(call._history, "asks"))
@@ -219,7 +263,7 @@ class Worker:
         except BaseException as error:  # such as Ctrl-C while it is told
             await self._finish(claim, call, self._not_run(run, error))
             raise
-        renewing = asyncio.create_task(self._renew(claim, run, asked))
+        renewing = asyncio.create_task(self._renew(claim, run))
         try:
             outcome = await self._outcome(run)
         finally:
@@ -298,26 +342,20 @@ class Worker:
         why = f": {type(error).__name__} came before it."
         return run.call._ended(not_executed(run.call, why))
 
-    async def _renew(self, claim: Claim, run: Run, asked: float) -> None:
-        """Renew a lease until the tool has ended; if it is lost, stop the tool.
+    async def _renew(self, claim: Claim, run: Run) -> None:
+        """Renew a lease until the tool has ended; if somebody else has the call, stop the tool.
 
-        Only the clock of this loop is asked: a lease holds from the moment at which it was asked
-        for, and one that is not confirmed before it ends counts as refused.
+        A lease that ran out is no reason to stop: a renewal is late where this process is busy or
+        the database is away, and the call is this worker's until somebody takes it.
         """
-        loop = asyncio.get_running_loop()
-        end = asked + claim.lease
-        while (left := end - loop.time()) > 0:
-            await asyncio.sleep(min(claim.lease / 3, left))
-            asked = loop.time()
+        is_taken = False
+        while not is_taken:
+            await asyncio.sleep(claim.lease / 3)
             try:
-                async with asyncio.timeout_at(end):
-                    await asyncio.to_thread(self.records.renew, claim)
-            except (StaleError, TimeoutError):
-                break
-            except Exception:  # noqa: BLE001 - it may work again before the lease is over
-                continue
-            end = asked + claim.lease
-        run.cancel("its lease was lost, so somebody else may run the call")
+                await asyncio.to_thread(self.records.renew, claim)
+            except Exception as error:  # noqa: BLE001 - it may work again before somebody takes it
+                is_taken = isinstance(error, StaleError)
+        run.cancel("its lease was lost, and somebody else has taken the call")
 
     def _tell(
         self,
@@ -342,3 +380,13 @@ class Worker:
         if self.settings.on_event is not None:
             for event in events:
                 tell_event(self.settings.on_event, event)
+
+
+def _timed(step: Callable[[Claim], object], claim: Claim) -> float:
+    """Do a step of a claim, in a thread; return since when the lease that it began holds at least.
+
+    That is read here, as it may take longer until a thread is free than a lease is long.
+    """
+    asked = monotonic()
+    step(claim)
+    return asked

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TypeVar, Unpack
 
 from .._call.call import Hooks
 from .._round.events import OnEvent
 from ..execution._settings import ContextFor, RunOptions
 from ._checks import check_lease, check_toolset, check_wait, check_word, checked_run
+from ._database import Place
 from ._hold import Hold
 from ._records import Records
 from ._run import Worker
@@ -19,22 +19,32 @@ T = TypeVar("T")
 
 
 def open_store(
-    where: str | os.PathLike[str], key: bytes | None = None, owner: str | None = None
+    where: Place,
+    key: bytes | None = None,
+    owner: str | None = None,
+    *,
+    behind_pooler: bool = False,
 ) -> Store:
     """Open a store; if there is none, it is made.
 
     Args:
-        where: The path of a SQLite database, or an address `postgresql://…` (extra `postgres`).
+        where: The path of a SQLite database, or an address `postgresql://…` (extra `postgres`). In
+            its place, a `psycopg_pool.ConnectionPool`, or a function that makes a connection of
+            psycopg. A pool lends a connection for each transaction, and gets it back as it was.
         key: A secret to seal rows with, so that those of somebody else are noticed.
         owner: Who claims calls here; by default this host and process.
+        behind_pooler: Whether a pooler such as PgBouncer, in transaction mode, stands between this
+            process and PostgreSQL. Then no statement is prepared, which takes longer.
 
     Raises:
         StoreError: The tables have another version, or the database cannot be opened.
-        MisuseError: It is neither a path nor a well-formed address, or the key is not bytes.
+        MisuseError: It is not a path, a well-formed address, a pool or a function; the connections
+            are not of psycopg, or not in UTF-8; the key is not bytes; or `behind_pooler` is not
+            True or False, or True for SQLite.
         InvalidValueError: The key or the owner is empty, or no database keeps that owner.
         MissingExtraError: The package `psycopg` is not installed.
     """
-    return Store(where, key=key, owner=owner)
+    return Store(where, key=key, owner=owner, behind_pooler=behind_pooler)
 
 
 class Store(Records):
@@ -102,13 +112,15 @@ class Store(Records):
         """Claim, begin, run and finish the calls of a conversation, until none of them is ready.
 
         What is in doubt stays so, unless its tool is idempotent. What somebody else has claimed is
-        not waited for. Leases are renewed while tools run, and a tool whose lease is lost all the
-        same is stopped. Within a tool, `call.idempotency_key` is the key of its claim.
+        not waited for. Leases are renewed while tools run. A tool whose lease ran out goes on, and
+        is stopped only if somebody else has claimed its call since. Within a tool,
+        `call.idempotency_key` is the key of its claim.
 
         Args:
             id: The conversation.
             toolset: The toolset that its plan belongs to.
-            lease: How long a claim holds without a sign of life, in seconds.
+            lease: How long a claim holds without a sign of life, in seconds; longer for a call that
+                a busy process cannot start within that time.
             on_event: Is told about each call that is begun, and of each that has ended or waits.
             hooks: Decide about the calls that calls ask for, as they do, and see what these come
                 to. Left out, what was asked for and nobody decided about stays in `plan.asked`.

@@ -8,15 +8,18 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-__all__ = ["Postgres", "server"]
+__all__ = ["Bouncer", "Postgres", "bouncer", "server"]
 
 DRIVER: Final = "psycopg is not installed: pip install -e '.[postgres]'"
+NO_BOUNCER: Final = "PgBouncer is not here; `apt-get install pgbouncer` brings it"
 INSTALL: Final = "PostgreSQL is not here; `apt-get install postgresql` brings it"
 
 
@@ -27,6 +30,24 @@ def binaries() -> Path | None:
         return max(installed, key=lambda path: float(path.parent.name))
     found = shutil.which("initdb")
     return None if found is None else Path(found).resolve().parent
+
+
+def not_as_root(folder: Path) -> dict[str, Any]:
+    """Let somebody else than root have a folder, and run a server: it refuses to run as root."""
+    if os.getuid() != 0:
+        return {}
+    names = {each.pw_name: each for each in pwd.getpwall()}
+    user = names.get("postgres") or names["nobody"]
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, user.pw_uid, user.pw_gid)
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
 
 
 class Postgres:
@@ -40,17 +61,9 @@ class Postgres:
         self._folder = folder
         self._data = Path(tempfile.mkdtemp(prefix="lutum-postgres-"))
         self._schemas = count(1)
-        # It refuses to run as root.
-        self._as: dict[str, Any] = {}
-        if os.getuid() == 0:
-            names = {each.pw_name: each for each in pwd.getpwall()}
-            user = names.get("postgres") or names["nobody"]
-            os.chown(self._data, user.pw_uid, user.pw_gid)
-            self._as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        self._as = not_as_root(self._data)
         self._run("initdb", "--auth=trust", "--username=lutum", "--encoding=UTF8", "--no-sync")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port: int = free_port()
         self.start()
 
     def _run(self, program: str, *options: str) -> None:
@@ -96,6 +109,74 @@ class Postgres:
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute(f"CREATE SCHEMA {schema}")
         return f"{address}?options=-csearch_path%3D{schema},pg_catalog"
+
+    def fresh_database(self) -> str:
+        """Make a database of its own, and give its name."""
+        import psycopg
+
+        name = f"d{os.getpid()}_{next(self._schemas)}"
+        address = f"postgresql://lutum@127.0.0.1:{self.port}/postgres"
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return name
+
+
+class Bouncer:
+    """Run PgBouncer in transaction mode before a server, until it is stopped.
+
+    Args:
+        program: Where it is.
+        behind: The server.
+    """
+
+    def __init__(self, program: str, behind: Postgres) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="lutum-bouncer-"))
+        self.port = free_port()
+        settings = {
+            "listen_addr": "127.0.0.1",
+            "listen_port": self.port,
+            "unix_socket_dir": "",
+            "auth_type": "any",
+            "pool_mode": "transaction",
+            "default_pool_size": 2,
+            "logfile": self._folder / "log",
+        }
+        ini = self._folder / "pgbouncer.ini"
+        ini.write_text(
+            f"[databases]\n* = host=127.0.0.1 port={behind.port} user=lutum\n[pgbouncer]\n"
+            + "".join(f"{name} = {value}\n" for name, value in settings.items())
+        )
+        user = not_as_root(self._folder)
+        self._running = subprocess.Popen(
+            [program, "--quiet", ini],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=self._folder,
+            **user,
+        )
+        for _ in range(500):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                return
+            time.sleep(0.02)
+        raise RuntimeError((self._folder / "log").read_text())
+
+    def address(self, database: str) -> str:
+        """Give the address of a database behind it."""
+        return f"postgresql://lutum@127.0.0.1:{self.port}/{database}"
+
+    def remove(self) -> None:
+        """Stop it for good."""
+        self._running.terminate()
+        self._running.wait(30)
+        shutil.rmtree(self._folder)
+
+
+def bouncer(behind: Postgres) -> Bouncer:
+    """Start PgBouncer, or skip the test where it is not installed."""
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.skip(NO_BOUNCER)
+    return Bouncer(program, behind)
 
 
 def needs_driver() -> None:

@@ -68,7 +68,7 @@ def test_a_server_that_is_not_there_is_told_so() -> None:
         open_store("postgresql://nobody@127.0.0.1:1/none")
 
 
-@over("where", [3, None, b"store.db", ""])
+@over("where", [3, None, b"store.db", "", "\ud800"])
 def test_a_place_is_a_path_or_an_address(where: Any) -> None:
     """What is neither is refused, with an example."""
     with pytest.raises(MisuseError, match=r'Write `open_store\("desk.db"\)`'):
@@ -119,7 +119,7 @@ def test_a_connection_that_cannot_be_prepared_is_given_up(store: Store) -> None:
     told: list[str] = []
 
     def fails(connection: Any, sql: str, is_done: bool) -> None:
-        if connection is not lost and sql.startswith(("SET ", "PRAGMA synchronous")):
+        if connection is not lost and sql.startswith(("BEGIN", "PRAGMA synchronous")):
             told.append(sql)
             raise driver_error("no such setting")
 
@@ -535,9 +535,12 @@ def test_an_interrupted_step_is_undone(store: Store) -> None:
 
 def test_whoever_stops_in_a_transaction_does_not_hold_up_others(postgres: Postgres) -> None:
     """A worker that is stopped in the middle of a step loses its connection, not the others."""
-    with open_store(postgres.fresh()):
-        shown = last().execute("SHOW idle_in_transaction_session_timeout").fetchone()
-        assert re.fullmatch(r"\d+s", shown[0])
+    with open_store(postgres.fresh()) as store:
+        for begins in (store._database.read, store._database.write):
+            with begins() as rows:
+                shown = rows.one("SHOW idle_in_transaction_session_timeout")
+                assert shown is not None
+                assert re.fullmatch(r"\d+s", shown[0])
 
 
 @over("who", ["address", "role"])

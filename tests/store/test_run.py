@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -324,20 +325,53 @@ def test_a_tool_whose_lease_is_lost_is_stopped(store: Store) -> None:
     assert ran(asyncio.run(go())) == {"c0": "in_doubt"}
 
 
-def test_a_lease_that_cannot_be_renewed_in_time_is_lost(store: Store) -> None:
-    """Where the database stays away, the tool is stopped when its lease is over."""
+@over(
+    "error",
+    [StoreError("away"), MisuseError("closed"), RuntimeError("of a driver"), TimeoutError()],
+)
+def test_a_lease_that_runs_out_stops_no_tool(error: Exception) -> None:
+    """Whatever a renewal raises, a call goes on that nobody else has, and its outcome counts."""
 
-    async def go() -> Stored[Any]:
-        Gate()
+    async def go(store: Store) -> Stored[Any]:
+        gate = Gate()
         kept(store, *waits("a"))
+        tried = 0
+        loop = asyncio.get_running_loop()
 
         def away(claim: Claim) -> None:
-            raise StoreError("away")
+            nonlocal tried
+            tried += 1
+            if tried == 7:  # the lease is over since the third
+                loop.call_soon_threadsafe(gate.may_end.set)
+            raise error
 
         store.renew = away  # type: ignore[method-assign]
-        return await store.run("one", Hall, lease=0.2, grace=0)
+        return await store.run("one", Hall, lease=0.06, grace=0)
 
-    assert ran(asyncio.run(go())) == {"c0": "indeterminate"}
+    with open_store(":memory:") as store:
+        assert ran(asyncio.run(go(store))) == {"c0": "success"}
+
+
+def test_a_renewal_that_hangs_stops_no_tool() -> None:
+    """Where it hangs for longer than the lease, the call goes on, and its outcome counts."""
+    hangs = threading.Event()
+
+    async def go(store: Store) -> Stored[Any]:
+        gate = Gate()
+        kept(store, *waits("a"))
+        loop = asyncio.get_running_loop()
+
+        def hang(claim: Claim) -> None:
+            loop.call_soon_threadsafe(loop.call_later, 3 * claim.lease, gate.may_end.set)
+            hangs.wait(30)
+
+        store.renew = hang  # type: ignore[method-assign]
+        stored = await store.run("one", Hall, lease=0.06, grace=0)
+        hangs.set()
+        return stored
+
+    with open_store(":memory:") as store:
+        assert ran(asyncio.run(go(store))) == {"c0": "success"}
 
 
 def test_an_idempotent_call_whose_lease_was_lost_is_run_again(store: Store) -> None:
@@ -347,10 +381,10 @@ def test_an_idempotent_call_whose_lease_was_lost_is_run_again(store: Store) -> N
         Gate()
         kept(store, ("c0", "look", {}))
 
-        def away(claim: Claim) -> None:
-            raise StoreError("away")
+        def taken(claim: Claim) -> None:
+            raise StaleError("somebody else has it")
 
-        store.renew = away  # type: ignore[method-assign]
+        store.renew = taken  # type: ignore[method-assign]
         states = {"c0": "in_doubt"}
         while states == {"c0": "in_doubt"}:
             states = ran(await store.run("one", Hall, lease=0.2, grace=0))
@@ -358,57 +392,6 @@ def test_an_idempotent_call_whose_lease_was_lost_is_run_again(store: Store) -> N
 
     assert asyncio.run(go()) == {"c0": "success"}
     assert Gate.now.seen == ["look", "look"]
-
-
-@over("error", [None, MisuseError("closed"), RuntimeError("of a driver")])
-def test_a_renewal_that_hangs_is_one_that_failed(error: Exception | None) -> None:
-    """By the worker's own clock the lease is over, so the tool is asked to stop; and whatever else
-    a renewal raises, what came of the tool is put on record.
-    """
-    released = threading.Event()
-
-    async def go(store: Store) -> Stored[Any]:
-        Gate()
-        kept(store, *waits("a"))
-
-        def hang(claim: Claim) -> None:
-            if error is not None:
-                raise error
-            released.wait(30)
-
-        store.renew = hang  # type: ignore[method-assign]
-        stored = await store.run("one", Hall, lease=0.2, grace=0)
-        released.set()
-        return stored
-
-    with open_store(":memory:") as store:
-        assert ran(asyncio.run(go(store))) == {"c0": "indeterminate"}
-
-
-def test_a_lease_holds_from_when_its_call_was_begun(store: Store) -> None:
-    """What it took to put that on record is time of the lease."""
-    real = store.begin
-    late: list[float] = []
-
-    async def go() -> None:
-        Gate()
-        kept(store, *waits("a"))
-        loop = asyncio.get_running_loop()
-
-        def slow(claim: Claim) -> AnyToolCall:
-            asked = loop.time()
-            while loop.time() < asked + 2 * claim.lease:
-                pass
-            return real(claim)
-
-        def renewed(claim: Claim) -> None:
-            late.append(loop.time())
-
-        store.begin, store.renew = slow, renewed  # type: ignore[method-assign]
-        (await store.run("one", Hall, lease=0.05, grace=0)).plan.discard()  # type: ignore[union-attr]
-
-    asyncio.run(go())
-    assert late == []
 
 
 @pytest.mark.parametrize("raise_errors", [False, True])
@@ -469,26 +452,30 @@ def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is on record as begun is run, also if the run is to end with an error since then."""
-    found = threading.Event()
-    real = store.begin
+    on_record, failed = threading.Event(), threading.Event()
+    real, finish = store.begin, store._finish
 
-    def context(call: AnyToolCall) -> ToolContext:
-        if call.id == "c1":
-            found.set()
-            raise MisuseError("no context")
-        return ToolContext.for_call(call)
+    def fails(claim: Claim, *given: Any) -> Any:
+        if claim.call.id == "c1":
+            return finish(claim, *given)
+        assert on_record.wait(30)
+        failed.set()
+        raise MisuseError("no room")
 
     def slow(claim: Claim) -> Any:
         begun = real(claim)
-        assert found.wait(30)
+        if claim.call.id == "c1":
+            on_record.set()
+            assert failed.wait(30)
+            time.sleep(0.1)  # for the error to reach the run
         return begun
 
     monkeypatch.setattr(store, "begin", slow)
-    kept(store, ("c0", "key", {}), ("c1", "key", {}))
-    with pytest.raises(MisuseError, match="no context"):
-        asyncio.run(store.run("one", Hall, context=context))
-    assert states_of(store) == {"c0": "success", "c1": "pending"}
-    store.release(claimed_of(store))
+    monkeypatch.setattr(store, "_finish", fails)
+    kept(store, ("c0", "key", {}), ("c1", "key", {}), ("c2", "key", {}))
+    with pytest.raises(MisuseError, match="no room"):
+        asyncio.run(store.run("one", Hall))
+    assert states_of(store) == {"c0": "in_doubt", "c1": "success", "c2": "pending"}
 
 
 @pytest.mark.parametrize("step", ["claim", "begin", "finish"])

@@ -1,0 +1,295 @@
+"""The laws of a worker that is late: no call is lost because of a lease that ran out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any, ClassVar
+
+import pytest
+
+from lutum_py import AnyToolCall, Toolset, tool, tool_fn
+from lutum_py.errors import StoreError
+from lutum_py.store import Claim, Store, Stored, _run, open_store
+from lutum_py.testing import ScriptedModel
+from tests.store.beside import Clock
+from tests.store.desk import KEY, PAY, Desk, approve, plan_of, states
+
+Paid = list[tuple[str, int]]
+
+
+def run(store: Store, paid: Paid, *, lease: float = 60) -> None:
+    stored = asyncio.run(store.run("one", Desk, lease=lease, skipped={"log": paid}))
+    assert stored.plan is not None
+    stored.plan.discard()
+
+
+class Own:
+    """The clock of the workers of this process, which stands still."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._now = 0.0
+        monkeypatch.setattr(_run, "monotonic", lambda: self._now)
+
+    def move(self, seconds: float) -> None:
+        self._now += seconds
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> Own:
+    return Own(monkeypatch)
+
+
+@pytest.mark.parametrize("stage", ["claimed", "beginning", "begun"])
+def test_a_worker_that_is_paused_before_the_start_runs_the_call(
+    store: Store, clock: Clock, own: Own, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """If nobody took a call over meanwhile, it is run, however late, and its outcome counts."""
+    store.save("one", plan_of(PAY))
+    approve(store)
+    claim, begin = store._claim_ready, store.begin
+
+    def pause(when: str) -> None:
+        if when == stage:
+            own.move(10)
+            clock.move(10)
+
+    def claims(*given: Any) -> Claim | None:
+        claimed = claim(*given)
+        pause("claimed")
+        return claimed
+
+    def begins(claim: Claim) -> AnyToolCall:
+        pause("beginning")
+        call = begin(claim)
+        pause("begun")
+        return call
+
+    monkeypatch.setattr(store, "_claim_ready", claims)
+    monkeypatch.setattr(store, "begin", begins)
+    paid: Paid = []
+    run(store, paid, lease=5)
+    assert paid == [("Acme", 500)]
+    assert states(store) == {"c1": "success"}
+
+
+@pytest.mark.parametrize("stage", ["claimed", "beginning"])
+def test_what_somebody_takes_before_it_begins_is_theirs(
+    store: Store, clock: Clock, own: Own, monkeypatch: pytest.MonkeyPatch, where: str, stage: str
+) -> None:
+    """A worker that comes too late writes nothing, and the call stays with who claimed it."""
+    store.save("one", plan_of(PAY))
+    approve(store)
+    theirs: list[Claim | None] = []
+    with open_store(where, key=KEY, owner="other") as other:
+        claim, begin = store._claim_ready, store.begin
+
+        def take(when: str) -> None:
+            if when == stage and not theirs:
+                own.move(10)
+                clock.move(10)
+                theirs.append(other.claim(Desk))
+
+        def claims(*given: Any) -> Claim | None:
+            claimed = claim(*given)
+            take("claimed")
+            return claimed
+
+        def begins(claim: Claim) -> AnyToolCall:
+            take("beginning")
+            return begin(claim)
+
+        monkeypatch.setattr(store, "_claim_ready", claims)
+        monkeypatch.setattr(store, "begin", begins)
+        paid: Paid = []
+        run(store, paid, lease=5)
+        assert (paid, states(store)) == ([], {"c1": "pending"})
+        (taken,) = theirs
+        assert taken is not None
+        assert not taken.in_doubt
+        other.finish(taken, other.begin(taken).call_sync(log=paid))
+    assert (paid, states(store)) == ([("Acme", 500)], {"c1": "success"})
+
+
+def test_what_somebody_takes_after_it_began_is_not_started(
+    store: Store, clock: Clock, own: Own, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Whoever has a call in doubt may find out that nothing was paid, and that stays true."""
+    store.save("one", plan_of(PAY))
+    approve(store)
+    begin = store.begin
+    theirs: list[Claim | None] = []
+    with open_store(where, key=KEY, owner="other") as other:
+
+        def begins(claim: Claim) -> AnyToolCall:
+            call = begin(claim)
+            own.move(10)
+            clock.move(10)
+            theirs.append(other.claim(Desk))
+            return call
+
+        monkeypatch.setattr(store, "begin", begins)
+        paid: Paid = []
+        run(store, paid, lease=5)
+        assert (paid, states(store)) == ([], {"c1": "in doubt"})
+        (taken,) = theirs
+        assert taken is not None
+        assert taken.in_doubt
+        other.finish(taken, taken.call.indeterminate("not paid, as the bank has it"))
+    assert states(store) == {"c1": "indeterminate"}
+
+
+def test_a_database_that_is_away_when_a_late_call_is_to_start_comes_out(
+    store: Store, own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be asked is not assumed: nothing is run, and nothing more is on record."""
+    store.save("one", plan_of(PAY))
+    approve(store)
+    begin = store.begin
+
+    def begins(claim: Claim) -> AnyToolCall:
+        own.move(100)
+        return begin(claim)
+
+    def away(claim: Claim) -> None:
+        raise StoreError("away")
+
+    monkeypatch.setattr(store, "begin", begins)
+    monkeypatch.setattr(store, "renew", away)
+    paid: Paid = []
+    with pytest.raises(StoreError, match="away"):
+        run(store, paid)
+    assert (paid, states(store)) == ([], {"c1": "in doubt"})
+
+
+def test_a_loop_that_is_always_late_starts_its_calls_all_the_same(
+    store: Store, own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lease that a busy process cannot keep becomes longer, so that a run comes to its end."""
+    store.save("one", plan_of(PAY))
+    approve(store)
+    leases: list[float] = []
+
+    def slow(step: Any) -> Any:
+        def late(claim: Claim) -> Any:
+            leases.append(claim.lease)
+            done = step(claim)
+            own.move(35)
+            return done
+
+        return late
+
+    for name in ("begin", "renew"):
+        monkeypatch.setattr(store, name, slow(getattr(store, name)))
+    paid: Paid = []
+    run(store, paid, lease=10)
+    assert (paid, leases) == ([("Acme", 500)], [10, 20, 40])
+
+
+class Work:
+    """What the tools below did, and when they may end."""
+
+    now: ClassVar[Work]
+
+    def __init__(self) -> None:
+        self.done = Counter[tuple[str, int]]()
+        self.begun = asyncio.Event()
+        self.may_end = asyncio.Event()
+        Work.now = self
+
+    async def do(self, who: str, cents: int) -> None:
+        self.done[who, cents] += 1
+        self.begun.set()
+        await self.may_end.wait()
+
+
+@tool_fn
+async def pay(who: str, cents: int) -> str:
+    """Pay, which takes a while."""
+    await Work.now.do(who, cents)
+    return f"paid {cents}"
+
+
+@tool_fn(idempotent=True)
+async def look(who: str, cents: int) -> str:
+    """Look, which takes a while."""
+    await Work.now.do(who, cents)
+    return f"seen {cents}"
+
+
+class Hall(Toolset):
+    pay = tool(pay)
+    look = tool(look)
+
+
+def keep(store: Store, id: str, *names: str) -> None:
+    """Save a conversation whose calls may be run."""
+    calls = [(f"c{at}", name, {"who": id, "cents": at}) for at, name in enumerate(names)]
+    outcome: Any = Hall.read_turn(ScriptedModel.tool_calls(*calls))
+    store.save(id, outcome.round.plan())
+
+
+def results(stored: Stored[Any]) -> dict[str, str]:
+    assert stored.plan is not None
+    stored.plan.discard()
+    return {
+        row.id: row.state if row.result is None else row.result.status for row in stored.plan.calls
+    }
+
+
+def test_a_call_that_runs_is_not_in_doubt_for_others_of_its_process(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Renewals that are late let nobody of the same store run a call again, or end it."""
+
+    async def go() -> list[Any]:
+        work = Work()
+        keep(store, "one", "pay", "look")
+        working = asyncio.create_task(store.run("one", Hall))
+        while len(work.done) < 2:
+            await work.begun.wait()
+            work.begun.clear()
+        clock.move(100)
+        assert results(await store.run("one", Hall)) == {"c0": "in_doubt", "c1": "in_doubt"}
+        async with store.hold("one", Hall) as desk:
+            beside = asyncio.create_task(desk.run())
+            await asyncio.sleep(0.2)
+            assert not beside.done()
+            work.may_end.set()
+            assert await beside == []
+        return [results(await working), dict(work.done)]
+
+    ended, paid = asyncio.run(go())
+    assert ended == {"c0": "success", "c1": "success"}
+    assert paid == {("one", 0): 1, ("one", 1): 1}
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_no_call_is_lost_under_load(where: str, is_shared: bool) -> None:
+    """However many conversations one process runs at once, and however short their lease, each call
+    of theirs is run once, and its outcome counts. Of several processes, at most one runs a call; it
+    is in doubt where the other took it over.
+    """
+    ids = [f"c{at}" for at in range(40 if not is_shared else 10)]
+
+    async def run_all(store: Store) -> None:
+        tasks = [asyncio.create_task(store.run(id, Hall, lease=0.02)) for id in ids]
+        for stored in await asyncio.gather(*tasks):
+            assert stored.plan is not None
+            stored.plan.discard()
+
+    async def go(store: Store, other: Store) -> None:
+        Work().may_end.set()
+        for id in ids:
+            keep(store, id, *["pay"] * 5)
+        await asyncio.gather(run_all(store), *([run_all(other)] if is_shared else []))
+
+    with open_store(where, key=KEY) as store, open_store(where, key=KEY, owner="b") as other:
+        asyncio.run(go(store, other))
+        done = Work.now.done
+        assert max(done.values()) == 1
+        for id in ids:
+            found = results(store.load(id, Hall))
+            for at in range(5):
+                wanted = {"success"} if done[id, at] else {"pending", "in_doubt"}
+                assert found[f"c{at}"] in (wanted | {"in_doubt"} if is_shared else {"success"})
