@@ -301,10 +301,10 @@ def compare(session: nox.Session, desk: str) -> None:
 
 
 @nox.session(default=False)
-def judged(session: nox.Session) -> None:
-    """Run suites that others wrote, fetched for the run, and write docs/judged.md."""
-    install(session, "-e", package(*FIRST, "openai", "otel"), *group("judged", "agentdojo"))
-    session.run("python", "-m", "tests.judged", "docs/judged.md")
+def conformance(session: nox.Session) -> None:
+    """Run suites that others wrote, fetched for the run, and write docs/conformance.md."""
+    install(session, "-e", package(*FIRST, "openai", "otel"), *group("conformance", "agentdojo"))
+    session.run("python", "-m", "tests.conformance", "docs/conformance.md")
 
 
 @nox.session(default=False, python=NEWEST)

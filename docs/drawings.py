@@ -125,17 +125,17 @@ _ROUTES: Final[Mapping[tuple[str, str], tuple[str, float, float, str]]] = {
 }
 # The same for calls within calls, in a picture of their own.
 _PLACES_WITHIN: Final[Mapping[str, tuple[int, int]]] = {
-    "asked": (92, 36),
+    "unreviewed": (92, 36),
     "new": (300, 36),
     "running": (92, 136),
-    "asking": (420, 136),
+    "awaiting": (420, 136),
     "returning": (260, 226),
 }
 _ROUTES_WITHIN: Final[Mapping[tuple[str, str], tuple[str, float, float, str]]] = {
-    ("asked", "new"): ("M150,36 H240", 196, 28, "middle"),
-    ("asked", _END): ("M34,40 Q18,44 18,60 V292", 24, 92, "start"),
-    ("running", "asking"): ("M150,136 H360", 256, 128, "middle"),
-    ("asking", "returning"): ("M414,158 C404,196 360,222 320,226", 404, 214, "start"),
+    ("unreviewed", "new"): ("M150,36 H240", 196, 28, "middle"),
+    ("unreviewed", _END): ("M34,40 Q18,44 18,60 V292", 24, 92, "start"),
+    ("running", "awaiting"): ("M150,136 H360", 256, 128, "middle"),
+    ("awaiting", "returning"): ("M414,158 C404,196 360,222 320,226", 404, 214, "start"),
     ("returning", "running"): ("M202,226 C150,222 104,196 96,160", 110, 214, "end"),
     ("returning", _END): ("M260,248 V292", 266, 278, "start"),
 }
@@ -174,7 +174,7 @@ def _moves() -> dict[tuple[str, str], str]:
     moves: dict[tuple[str, str], str] = {}
     for name, row in TABLE.items():
         for kind, target in row.items():
-            if target == "same" or kind == "again":  # another try has a history of its own
+            if target == "same" or kind == "retried":  # another try has a history of its own
                 continue
             ends = [status for status in TRANSITIONS[STAGES[name].status] if status.is_terminal]
             said = "each within has its result" if kind == WITHIN else kind
@@ -235,9 +235,9 @@ _SAY: Final[Mapping[str, tuple[str, str]]] = {
         "the turn was read",
         "`arguments` as they were decoded, defaults included",
     ),
-    "asked": (
+    "reviewed": (
         "a hook, gate or condition has answered",
-        "`by` and `phase`; `said`: what it decided, or None: let pass; `reason`",
+        "`by` and `phase`; `verdict`: what it decided, or None: let pass; `reason`",
     ),
     "changed": (
         "the input is another: a hook made it so, a person by an edit, or your code",
@@ -247,25 +247,25 @@ _SAY: Final[Mapping[str, tuple[str, str]]] = {
         "it waits for a decision",
         "`by` and `phase` of who asks; `reason`: what; `id` of the ticket; `digest` of the call",
     ),
-    "answered": (
+    "decided": (
         "a decision was taken in",
-        "`by`: a person; `said`: `resume`, `edit`, `cancel`; `reason`; `id`; `digest` of the call",
+        "`by`: a person; `verdict`: `resume`, `edit`, `cancel`; `reason`; `id`; `digest`",
     ),
-    "begun": ("the tool is about to run", "`by`: the owner of the claim, in a store"),
-    "left": (
+    "started": ("the tool is about to run", "`by`: the owner of the claim, in a store"),
+    "abandoned": (
         "it was saved while it ran, or its lease in a store is over",
         "that from here on nobody knows what the tool did",
     ),
     "ended": (
         "it has its answer",
-        "`said`: the status of the result; `by`, `phase`, `reason` where the tool was not run",
+        "`verdict`: the status of the result; `by`, `phase`, `reason` where the tool was not run",
     ),
     "recorded": (
         "the plan was told of the end, or of the wait",
-        "`said`: the status of the result, or `suspended`",
+        "`verdict`: the status of the result, or `suspended`",
     ),
-    "again": ("another try was made of it", "that the call is new"),
-    "asks": (
+    "retried": ("another try was made of it", "that the call is new"),
+    "requested": (
         "the tool left for calls that it asked for",
         "`reason`: the ids of these",
     ),

@@ -51,9 +51,9 @@ from lutum_py import (
     execution,
     tool,
     tool_fn,
-    visible,
 )
 from lutum_py.errors import LutumError
+from lutum_py.sinks import escape_unprintable
 from lutum_py.testing import ScriptedModel
 
 CONVERSATION = "invoices"
@@ -147,7 +147,7 @@ def take_decision(text: str, message: dict[str, Any]) -> str:
     try:
         plan.resume(Decision(**message))
     except (LutumError, TypeError) as error:
-        print(visible(str(error)), file=sys.stderr)
+        print(escape_unprintable(str(error)), file=sys.stderr)
     return plan.dump_json()
 
 
@@ -170,7 +170,7 @@ def run_call(text: str, call_id: str, given: str, folder: str) -> str:
         skipped = {"world": World(Path(folder) / "world.db"), "key": key}
         plan.record(execution.execute_sync(call, skipped=skipped))
     else:
-        call.begin()  # in a process that is gone
+        call.start()  # in a process that is gone
         plan.record(call.indeterminate("The program was killed while the tool ran."))
     print(f"  {call.name}: {call.status}")
     return plan.dump_json()
@@ -258,11 +258,11 @@ def inbox(url: str) -> list[dict[str, Any]]:
     client = DBOSClient(system_database_url=url)
     try:
         if not client.list_workflows(workflow_ids=[CONVERSATION]):
-            sys.exit("Nothing was begun here. First: ask")
+            sys.exit("Nothing was started here. First: ask")
         waiting: list[dict[str, Any]] = client.get_event(CONVERSATION, "waiting", 1) or []
         return waiting
     except DatabaseError as error:  # `ask` makes the tables
-        sys.exit(f"Nothing was begun here, or it cannot be read ({error.orig}). First: ask")
+        sys.exit(f"Nothing was started here, or it cannot be read ({error.orig}). First: ask")
     finally:
         client.destroy()
 
@@ -306,8 +306,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     elif options.command == "inbox":
         waiting = inbox(url)
         for each in waiting:
-            print(visible(f"{each['call_id']}  {each['tool']} {each['arguments']}"))
-            print(visible(f"    {each['message']}"))
+            print(escape_unprintable(f"{each['call_id']}  {each['tool']} {each['arguments']}"))
+            print(escape_unprintable(f"    {each['message']}"))
             print(f"    digest {each['digest'].removeprefix('sha256:')[:12]}")
         if not waiting:
             print("Nothing waits.")

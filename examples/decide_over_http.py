@@ -65,7 +65,7 @@ def go_on(store: Store, id: str) -> None:
 def shown(waiting: Waiting) -> dict[str, Any]:
     """Give what somebody has to see, and what is to be sent back to decide on just that."""
     made = waiting.approve()
-    named = ("call_id", "digest", "ticket", "asked_in", "decision_id")
+    named = ("call_id", "digest", "ticket", "requested_in", "decision_id")
     return {
         "question": waiting.question,
         "tool": waiting.tool,
@@ -108,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 return self.answer(404, {"error": f"There is no {self.path}."})
         except (ResumeError, StaleError, PlanError) as error:
-            # It is late, of something else, begun before, or its tool has changed since.
+            # It is late, of something else, started before, or its tool has changed since.
             return self.answer(409, {"error": str(error)})
         except KeyError as error:
             return self.answer(400, {"error": f"The body has no {error}."})

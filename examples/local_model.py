@@ -5,7 +5,7 @@ its longest words; it looks around, searches for them, reads where they are, and
 tools gave. It adds no knowledge of its own, because it has none, and it judges nothing.
 
 It makes two mistakes on purpose, those that real models make most: it looks for a file outside of
-the root, and it misspells an argument. It mends the second by what it is told, and by nothing else.
+the root, and it misspells an argument. It fixes the second by what it is told, and by nothing else.
 """
 
 from __future__ import annotations
@@ -113,12 +113,12 @@ def terms_of(question: str) -> list[str]:
     return sorted(dict.fromkeys(words), key=len, reverse=True)[:3] or ["TODO"]
 
 
-def mended(arguments: dict[str, Any], complaint: str) -> dict[str, Any]:
+def repaired(arguments: dict[str, Any], complaint: str) -> dict[str, Any]:
     """Correct arguments by what the model was told of them.
 
     A name is replaced by the one suggested; any other argument complained of is left out.
 
-    >>> mended({"max_result": 8}, "- `max_result`: there is no such field; did you mean `max`?")
+    >>> repaired({"max_result": 8}, "- `max_result`: there is no such field; did you mean `max`?")
     {'max': 8}
     """
     renamed = dict(_MISSPELT.findall(complaint))
@@ -135,10 +135,10 @@ def _look_around(seen: Seen) -> Iterator[Call]:
     yield "search_text", {"query": seen.terms[0], "max_result": 12}
 
 
-def _mend_and_go_on(seen: Seen) -> Iterator[Call]:
+def _fix_and_go_on(seen: Seen) -> Iterator[Call]:
     for result in seen.results:
         if result.code == "invalid_arguments":
-            yield result.name, mended(_arguments(result), result.model_text)
+            yield result.name, repaired(_arguments(result), result.model_text)
     for term in seen.terms[1:]:
         yield "search_text", {"query": term, "max_results": 12}
     if first := _first_file(seen.files):
@@ -175,7 +175,7 @@ def _write(seen: Seen) -> Iterator[Call]:
 
 _STEPS: Final = (
     ("First a look around.", _look_around),
-    ("I mend what was wrong, and read on.", _mend_and_go_on),
+    ("I fix what was wrong, and read on.", _fix_and_go_on),
     ("Now the places themselves.", _read_matches),
     ("That is what I found; I write it down.", _write),
 )

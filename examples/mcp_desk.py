@@ -45,11 +45,11 @@ from lutum_py import (
     TurnRequest,
     tool,
     tool_fn,
-    visible,
 )
 from lutum_py.capabilities import ToolCapabilities
 from lutum_py.execution import run
 from lutum_py.mcp import RemoteTools, create_server, decline_inline, remote_tools
+from lutum_py.sinks import escape_unprintable
 from lutum_py.testing import ScriptedModel
 
 QUESTION = "How many primes are there below 1000? Write it to Ada."
@@ -129,7 +129,7 @@ async def go_on(url: str, saved: str | None, state: Path, *, is_yes: bool = Fals
                     case NeedsTools(round):
                         plan = round.plan()
                     case Finished(result):
-                        print(visible(result.text, "\n"))
+                        print(escape_unprintable(result.text, "\n"))
                         keep(state, None)  # it is over, so there is nothing to answer again
                         return
             await run(plan)
@@ -153,7 +153,7 @@ def keep(state: Path, saved: str | None) -> None:
 def show(plan: ToolRoundPlan[Any], state: Path, remote: RemoteTools) -> None:
     """Show what is asked, and how it is answered."""
     for waiting in plan.suspended:
-        print(f"{visible(waiting.call.name)} asks: {waiting.question}")
+        print(f"{escape_unprintable(waiting.call.name)} asks: {waiting.question}")
     print(f"Answer with: answer URL yes|no --state {state}  ({remote})")
 
 

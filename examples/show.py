@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
-from lutum_py import AssistantTurn, ToolResult, ToolRoundPlan, visible
-from lutum_py.sinks import CallEvent
+from lutum_py import AssistantTurn, ToolResult, ToolRoundPlan
+from lutum_py.sinks import CallEvent, escape_unprintable
 
 _COLOURS: Final = {
     "call": "36",
@@ -129,7 +129,7 @@ class Show:
 
 def clean(text: str) -> str:
     """Make text harmless for a terminal: what a file holds must not command it."""
-    return visible("".join(" " if c.isspace() else c for c in text))
+    return escape_unprintable("".join(" " if c.isspace() else c for c in text))
 
 
 def _brief(arguments: str) -> str:

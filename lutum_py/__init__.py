@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ._call.decisions import Suspend as Suspend
     from ._call.decisions import ToolDecision as ToolDecision
     from ._call.lifecycle import CallStatus as CallStatus
-    from ._call.outcomes import AskingCall as AskingCall
+    from ._call.outcomes import AwaitingCall as AwaitingCall
     from ._call.outcomes import HandledCall as HandledCall
     from ._call.outcomes import RecoverableToolCallIssue as RecoverableToolCallIssue
     from ._call.outcomes import RejectedCall as RejectedCall
@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from ._schema.definition import ToolDef as ToolDef
     from ._schema.signature import Skip as Skip
     from ._session.session import Session as Session
-    from ._text.escaping import visible as visible
     from ._toolset import Toolset as Toolset
     from ._transcript.assistant import AssistantTurn as AssistantTurn
     from ._transcript.assistant import ToolMetadata as ToolMetadata
@@ -91,7 +90,7 @@ _HOME: Final = {
     "_call.decisions": ("Block", "Complete", "Reject", "RunNormally", "Suspend", "ToolDecision"),
     "_call.lifecycle": ("CallStatus",),
     "_call.outcomes": (
-        "AskingCall",
+        "AwaitingCall",
         "HandledCall",
         "RecoverableToolCallIssue",
         "RejectedCall",
@@ -114,7 +113,6 @@ _HOME: Final = {
     "_schema.definition": ("ToolDef",),
     "_schema.signature": ("Skip",),
     "_session.session": ("Session",),
-    "_text.escaping": ("visible",),
     "_toolset": ("Toolset",),
     "_transcript.assistant": ("AssistantTurn", "ToolMetadata", "Usage"),
     "_transcript.labels": ("Labels",),

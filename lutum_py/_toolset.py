@@ -112,13 +112,13 @@ class Toolset(metaclass=ToolsetMeta):
         return cls._offer.default.selectors
 
     @classmethod
-    def loaded(
+    def loaded_tools(
         cls, said: HasTranscript | Transcript | Iterable[TranscriptItem], /
     ) -> tuple[_Selector[Any, Any], ...]:
         """Return the deferred tools that a conversation has loaded, in the order in which it did.
 
         A turn of a session offers them by itself. Without a session, offer them as
-        `ToolAvailability.default_plus(AppTools.loaded(transcript))`.
+        `ToolAvailability.default_plus(AppTools.loaded_tools(transcript))`.
 
         A tool is loaded by a result of a `tool_search()` of this toolset that is a success and
         names it. Other names in such a result are ignored, also in a transcript that came from

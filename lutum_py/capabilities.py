@@ -19,7 +19,7 @@ from ._schema.capabilities import RiskLevel as RiskLevel
 from ._schema.capabilities import ToolCapabilities as ToolCapabilities
 from ._schema.capabilities import ToolEffect as ToolEffect
 from ._schema.capabilities import risk_of as risk_of
-from ._schema.touch import Touch as Touch
+from ._schema.resource_access import ResourceAccess as ResourceAccess
 from ._text.on_demand import exported, on_demand
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from ._context.cancellation import CancellationToken as CancellationToken
 from ._context.context import RunIdentity as RunIdentity
 from ._context.context import ToolSuspended as ToolSuspended
-from ._context.inner import CallsAsked as CallsAsked
+from ._context.inner import CallsRequested as CallsRequested
 from ._context.inner import Inner as Inner  # for whoever still looks for it here
 from ._context.inner import InnerState as InnerState
-from ._context.inner import ToolAsks as ToolAsks
+from ._context.inner import ToolRequestedCalls as ToolRequestedCalls
 from ._context.progress import TOOL_CALL_PROGRESS_ACTIVITY_TYPE as TOOL_CALL_PROGRESS_ACTIVITY_TYPE
 from ._context.progress import ProgressStatus as ProgressStatus
 from ._context.progress import ToolCallProgressState as ToolCallProgressState

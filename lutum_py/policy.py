@@ -35,7 +35,12 @@ if TYPE_CHECKING:
     from ._call.call import ToolCall
     from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
     from ._context.suspension import Decision
-    from ._hooks.decorator_types import GateAnswer, Registers, RegistersGate, RegistersTwo
+    from ._hooks.decorator_types import (
+        GateAnswer,
+        GateDecorator,
+        HookDecorator,
+        SharedHookDecorator,
+    )
     from ._schema.definition import ToolDef
     from ._transcript.assistant import ToolMetadata
     from ._transcript.result import ToolResult
@@ -51,11 +56,11 @@ Output2 = TypeVar("Output2")
 @overload
 def on(
     selector: Selector[Input, Output], /
-) -> Registers[[Any, ToolMetadata, Input], ToolDecision[Input, Output]]: ...
+) -> HookDecorator[[Any, ToolMetadata, Input], ToolDecision[Input, Output]]: ...
 @overload
 def on(
     selector: Selector[Input, Output], other: Selector[Input2, Output2], /
-) -> RegistersTwo[
+) -> SharedHookDecorator[
     [Any, ToolMetadata, Input],
     RunNormally[Input | Input2] | Complete[Output] | Reject,
     [Any, ToolMetadata, Input2],
@@ -77,13 +82,13 @@ def on(selector: AnySelector, /, *others: AnySelector) -> Any:
 @overload
 def gate(
     selector: Selector[Input, Output], /
-) -> RegistersGate[
+) -> GateDecorator[
     [Any, ToolMetadata, Input], [Any, ToolMetadata, Input, Decision | None], GateAnswer[Output]
 ]: ...
 @overload
 def gate(
     selector: type[Any] | None = None, /
-) -> RegistersGate[
+) -> GateDecorator[
     [Any, ToolMetadata, Any], [Any, ToolMetadata, Any, Decision | None], GateAnswer[Any]
 ]: ...
 def gate(selector: AnySelector | type[Any] | None = None, /) -> Any:
@@ -95,13 +100,17 @@ def gate(selector: AnySelector | type[Any] | None = None, /) -> Any:
     Raises:
         HookError: The selector is not a selector of a tool.
     """
-    return mark("gates", selector)
+    return mark("gate", selector)
 
 
 @overload
-def before(selector: Selector[Input, Any], /) -> Registers[[Any, ToolMetadata, Input], None]: ...
+def before(
+    selector: Selector[Input, Any], /
+) -> HookDecorator[[Any, ToolMetadata, Input], None]: ...
 @overload
-def before(selector: type[Any] | None = None, /) -> Registers[[Any, ToolMetadata, Any], None]: ...
+def before(
+    selector: type[Any] | None = None, /
+) -> HookDecorator[[Any, ToolMetadata, Any], None]: ...
 def before(selector: AnySelector | type[Any] | None = None, /) -> Any:
     """Mark a before-hook; see `HookSet.before`.
 
@@ -117,11 +126,11 @@ def before(selector: AnySelector | type[Any] | None = None, /) -> Any:
 @overload
 def after(
     selector: Selector[Input, Output], /
-) -> Registers[[Any, ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
+) -> HookDecorator[[Any, ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
 @overload
 def after(
     selector: type[Any] | None = None, /
-) -> Registers[[Any, ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
+) -> HookDecorator[[Any, ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
 def after(selector: AnySelector | type[Any] | None = None, /) -> Any:
     """Mark an after-hook; see `HookSet.after`.
 
@@ -134,7 +143,7 @@ def after(selector: AnySelector | type[Any] | None = None, /) -> Any:
     return mark("after", selector)
 
 
-def describe(selector: AnySelector, /) -> Registers[[Any, ToolDef], str | None]:
+def describe(selector: AnySelector, /) -> HookDecorator[[Any, ToolDef], str | None]:
     """Mark a description hook; see `HookSet.describe`.
 
     Raises:

@@ -27,7 +27,7 @@ from ._context.progress import (
     progress_in,
 )
 from ._round.events import CallEvent, log_events
-from ._text.escaping import visible
+from ._text.escaping import escape_unprintable
 from .errors import MissingExtraError, MisuseError
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ __all__ = [
     "Sink",
     "ThrottledSink",
     "ToolEvent",
+    "escape_unprintable",
     "log_events",
 ]
 
@@ -141,9 +142,13 @@ class LoggerSink:
                 self._level,
                 "%s of call %s: %s",
                 kind,
-                visible(call_id),
-                visible(repr(dumped)[:_LONGEST_LINE]),
-                extra={"event_type": kind, "tool_call_id": visible(call_id), "event": dumped},
+                escape_unprintable(call_id),
+                escape_unprintable(repr(dumped)[:_LONGEST_LINE]),
+                extra={
+                    "event_type": kind,
+                    "tool_call_id": escape_unprintable(call_id),
+                    "event": dumped,
+                },
             )
 
 
@@ -268,7 +273,7 @@ class RichProgressSink:
             console: Where to show it; None for rich's own choice.
             transient: Whether the bars vanish at the end.
             calls: The calls that will be run, such as `plan.pending`, to be counted as waiting
-                before they are begun.
+                before they are started.
 
         Raises:
             MissingExtraError: `rich` is not installed.
@@ -317,7 +322,9 @@ class RichProgressSink:
             bar = self._bar(event.message_id)
             if status == ProgressStatus.DONE:
                 completed = total = 1.0 if total is None else total
-            self._progress.update(bar, description=visible(label), completed=completed, total=total)
+            self._progress.update(
+                bar, description=escape_unprintable(label), completed=completed, total=total
+            )
             if status in _FINAL:
                 self._end(event.message_id)
 
@@ -326,7 +333,7 @@ class RichProgressSink:
         """Show the run of one call, as `around=` of `execute_all` and its siblings.
 
         Args:
-            call: The call that is begun.
+            call: The call that is started.
         """
         # A list, because the function below assigns it; "failed" stays where the run raises.
         ended = ["failed"]
@@ -342,7 +349,7 @@ class RichProgressSink:
 
     def _take(self, event: CallEvent) -> None:
         row = event.row
-        if event.kind == "begun":
+        if event.kind == "started":
             self._begin(row.id, row.tool)
         elif row.state == "pending":
             with self._lock:
@@ -353,7 +360,7 @@ class RichProgressSink:
     def _begin(self, id: str, tool: str) -> None:
         with self._lock:
             self._enter(id, "running")  # first, so that the line is above the bars
-            self._progress.update(self._bar(id), description=visible(tool))
+            self._progress.update(self._bar(id), description=escape_unprintable(tool))
 
     def _finish(self, id: str, tool: str, state: str) -> None:
         with self._lock:
@@ -361,7 +368,7 @@ class RichProgressSink:
                 # A bar that has ended is full: it neither pulses nor stands half way.
                 self._progress.update(
                     self._bars[id],
-                    description=visible(f"{tool} [{state}]"),
+                    description=escape_unprintable(f"{tool} [{state}]"),
                     completed=1.0,
                     total=1.0,
                 )

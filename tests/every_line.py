@@ -25,7 +25,7 @@ def _is_with(frame: FrameType) -> bool:
 
 
 class _Counted:
-    """Do something once so many lines of the library have begun."""
+    """Do something once so many lines of the library have started."""
 
     def __init__(self, number: int, meanwhile: Callable[[], object]) -> None:
         self.left = number

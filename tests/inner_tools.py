@@ -37,7 +37,7 @@ def steps(each: list[list[Asked]], ctx: ToolContext) -> list[list[str]]:
     rounds = () if ctx.inner is None else ctx.inner.rounds
     assert ctx.inner is None or ctx.inner.state == str(len(rounds))
     if len(rounds) < len(each):
-        ctx.ask(each[len(rounds)], state=str(len(rounds) + 1))
+        ctx.request_calls(each[len(rounds)], state=str(len(rounds) + 1))
     return [[f"{one.id} {one.status}" for one in results] for results in rounds]
 
 
@@ -68,20 +68,20 @@ TWO = asks([("note", {"text": "a"}), ("nix", {})], [("note", {"text": "b"})])
 """A call that asks twice, the first time also for a tool that is not there."""
 SAID_BY_TWO = [["c1/1 success", "c1/2 rejected"], ["c1/3 success"]]
 TOLD_OF_TWO = [
-    ("begun", "c1"),
-    ("asks", "c1"),
-    ("asked", "c1/1"),
-    ("asked", "c1/2"),
+    ("started", "c1"),
+    ("requested", "c1"),
+    ("proposed", "c1/1"),
+    ("proposed", "c1/2"),
     ("decided", "c1/1"),
-    ("begun", "c1/1"),
+    ("started", "c1/1"),
     ("ended", "c1/1"),
-    ("goes_on", "c1"),
-    ("asks", "c1"),
-    ("asked", "c1/3"),
+    ("continued", "c1"),
+    ("requested", "c1"),
+    ("proposed", "c1/3"),
     ("decided", "c1/3"),
-    ("begun", "c1/3"),
+    ("started", "c1/3"),
     ("ended", "c1/3"),
-    ("goes_on", "c1"),
+    ("continued", "c1"),
     ("ended", "c1"),
 ]
 """What a run of it tells, where nothing stands against what it asks for."""

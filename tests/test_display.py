@@ -185,7 +185,7 @@ def test_a_plan_shows_what_becomes_of_each_call_and_why() -> None:
     )
     name = f"{plan_of_all_kinds.__qualname__}.<locals>"
     assert "c1|nope|unknown tool|<2 characters>|the model is told:|There is no tool `nope`" in shown
-    assert f'|c2|add|pending|{{"a":1,"b":0}}|hook:|{name}.small decided run_normally|' in shown
+    assert f'|c2|add|pending|{{"a":1,"b":0}}|execution:|{name}.small decided run_normally|' in shown
     assert '|c3|add|rejected by hook|{"a":10,"b":0}|reason:|too large|' in shown
     assert f"gate:|{name}.quiet decided block: not here|gate:|{name}.strict" in shown
     assert '|c5|shout|handled|{"text":"hi"}|result:|HI|' in shown
@@ -197,7 +197,7 @@ def test_a_plan_shows_how_far_it_has_come() -> None:
     plan = plan_of_all_kinds()
     plan.resume(approval(plan, "c6", decision_id="d1", reason="fine"))
     add = plan.pending[0]
-    add.begin()
+    add.start()
     shown = cells(plan._repr_html_())
     assert "c2|add|pending, running|" in shown
     assert 'c6|pay|pending, resuming|{"amount":5,"to":[]}|gate:|' in shown
@@ -209,7 +209,7 @@ def test_a_plan_shows_how_far_it_has_come() -> None:
 def test_what_a_plan_knows_of_results_is_shown() -> None:
     """Recorded results are shown in their place, and calls in doubt are said to be that."""
     plan = opened(*((f"c{n}", "add", {"a": n}) for n in range(3)), ("u", "nope", "{}")).plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     plan.record(plan.pending[1].call_sync())
     plan.record(plan.pending[1].fail("down"))
     unknown = plan.recoverable_tool_call_issues[0].metadata
@@ -246,7 +246,7 @@ def test_a_handled_failure_is_told_from_a_success() -> None:
     """A hook may answer with a result that is no success, and the state says so."""
     hooks = Shop.HookSet()
     made = opened(("c1", "shout", {"text": "hi"}))
-    broken = made.tool_calls[0].again().fail("broken")
+    broken = made.tool_calls[0].retry().fail("broken")
     hooks.gate(Shop.shout)(lambda metadata, input: broken)
     plan = made.apply_hooks_sync(hooks)
     assert "|handled, error|" in cells(plan._repr_html_())

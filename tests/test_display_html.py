@@ -22,9 +22,9 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
     Toolset,
-    visible,
 )
 from lutum_py.errors import CommitError, ExtraResult, MismatchedArguments, MissingResult
+from lutum_py.sinks import escape_unprintable
 from lutum_py.turns import (
     AssistantItem,
     ReasoningItem,
@@ -180,7 +180,7 @@ def test_no_display_lets_hostile_text_out_of_its_place(
     """Names, ids, arguments, reasons, tickets and what was said stay text, with no tag or style."""
     html = display(text)
     assert styles_of(html) <= styles_of(display("plain"))
-    assert visible(text, "\n\t") in "".join(read_safely(html).texts)
+    assert escape_unprintable(text, "\n\t") in "".join(read_safely(html).texts)
 
 
 @pytest.mark.parametrize(

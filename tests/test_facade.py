@@ -43,9 +43,9 @@ FACADE = """
     tool_fn tool_input ToolInput tool toolset Toolset Skip Reply ToolDef Handlers Selector
     FnSelector HookSet RunNormally Complete Reject ToolDecision Block Suspend SuspendTicket
     Decision ResumeMode ToolContext ToolCall AnyToolCall CallStatus ToolResult HandledCall
-    RejectedCall SuspendedCall AskingCall RecoverableToolCallIssue Labels ToolRound ToolRoundPlan
+    RejectedCall SuspendedCall AwaitingCall RecoverableToolCallIssue Labels ToolRound ToolRoundPlan
     CommittedRound NeedsTools Finished NoAnswer Answer ToolAvailability ToolRequirement
-    ToolMetadata Session Transcript Message Attachment AssistantTurn TurnRequest Usage visible
+    ToolMetadata Session Transcript Message Attachment AssistantTurn TurnRequest Usage
     errors __version__
 """
 MOST = 60

@@ -110,7 +110,7 @@ def settled() -> Iterator[tuple[object, str, str]]:
         yield hooks, name, "`App.HookSet(data=...)`"
     for name in ("transcript", "id"):
         yield session, name, "`Session(transcript, id=...)`"
-    for name in ("metadata", "selector", "mended"):
+    for name in ("metadata", "selector", "coerced"):
         yield call, name, "`call.input = ...`"
     for name in ("fill", "made_up"):
         yield Policy(Shop), name, "`policy.fill(...)`"

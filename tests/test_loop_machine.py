@@ -37,7 +37,6 @@ from lutum_py import (
     execution,
     tool,
     tool_fn,
-    visible,
 )
 from lutum_py.dialects import DIALECTS
 from lutum_py.errors import (
@@ -54,6 +53,7 @@ from lutum_py.errors import (
     ToolDefinitionError,
     ToolOutputError,
 )
+from lutum_py.sinks import escape_unprintable
 from lutum_py.testing import ScriptedClient, ScriptedModel, assert_transcript_valid
 from lutum_py.turns import AssistantItem, ReasoningItem, TextItem, ToolCallItem
 from tests import hostile
@@ -133,7 +133,7 @@ def may_refuse(*kinds: type[LutumError]) -> Iterator[None]:
     except kinds as error:
         text = str(error)
         text.encode()
-        assert visible(text, "\n") == text
+        assert escape_unprintable(text, "\n") == text
 
 
 @dataclass(eq=False)
@@ -497,7 +497,7 @@ class Loops(RuleBasedStateMachine):
         known.results.clear()
         known.plan = known.toolset.load_plan(known.plan.dump_json(key=key), key=key)
 
-    # Looking, and mending.
+    # Looking, and repairing.
 
     @rule(data=st.data())
     def look(self, data: st.DataObject) -> None:
@@ -507,12 +507,12 @@ class Loops(RuleBasedStateMachine):
             shown += [each.plan, *each.plan.pending, *each.plan.suspended]
         for each in shown:
             repr(each).encode()
-            assert visible(repr(each), "\n") == repr(each)
+            assert escape_unprintable(repr(each), "\n") == repr(each)
             if hasattr(each, "_repr_html_"):
                 each._repr_html_().encode()
 
     @rule(data=st.data(), name=st.sampled_from([*MODULES]))
-    def mend(self, data: st.DataObject, name: str) -> None:
+    def fix(self, data: st.DataObject, name: str) -> None:
         session, dialect = self.session(data), MODULES[name]
         if not begins_with_the_user(session):
             return
@@ -520,9 +520,9 @@ class Loops(RuleBasedStateMachine):
         assert dialect.repair(body) == (body, [])
         said = next(body[key] for key in ("messages", "input", "contents") if key in body)
         del said[data.draw(st.integers(0, len(said) - 1))]
-        mended, _ = dialect.repair(body)
-        encoded(mended)
-        assert not dialect.check(mended)
+        repaired, _ = dialect.repair(body)
+        encoded(repaired)
+        assert not dialect.check(repaired)
 
     # The laws.
 

@@ -293,7 +293,7 @@ SENT: dict[str, Any] = {
     "by_revealed": {"pin": SECRET},
     "by_text": {"pin": SECRET},
     "by_optional": {"pin": SECRET},
-    "by_model": {"inner": json.dumps({"pin": SECRET})},  # to be mended
+    "by_model": {"inner": json.dumps({"pin": SECRET})},  # to be repaired
     "by_list": {"inner": [{"pin": SECRET, "note": "seen"}]},
     "by_values": {"pins": {"a": SECRET}},
     "by_keys": {"pins": {SECRET: 1}},
@@ -549,7 +549,7 @@ def _run(case: Case) -> Iterator[str]:
     call = case.call()
     if call.spec.invocation is None:
         return
-    yield from _views(execute_sync(call.again()))
+    yield from _views(execute_sync(call.retry()))
     yield from _error(lambda: call.call_sync(no_such="x"))
 
 
@@ -791,7 +791,7 @@ KNOWS = {
     "_schema/input_model.py": "masks what an input represents itself by",
     "_schema/schema_check.py": "asks whether a value may be repeated",
     "_schema/json_schema.py": "finds the names under which secrets stand",
-    "_schema/touch.py": "leaves secrets out of what a call is said to touch",
+    "_schema/resource_access.py": "leaves secrets out of what a call is said to touch",
     "store/_calls.py": "asks the funnel for what the model wrote",
 }
 

@@ -178,7 +178,7 @@ def test_decoding_costs_little_more_than_validating() -> None:
 def test_running_a_call_takes_few_instructions() -> None:
     """Between the decoded call and its result there is next to nothing."""
     call = Tools.parse_tool_call(metadata())
-    assert instructions(lambda: call.again().call_sync()) <= 690
+    assert instructions(lambda: call.retry().call_sync()) <= 690
 
 
 def test_a_round_costs_the_same_for_each_call() -> None:
@@ -198,8 +198,8 @@ def test_what_a_call_is_within_is_found_at_once() -> None:
         assert isinstance(outcome, NeedsTools)
         row = outcome.round.apply_hooks_sync(hooks).calls[-1]
         outcome.round.discard()
-        assert row.within == ()  # the turn is gone through once
-        return instructions(lambda: row.within)
+        assert row.ancestors == ()  # the turn is gone through once
+        return instructions(lambda: row.ancestors)
 
     assert within(1000) == within(10)
 

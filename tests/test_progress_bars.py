@@ -133,7 +133,7 @@ def plan_of(count: int) -> ToolRoundPlan[Any]:
 
 
 def test_bars_count_the_calls_of_a_plan() -> None:
-    """Calls are waiting before they are begun, running, then done; the last bars stay."""
+    """Calls are waiting before they are started, running, then done; the last bars stay."""
     screen, plan = StringIO(), plan_of(10)
     with RichProgressSink(Console(file=screen, width=120), calls=plan.pending) as sink:
         seen: list[str] = []

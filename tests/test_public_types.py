@@ -183,7 +183,7 @@ def test_each_public_name_has_one_public_place() -> None:
 
 MOVED: dict[str, tuple[str | None, str | None]] = {
     "Inner": ("context", "typing"),
-    "AskingCall": ("execution", None),
+    "AwaitingCall": ("execution", None),
     "Labels": ("flow", None),
 }
 """Names by the modules in which they stood first and stand now; None for the façade."""

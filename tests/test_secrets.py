@@ -90,9 +90,9 @@ def test_no_representation_of_a_call_or_its_ends_holds_a_secret(
     round_ = _round(toolset, name, arguments)
     plan = round_.plan()
     call = plan.pending[0]
-    result = call.again().fail("no")
+    result = call.retry().fail("no")
     held = [round_, plan, call, call.metadata, round_.turn, result]
-    held += [call.again().reject("no"), call.again().suspend(SuspendTicket())]
+    held += [call.retry().reject("no"), call.retry().suspend(SuspendTicket())]
     session = Session()
     held += [plan.commit(session, [result]), session, session.transcript, *session.transcript]
     for each in held:

@@ -214,7 +214,7 @@ def test_threads_may_ask_one_transcript_for_what_many_toolsets_loaded() -> None:
         ]
 
         def ask(transcript: Transcript = transcript, made: Any = made) -> list[str]:
-            return [selector.name for each in made for selector in each.loaded(transcript)]
+            return [selector.name for each in made for selector in each.loaded_tools(transcript)]
 
         assert at_once(ask) == [["add"] * 20] * THREADS
 

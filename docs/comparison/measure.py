@@ -49,8 +49,8 @@ def attempt(folder: Path, arguments: tuple[str, ...], kill_at: int, program: Pat
 def to_the_end(folder: Path, program: Path) -> tuple[bool, list[str]]:
     """Decide and go on until the answer is there; tell whether it came, and what was printed."""
     printed: list[str] = []
-    begun, tried = time.monotonic(), 0
-    while tried < AGAIN or time.monotonic() < begun + SECONDS:
+    started, tried = time.monotonic(), 0
+    while tried < AGAIN or time.monotonic() < started + SECONDS:
         tried += 1
         for arguments in ((), ("decide",)):
             printed.append(attempt(folder, arguments, 0, program))

@@ -11,7 +11,8 @@ from bank import World
 from command import Refusal, line_of, parser, run, show, waiting_calls
 from desk import CONVERSATION, Desk
 
-from lutum_py import Decision, visible
+from lutum_py import Decision
+from lutum_py.sinks import escape_unprintable
 from lutum_py.store import Store, Waiting
 
 
@@ -27,7 +28,7 @@ def approve(store: Store, _world: World, options: argparse.Namespace) -> None:
     for decision in _decisions(waiting, options):
         store.decide(CONVERSATION, decision, Desk)
         word = "approved" if decision.action == "resume" else "cancelled"
-        print(visible(f"{decision.call_id}: {word}"))
+        print(escape_unprintable(f"{decision.call_id}: {word}"))
     left = len(store.waiting(CONVERSATION))
     print(
         f"{left} still to be decided."

@@ -17,8 +17,8 @@ from typing import TypeAlias
 from bank import World
 from desk import CONVERSATION, advance, scripted
 
-from lutum_py import visible
 from lutum_py.errors import LutumError
+from lutum_py.sinks import escape_unprintable
 from lutum_py.store import Store, Waiting, open_store
 from lutum_py.testing import ScriptedModel
 
@@ -62,7 +62,7 @@ def run(command: Command, options: argparse.Namespace) -> int:
             finally:
                 world.close()
     except Refusal as refusal:
-        print(visible(str(refusal)), file=sys.stderr)
+        print(escape_unprintable(str(refusal)), file=sys.stderr)
         return 1
     except (LutumError, sqlite3.Error, OSError, ValueError) as error:
         print(_said(error), file=sys.stderr)
@@ -92,7 +92,7 @@ def _said(error: BaseException) -> str:
         if _is_full(cause):
             return "The disk is full. Nothing is lost: make room, and give the same command again."
         cause = cause.__cause__ or cause.__context__
-    return f"{type(error).__name__}: {visible(' '.join(str(error).split()))}"
+    return f"{type(error).__name__}: {escape_unprintable(' '.join(str(error).split()))}"
 
 
 def _is_full(error: BaseException) -> bool:
@@ -105,14 +105,14 @@ def go_on(store: Store, world: World, options: argparse.Namespace) -> None:
     """Run the loop as far as it goes, and say how things stand."""
     answer = advance(store, world, ScriptedModel(scripted))
     if answer is not None:
-        print(visible(answer, "\n"))
+        print(escape_unprintable(answer, "\n"))
         return
     waiting = store.waiting(CONVERSATION)
     counted = "1 call waits" if len(waiting) == 1 else f"{len(waiting)} calls wait"
     print(f"{counted} for a decision. Next: {line_of('approve', options)}")
 
 
-def is_begun(store: Store) -> bool:
+def is_started(store: Store) -> bool:
     """Whether there is a conversation here."""
     return CONVERSATION in store.ids()
 
@@ -123,8 +123,8 @@ def waiting_calls(store: Store, options: argparse.Namespace) -> Sequence[Waiting
     Raises:
         Refusal: There is no conversation, or it is over.
     """
-    if not is_begun(store):
-        raise Refusal(f"Nothing was begun here. First: {line_of('pay', options)}")
+    if not is_started(store):
+        raise Refusal(f"Nothing was started here. First: {line_of('pay', options)}")
     if store.load(CONVERSATION).session.finished():
         raise Refusal(f"This conversation is over. To begin again, remove {options.folder}.")
     return store.waiting(CONVERSATION)
@@ -133,7 +133,7 @@ def waiting_calls(store: Store, options: argparse.Namespace) -> Sequence[Waiting
 def show(waiting: Waiting) -> None:
     """Show all that an approver should see."""
     # What the model wrote must not repaint the line that somebody approves.
-    print(f"{visible(waiting.call_id)}  {waiting.question}")
+    print(f"{escape_unprintable(waiting.call_id)}  {waiting.question}")
     print(f"    tool       {waiting.tool}")
-    print(visible(f"    arguments  {waiting.arguments}"))
+    print(escape_unprintable(f"    arguments  {waiting.arguments}"))
     print(f"    digest     {waiting.digest}")

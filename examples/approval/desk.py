@@ -1,7 +1,7 @@
 """The desk that pays invoices: its tools, who has a say, and the loop.
 
 `advance` is the whole loop. It can be killed anywhere and called again: whatever it does next
-follows from what the store has, and nothing that was begun is begun again blindly.
+follows from what the store has, and nothing that was started is started again blindly.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from lutum_py import (
     tool,
     tool_fn,
     tool_input,
-    visible,
 )
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import StaleError
 from lutum_py.execution import Outcome
+from lutum_py.sinks import escape_unprintable
 from lutum_py.store import Claim, Store
 from lutum_py.testing import ScriptedModel
 
 CONVERSATION = "invoices"
 LEASE = 3.0
-"""Seconds after which a call that was begun is taken to be in doubt: longer than any tool runs."""
+"""Seconds after which a call that was started is taken to be in doubt: longer than any tool
+runs.
+"""
 
 QUESTION = "Pay the open invoices, and tell Initech that theirs is disputed."
 
@@ -152,12 +154,12 @@ def outcome_of(claim: Claim, store: Store, world: World) -> Outcome:
             print("its outcome is unknown")
             return call.indeterminate("The program was killed while the tool ran.")
         print("it is run again")
-    call = store.begin(claim)
+    call = store.start(claim)
     skipped = {"world": world, "key": claim.key}
     outcome = execution.execute_sync(call, skipped=skipped, handlers=handlers)
     assert isinstance(outcome, ToolResult)  # none of these tools suspends itself
     # With what it ran: somebody may have edited what the model wrote.
-    print(visible(f"  {call.name} {call.input!r}: {outcome.model_text}"))
+    print(escape_unprintable(f"  {call.name} {call.input!r}: {outcome.model_text}"))
     return outcome
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from bank import World
-from command import Refusal, go_on, is_begun, line_of, parser, run, waiting_calls
+from command import Refusal, go_on, is_started, line_of, parser, run, waiting_calls
 from desk import CONVERSATION, QUESTION, Desk
 
 from lutum_py import Session
@@ -16,15 +16,15 @@ from lutum_py.store import Store
 
 def pay(store: Store, world: World, options: argparse.Namespace) -> None:
     """Begin, or go on where a process was killed before anything could wait."""
-    if not is_begun(store):
+    if not is_started(store):
         session = Session()
         session.push_user(QUESTION)
         store.save(CONVERSATION, None, session=session)
         print(f"> {QUESTION}")
     elif waiting_calls(store, options):
-        raise Refusal(f"Begun already, and payments wait. Next: {line_of('approve', options)}")
+        raise Refusal(f"Started already, and payments wait. Next: {line_of('approve', options)}")
     elif decisions_were_made(store):
-        raise Refusal(f"Begun already, and all is decided. Next: {line_of('resume', options)}")
+        raise Refusal(f"Started already, and all is decided. Next: {line_of('resume', options)}")
     go_on(store, world, options)
 
 

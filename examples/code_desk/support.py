@@ -9,10 +9,10 @@ from pydantic import BaseModel
 from script import MODEL
 from shop import Shop
 
-from lutum_py import NeedsTools, NoAnswer, ToolContext, Toolset, tool, tool_fn, toolset, visible
+from lutum_py import NeedsTools, NoAnswer, ToolContext, Toolset, tool, tool_fn, toolset
 from lutum_py.code import program_tool
 from lutum_py.flow import Policy, output
-from lutum_py.sinks import log_events
+from lutum_py.sinks import escape_unprintable, log_events
 from lutum_py.store import Store, open_store
 
 SHOP = Shop(f"{sys.argv[1]}/shop.db") if sys.argv[1:] else sys.exit(__doc__)
@@ -86,7 +86,7 @@ async def advance(store: Store, id: str) -> Outcome | str:
 def decide(store: Store) -> None:
     """Ask at a terminal about each refund that waits."""
     for waiting in store.waiting():
-        print(*(visible(outer.arguments["code"], kept="\n") for outer in waiting.within))
+        print(*(escape_unprintable(it.arguments["code"], kept="\n") for it in waiting.ancestors))
         yes = input(f"{waiting.question} [y/n] ") == "y"
         store.decide(waiting.id, waiting.decide(yes, by="me"), Desk, on_event=log_events("desk"))
 

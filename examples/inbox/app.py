@@ -28,9 +28,8 @@ except ModuleNotFoundError as error:
 from journal import Journal
 from office import Books, Office, advance, begin, hooks
 
-from lutum_py import visible
 from lutum_py.errors import LutumError, StaleError
-from lutum_py.sinks import CallEvent, log_events
+from lutum_py.sinks import CallEvent, escape_unprintable, log_events
 from lutum_py.store import Store, open_store
 
 HOST: Final = "127.0.0.1"
@@ -99,11 +98,13 @@ class Worker:
         except StaleError:
             return  # another worker was faster
         except LutumError as error:
-            logging.getLogger("inbox").error("%s: %s", visible(id), visible(str(error)))
+            logging.getLogger("inbox").error(
+                "%s: %s", escape_unprintable(id), escape_unprintable(str(error))
+            )
             return
         if answer is not None:
             self.over.add(id)
-            print(visible(f"{id}: {answer}"), flush=True)
+            print(escape_unprintable(f"{id}: {answer}"), flush=True)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

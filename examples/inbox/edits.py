@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal, TypeAlias
 
-from lutum_py import ToolMetadata, visible
+from lutum_py import ToolMetadata
 from lutum_py.errors import InvalidArgumentsError
+from lutum_py.sinks import escape_unprintable
 from lutum_py.store import Waiting
 
 __all__ = [
@@ -98,7 +99,7 @@ def _field(key: str, name: str, schema: Any, value: Any) -> Field:
         kind: Kind = "text" if "\n" in text or len(text) > LONG else "line"
         return Field(key, name, kind, text, value, hint=said)
     text = "" if value is ... else pretty(value)
-    if visible(text, "\n") != text:  # what hides in it is spelled out as JSON does
+    if escape_unprintable(text, "\n") != text:  # what hides in it is spelled out as JSON does
         text = json.dumps(value, indent=2)
     return Field(key, name, "json", text, value, hint=_joined(said, _json_hint(known)))
 
@@ -107,7 +108,7 @@ def _is_text(schema: Mapping[str, Any], value: Any) -> bool:
     """Whether it can be typed as it is: a browser shows and keeps no hidden characters."""
     if schema.get("type") != "string":
         return False
-    return value is ... or (isinstance(value, str) and visible(value, "\n") == value)
+    return value is ... or (isinstance(value, str) and escape_unprintable(value, "\n") == value)
 
 
 def _json_hint(schema: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lutum_py import visible
+from lutum_py.sinks import escape_unprintable
 
 __all__ = ["COOKIE", "Guard", "Person", "Seals"]
 
@@ -96,7 +96,7 @@ class Person:
     def named(cls, name: str) -> Person | None:
         """Make one of what was typed; None where that is no name."""
         name = " ".join(name.split())
-        if not 0 < len(name) <= LONGEST_NAME or visible(name) != name:
+        if not 0 < len(name) <= LONGEST_NAME or escape_unprintable(name) != name:
             return None
         return cls(secrets.token_urlsafe(16), name)
 

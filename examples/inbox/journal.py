@@ -43,7 +43,7 @@ class Entry:
         reason: Why, in their words.
         by: Who decided.
         at: When, in ISO 8601.
-        outcome: What became of the call: `ready`, `answered`, `rejected` or `waiting`; `refused`
+        outcome: What became of the call: `ready`, `decided`, `rejected` or `waiting`; `refused`
             where the decision did not count; None where the program was stopped in between.
         came_to: What the tool gave, once it was run.
     """

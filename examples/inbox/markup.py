@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-from lutum_py import visible
+from lutum_py.sinks import escape_unprintable
 
 __all__ = ["VOID", "Html", "ago", "el", "join", "shown", "value"]
 
@@ -42,7 +42,7 @@ def el(tag: str, *inside: str, **attributes: str | bool | None) -> Html:
     if tag in VOID:
         return Html(f"<{tag}{named}>")
     if tag in TEXTUAL:
-        return Html(f"<{tag}{named}>{escape(visible(''.join(inside)))}</{tag}>")
+        return Html(f"<{tag}{named}>{escape(escape_unprintable(''.join(inside)))}</{tag}>")
     return Html(f"<{tag}{named}>{join(*inside)}</{tag}>")
 
 
@@ -55,7 +55,7 @@ def shown(text: str) -> Html:
     """Escape text, and let stand out what could not be seen, or would turn other text around."""
     parts, end = [], 0
     for found in _ODD.finditer(text):
-        spelled = visible(found[0])
+        spelled = escape_unprintable(found[0])
         if spelled == found[0]:
             continue
         parts.append(escape(text[end : found.start()]))

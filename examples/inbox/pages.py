@@ -213,9 +213,9 @@ def _facts(waiting: Waiting) -> tuple[str, ...]:
 
 
 def _path(waiting: Waiting) -> Html:
-    if not waiting.within:
+    if not waiting.ancestors:
         return Html("")
-    tools = join(*(join(" of ", el("code", each.tool)) for each in reversed(waiting.within)))
+    tools = join(*(join(" of ", el("code", each.tool)) for each in reversed(waiting.ancestors)))
     return join(" · call ", el("code", waiting.call_id), tools)
 
 
@@ -226,10 +226,10 @@ def _brief(given: Any) -> str:
 
 SAID: Final = {
     ("approve", "ready"): ("✓", "Approved"),
-    ("answer", "answered"): ("✓", "Answered"),
+    ("answer", "decided"): ("✓", "Answered"),
     ("answer", "ready"): ("✓", "Answered"),
     ("edit", "ready"): ("✎", "Approved with changes"),
-    ("edit", "answered"): ("✎", "Changed, and answered by a rule"),
+    ("edit", "decided"): ("✎", "Changed, and answered by a rule"),
     ("edit", "waiting"): ("↻", "Changed, and waits again, because a rule changed it once more"),
     ("edit", "rejected"): ("✕", "Changed, and refused by a rule"),
     ("cancel", "rejected"): ("✕", "Cancelled"),
@@ -360,7 +360,7 @@ def _rows(arguments: Mapping[str, Any], heading: str, kind: str | None = None) -
 
 def _within(waiting: Waiting) -> Iterator[Html]:
     """Show what the call stands within, such as the program that makes it."""
-    for number, each in enumerate(waiting.within):
+    for number, each in enumerate(waiting.ancestors):
         heading = f"within-{number}"
         yield el(
             "section",

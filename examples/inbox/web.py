@@ -40,13 +40,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from lutum_py import (
-    Decision,
-    HandledCall,
-    Message,
-    RejectedCall,
-    SuspendedCall,
-)
+from lutum_py import Decision, HandledCall, Message, RejectedCall, SuspendedCall
 from lutum_py.errors import HookError, LutumError, PlanError, ResumeError
 from lutum_py.store import Store, Waiting
 
@@ -325,7 +319,7 @@ class Inbox:
             case RejectedCall(reason=why):
                 self.journal.complete(made, "rejected", why if decision.edit is not None else None)
             case HandledCall():
-                self.journal.complete(made, "answered")
+                self.journal.complete(made, "decided")
             case None if decision.action == "cancel":
                 self.journal.complete(made, "rejected")  # taken in before this program was stopped
             case _:

@@ -4,7 +4,7 @@
 settle or suspend is a branch: another object, that begins with the history so far, so that the
 older plan stays as it is. As long as hooks only decide, each branch shows its own history.
 
-A *shared step* (begun, left, answered, recorded, an end or a wait without a hook) happens to the
+A *shared step* (started, left, answered, recorded, an end or a wait without a hook) happens to the
 call itself, which is one: from there on all branches show the history that has this step. Each
 shared step starts a new generation; a branch of an older generation shows the history of the
 current branch instead of its own. So what had been decided on another branch is void, and nobody
@@ -12,7 +12,7 @@ has to find the branches in order to tell them. For example:
 
     plan 1    c1  proposed                   generation 0
     plan 2    c1  proposed  changed          generation 0, a branch: a hook changed the input
-    run it    c1  proposed  changed  begun   a shared step, generation 1: plan 1 shows it as well
+    run it    c1  proposed  changed  started   a shared step, generation 1: plan 1 shows it as well
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError
 from .history import (
-    ASKED_BY,
     END_OF,
     HELD,
     HOOK_PHASES,
     NO_ROUND,
     ON_RECORD,
+    REQUESTED_BY,
     RULED_BY,
     Answer,
-    AsksStep,
     CallRound,
     CallStep,
+    RequestedStep,
     Step,
     answers_in,
     end_of,
@@ -117,8 +117,8 @@ class BaseCall:
     """
 
     # `_raw` has one of three forms: the steps of the history, the time of `proposed` alone, or one
-    # of these with the times of `begun` and `ended`, and the result. Most histories are never read,
-    # so their steps are made of the times only when somebody reads them.
+    # of these with the times of `started` and `ended`, and the result. Most histories are never
+    # read, so their steps are made of the times only when somebody reads them.
     __slots__ = ("_branch", "_metadata", "_raw", "_round", "_selector")
 
     metadata: ToolMetadata
@@ -185,8 +185,8 @@ class BaseCall:
                 raw = new_history(raw[0])
             if run:
                 at = time_after(raw[-1], run[0])
-                begun = ("begun", _RUNNING, at, None, None, None, None, None, None)
-                raw = (*raw, new_step(begun))
+                started = ("started", _RUNNING, at, None, None, None, None, None, None)
+                raw = (*raw, new_step(started))
             if len(run) > 1:
                 at, said = time_after(raw[-1], run[1]), run[2].status
                 ended = ("ended", END_OF[said], at, None, None, said, None, None, run[2])
@@ -231,19 +231,19 @@ class BaseCall:
     def _asked_for(self) -> Iterator[BaseCall]:
         """Give the calls that this one asked for, each before those that it asked for itself."""
         for step in self._history:
-            if step.kind == "asks":
+            if step.kind == "requested":
                 for each in step.detail.calls:
                     yield each
                     yield from each._asked_for()
 
     def _shown_step(self, step: Step, arguments: Any = None) -> CallStep:
         """Give one step of the history as users see it, with the arguments from there on."""
-        detail, said, reason, id = step.detail, step.said, step.reason, None
+        detail, said, reason, id = step.detail, step.verdict, step.reason, None
         if step.kind == "suspended":
             said, id, reason = None, detail.id, detail.message or detail.action
-        elif step.kind == "answered":
+        elif step.kind == "decided":
             id, reason = detail.decision_id, detail.reason
-        elif step.kind == "asks":
+        elif step.kind == "requested":
             reason = ", ".join(step.detail.ids)
         return CallStep(
             self.id,
@@ -265,12 +265,12 @@ class BaseCall:
         """Write one step, if the table has it: all that happens to a call is written here.
 
         A branch that is being made takes what hooks say about it, whatever happens to the call
-        meanwhile: if the call is begun meanwhile, the branch counts for nothing.
+        meanwhile: if the call is started meanwhile, the branch counts for nothing.
 
         Args:
             kind: What happens.
             at: When it happened; by default now.
-            said: The other fields of the step; of an `ended`, `said` is its status.
+            said: The other fields of the step; of an `ended`, `verdict` is its status.
 
         Raises:
             LifecycleError: The table lacks it, or a newer plan goes on with the call; nothing
@@ -280,7 +280,7 @@ class BaseCall:
             current, branch = self._current, self._branch
             is_being_made = branch is not None and branch.is_being_made
             steps = current._own_history
-            last, phase, what = steps[-1], said.get("phase"), said.get("said")
+            last, phase, what = steps[-1], said.get("phase"), said.get("verdict")
             stage = leads_to(steps, kind, phase, what)
             end = END_OF[what or ""] if stage is None and kind == "ended" else None
             if is_being_made:
@@ -289,7 +289,7 @@ class BaseCall:
                 raise self._refused(kind, None if end is None else end.status)
             elif branch is not None and phase is None and kind in _ONLY_NEWEST:
                 self._check_newest(kind)
-            make = AsksStep if kind == "asks" else Step
+            make = RequestedStep if kind == "requested" else Step
             step = make(kind, stage, time_after(last) if at is None else at, **said)
             current._own_history = (*steps, step)
             # What hooks say, and a changed input, belong to the branch. All else did happen to the
@@ -300,7 +300,7 @@ class BaseCall:
             if (
                 branch is not None
                 and branch.is_draft
-                and kind == "begun"
+                and kind == "started"
                 and self._round is not NO_ROUND
             ):
                 self._round.note_try(self)
@@ -308,12 +308,12 @@ class BaseCall:
     def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
         if self._stage.name in _INNER_STAGES:
             return self._refused_within(kind)
-        if kind == "begun" and self.status is CallStatus.RUNNING:
+        if kind == "started" and self.status is CallStatus.RUNNING:
             return LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` was begun already, and a call is begun "
+                f"Call {self.id!r} of tool `{self.name}` was started already, and a call starts "
                 "once: it is running, or its tool raised, or nobody knows what became of it. "
                 "Answer it, as with `call.fail(message)` or `call.indeterminate(reason)`; "
-                "`call.again()` makes a new call of the same metadata and input, for another try."
+                "`call.retry()` makes a new call of the same metadata and input, for another try."
             )
         if target is None:
             target = _TARGETS.get(kind)
@@ -326,7 +326,7 @@ class BaseCall:
                 f"answered once. Use the result that you have; {AGAIN}."
             )
         if target is None:
-            doing = {"asked": "asked about", "changed": "changed"}.get(kind, kind)
+            doing = {"reviewed": "asked about", "changed": "changed"}.get(kind, kind)
             then = f"{AGAIN}."
             if self._stage is _SUSPENDED:
                 then = DECIDE
@@ -339,14 +339,14 @@ class BaseCall:
     def _refused_within(self, kind: StepKind) -> LifecycleError:
         """Refuse a step of a call that asks for others, comes back, or was asked for."""
         named = f"Call {self.id!r} of tool `{self.name}`"
-        if self._stage.name == "asked":
+        if self._stage.name == "unreviewed":
             return LifecycleError(
                 f"{named} was asked for by call {self._asked_by!r}, and nobody decided about it. "
                 "Let hooks do so, with `await plan.apply_hooks(hooks)` or `await run(plan, "
                 "hooks=hooks)`."
             )
-        if self._stage.name == "asking":
-            asked = ", ".join(next(steps_of_kind(self._history, "asks")).detail.ids)
+        if self._stage.name == "awaiting":
+            asked = ", ".join(next(steps_of_kind(self._history, "requested")).detail.ids)
             return LifecycleError(
                 f"{named} waits for calls that it asked for ({asked}), and comes back by itself "
                 "once each of them has its result. Decide about these, and run them."
@@ -388,7 +388,7 @@ class BaseCall:
         return made
 
     def _give_up(self, call: Self) -> None:
-        """Let a draft begin no more: the call itself goes on, and would be begun a second time."""
+        """Let a draft start no more: the call itself goes on, and would run a second time."""
         assert self._branch is not None
         self._branch = self._branch._replace(newer=call, is_being_made=False)
 
@@ -404,7 +404,7 @@ class BaseCall:
             return
         parent = branch.parent
         stage = parent._own_history[-1].stage
-        if branch.generation != branch.group.generation or not (stage.may_begin and stage.may_ask):
+        if branch.generation != branch.group.generation or not (stage.may_start and stage.may_ask):
             # A shared step came while hooks were asked, so what was decided here is void.
             self._branch = branch._replace(generation=_OUTDATED)
             return
@@ -454,7 +454,7 @@ class BaseCall:
                     return newer._newer(kind) or newer
                 # A decision about a draft changes nothing in its original, so the search ends. To
                 # begin a draft is to begin the call itself, so the original is looked at then.
-                is_free = each._branch.is_draft and kind != "begun"
+                is_free = each._branch.is_draft and kind != "started"
                 each = None if is_free else each._branch.original
         return None
 
@@ -470,7 +470,7 @@ class BaseCall:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()
 
-    def again(self) -> Self:
+    def retry(self) -> Self:
         """Return a new call of the same metadata and input, for another try.
 
         If a hook or a person answered the call, the new one is not run: answer it by hand.
@@ -480,8 +480,8 @@ class BaseCall:
                 newer plan goes on with it.
         """
         self._check_newest()
-        # Of `proposed asked begun ended` a new try keeps `proposed asked`, and adds `again`. So the
-        # decision of a person need not be asked for twice, and the old run is not in the new
+        # Of `proposed asked started ended` a new try keeps `proposed asked`, and adds `retried`. So
+        # the decision of a person need not be asked for twice, and the old run is not in the new
         # history.
         made = self._clone()
         end = end_of(made._own_history)
@@ -493,8 +493,8 @@ class BaseCall:
                 "made again. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
             )
         by, phase = (None, None) if end is None or end.phase is None else (end.by, end.phase)
-        stage = last.stage.leads.get("again", last.stage)
-        made._own_history = (*steps, Step("again", stage, time_after(last), by, phase))
+        stage = last.stage.leads.get("retried", last.stage)
+        made._own_history = (*steps, Step("retried", stage, time_after(last), by, phase))
         if phase is not None:
             made._branch = Branch(BranchGroup(made), 0)
         if self._round is not NO_ROUND:
@@ -522,7 +522,7 @@ class BaseCall:
         """
         if self._branch is None and not self.selector.asks:
             return
-        answered = next(steps_of_kind(self._history, "again"), None)
+        answered = next(steps_of_kind(self._history, "retried"), None)
         if answered is not None and answered.phase is not None:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was answered by "
@@ -532,7 +532,7 @@ class BaseCall:
         if not self.selector.asks:
             return
         last = self._last_asked()
-        if last is not None and last.kind == "asked":
+        if last is not None and last.kind == "reviewed":
             return
         # A person answered about these very arguments, of which rules were asked before. If the
         # tool needs an approval, a gate has to have asked: the question of a rule is another one.
@@ -546,18 +546,20 @@ class BaseCall:
         if last is not None:
             why = "its arguments were changed since"
         raise LifecycleError(
-            f"Call {self.id!r} of tool `{self.name}` is not begun: the tool is declared with "
+            f"Call {self.id!r} of tool `{self.name}` is not started: the tool is declared with "
             f"`{option}`, and {why}. Take the call from `round.plan()`, `await "
             f"round.apply_hooks(hooks)` or `await call.hook(hooks)`, {then}"
         )
 
     def _last_asked(self) -> Step | None:
         """Return the last step by which its rules and approval let it pass, or that undid that."""
-        # Backwards, so that the latest counts: `asked changed begun` is refused, since whoever was
-        # asked has seen other arguments, and `changed asked begun` is not.
+        # Backwards, so that the latest counts: `asked changed started` is refused, since whoever
+        # was asked has seen other arguments, and `changed asked started` is not.
         step: Step
         for step in reversed(self._history):
-            if step.kind == "changed" or (step.kind == "asked" and step.by in (ASKED_BY, RULED_BY)):
+            if step.kind == "changed" or (
+                step.kind == "reviewed" and step.by in (REQUESTED_BY, RULED_BY)
+            ):
                 return step
         return None
 
@@ -565,17 +567,17 @@ class BaseCall:
     def _is_ruled(self) -> bool:
         """Whether rules were asked about the arguments that a person decided about."""
         last = self._last_asked()
-        was_asked = last is not None and last.kind == "asked"
+        was_asked = last is not None and last.kind == "reviewed"
         return any(was_asked or answer.is_of_hooks for answer in self._answers)
 
     def _hold(self) -> None:
         """Refuse to begin the call until a store has recorded its beginning."""
         self._round = self._round.copy_as(CallRound, HELD)
 
-    def _let_go(self, key_prefix: str, begun: tuple[float | None, str | None]) -> None:
+    def _let_go(self, key_prefix: str, started: tuple[float | None, str | None]) -> None:
         """Let a held call run, with the beginning and the owner that the store has recorded."""
         self._round = self._round.copy_as(CallRound, ON_RECORD, key_prefix)
-        self._round.begun = begun
+        self._round.started = started
 
     def _check_round_open(self) -> None:
         """Refuse to begin a call that goes on elsewhere, or whose round is over.
@@ -588,15 +590,15 @@ class BaseCall:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` is kept in a store, and that it runs is "
                 "not on record. Claim it with `store.claim(toolset)`, and run what "
-                "`store.begin(claim)` gives."
+                "`store.start(claim)` gives."
             )
         if closed_by is not None and closed_by != ON_RECORD:
             what = _GOES_ON_IN.get(
                 closed_by, "so nobody would take its outcome. Let the model make another call"
             )
             raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` is not begun: its round was {closed_by}, "
-                f"{what}."
+                f"Call {self.id!r} of tool `{self.name}` is not started: its round was "
+                f"{closed_by}, {what}."
             )
 
     # What was asked and answered.
@@ -652,7 +654,7 @@ class BaseCall:
     @property
     def _inner(self) -> Inner | None:
         """The outcomes of the calls that this one asked for, if it comes back from any."""
-        asks = [step.detail for step in self._history if step.kind == "asks"]
+        asks = [step.detail for step in self._history if step.kind == "requested"]
         inner: Inner | None = asks[-1].inner(asks) if asks else None
         return inner
 
@@ -665,16 +667,16 @@ class BaseCall:
 _GOES_ON_IN: Final = {
     "dumped": "and goes on there. Load it, and run the call that it has",
     "saved": "and goes on there. Load it, and run the call that it has",
-    "asked": "and goes on within a call that asked for it. Run the calls of that call's plan",
+    "requested": "and goes on within a call that asked for it. Run the calls of that call's plan",
 }
 _OUTDATED: Final = -1  # of no generation
-_INNER_STAGES: Final = ("asked", "asking", "returning")
-_ONLY_NEWEST: Final = ("begun", "answered", "suspended", "asks", "ended")
-_OF_A_RUN: Final = ("begun", "left", "ended", "recorded", "again")
+_INNER_STAGES: Final = ("unreviewed", "awaiting", "returning")
+_ONLY_NEWEST: Final = ("started", "decided", "suspended", "requested", "ended")
+_OF_A_RUN: Final = ("started", "abandoned", "ended", "recorded", "retried")
 _TARGETS: Final = {
-    "begun": CallStatus.RUNNING,
+    "started": CallStatus.RUNNING,
     "suspended": CallStatus.SUSPENDED,
-    "answered": CallStatus.RESUMING,
+    "decided": CallStatus.RESUMING,
 }
 
 

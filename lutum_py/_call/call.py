@@ -31,7 +31,7 @@ from .reply import REPLY, Reply, reply_in
 if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
     from .._schema.invocation import Invocation
-    from .._schema.touch import Touch
+    from .._schema.resource_access import ResourceAccess
     from .._transcript.labels import Labels
     from .._transcript.message import Attachment
     from .reply import ReplyStatus
@@ -54,7 +54,7 @@ class AnyToolCall(CallState):
     Attributes:
         metadata: The call exactly as the model sent it.
         selector: The member of the toolset that the call came in through.
-        mended: Paths of arguments that came in a form that had to be mended, such as an array
+        coerced: Paths of arguments that came in a form that had to be coerced, such as an array
             sent as a string.
     """
 
@@ -71,7 +71,7 @@ class AnyToolCall(CallState):
         def input(self, value: Any) -> None: ...
 
     @property
-    def touches(self) -> tuple[Touch, ...]:
+    def accesses(self) -> tuple[ResourceAccess, ...]:
         """What the call touches, by the effects of its tool and its arguments as they are now.
 
         A tool that declares no effect touches everything.
@@ -87,13 +87,13 @@ class AnyToolCall(CallState):
             ...     write = tool(write)
             >>> arguments = '{"path": "src/../docs/A.md", "text": "Hi"}'
             >>> metadata = ToolMetadata(id="c1", name="write", arguments=arguments)
-            >>> Files.parse_tool_call(metadata).touches
-            (Touch(area='files', target='docs/a.md', mutating=True),)
+            >>> Files.parse_tool_call(metadata).accesses
+            (ResourceAccess(area='files', target='docs/a.md', mutating=True),)
         """
-        from .._schema.touch import touches_of
+        from .._schema.resource_access import accesses_of
 
         effects = self.selector.definition.capabilities.effects
-        return touches_of(effects, self.spec.arguments, self._written())
+        return accesses_of(effects, self.spec.arguments, self._written())
 
     # Ways to answer.
 
@@ -161,10 +161,10 @@ class AnyToolCall(CallState):
         with ONCE:
             raw = self._raw
             if len(raw) == 2 and raw[0].__class__ is tuple and self._branch is None:
-                # What `_append` does, for a call that nobody else has and that was just begun.
+                # What `_append` does, for a call that nobody else has and that was just started.
                 self._raw = (*raw, time(), result)
                 return result
-            self._append("ended", said=result.status, detail=result)
+            self._append("ended", verdict=result.status, detail=result)
         return result
 
     def _of_another_tool(self) -> ToolOutputError:
@@ -222,11 +222,11 @@ class AnyToolCall(CallState):
             LifecycleError: The call has ended already.
         """
         _check_text(self, "reason", reason)
-        self._append("ended", said="rejected", reason=reason)
+        self._append("ended", verdict="rejected", reason=reason)
         return RejectedCall(self.metadata, self, reason)
 
     def indeterminate(self, reason: str, *, code: str | None = None) -> ToolResult:
-        """Answer a call that was begun, and of which nobody knows what it did.
+        """Answer a call that was started, and of which nobody knows what it did.
 
         Args:
             reason: What happened to the run, and what the model might do about it.
@@ -234,7 +234,7 @@ class AnyToolCall(CallState):
 
         Raises:
             MisuseError: The reason or the code is not text.
-            LifecycleError: The call was not begun, so that it surely did nothing, or has ended.
+            LifecycleError: The call was not started, so that it surely did nothing, or has ended.
         """
         _check_text(self, "reason", reason)
         if code is not None:
@@ -242,7 +242,7 @@ class AnyToolCall(CallState):
         is_open = self.status in (_NEW, _RESUMING)
         if is_open and not was_begun(self._history) and self._round.closed_by != ON_RECORD:
             raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` was not begun, so it did nothing, and "
+                f"Call {self.id!r} of tool `{self.name}` was not started, so it did nothing, and "
                 f"that is known: it is {self.status}. Answer it with `call.fail(message)` or "
                 "`call.reject(reason)`."
             )
@@ -287,11 +287,11 @@ class AnyToolCall(CallState):
             MisuseError: A hidden parameter is missing or unknown, or the tool has no function.
             ToolOutputError: The function returned something else than it declares.
             TimedOut: The tool's deadline passed; its `is_in_doubt` is true.
-            LifecycleError: The call was begun or has ended already, or waits for a decision.
+            LifecycleError: The call was started or has ended already, or waits for a decision.
             ToolInputError: Its input was changed in place, and does not fit any more.
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
-        invocation = self.begin(skipped)
+        invocation = self.start(skipped)
         if self.selector.timeout is not None or not invocation.is_async:
             return self.finish(await self._run(invocation, skipped))
         input = self._give_away()
@@ -318,11 +318,11 @@ class AnyToolCall(CallState):
         Raises:
             TimedOut: The tool's deadline passed, as in `call`.
         """
-        invocation = self.begin(skipped)
+        invocation = self.start(skipped)
         return await self._run(invocation, skipped)
 
     async def _run(self, invocation: Invocation, skipped: dict[str, Any]) -> Any:
-        """Run a call that was begun, and cut it off when its tool's deadline passes.
+        """Run a call that was started, and cut it off when its tool's deadline passes.
 
         Raises:
             TimedOut: It was cut off. What the function raises comes out unchanged, also a
@@ -354,9 +354,9 @@ class AnyToolCall(CallState):
         invocation = self.spec.invocation
         if invocation is not None and invocation.is_async:
             invocation.refuse_sync(self)
-        return self.begin(skipped).run_sync(self, self._give_away(), skipped)
+        return self.start(skipped).run_sync(self, self._give_away(), skipped)
 
-    def begin(
+    def start(
         self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
     ) -> Invocation:
         """Mark the call as running, and give what runs its function.
@@ -367,27 +367,27 @@ class AnyToolCall(CallState):
 
         Raises:
             MisuseError: The tool has no function, or a hidden parameter is missing or unknown.
-            LifecycleError: The call was begun or has ended, waits for a decision, or belongs to an
-                older plan.
+            LifecycleError: The call was started or has ended, waits for a decision, or belongs to
+                an older plan.
             ToolInputError: Its input was changed in place, and does not fit any more.
         """
         if invocation is None:
             invocation = self.spec.invocation
-        # Nearly every call is begun here, once, by the only one who has it. What follows does what
-        # `_begin_shared` does without making a step: the time alone is kept, and `_write_out` makes
-        # the step when somebody reads the history.
+        # Nearly every call is started here, once, by the only one who has it. What follows does
+        # what `_begin_shared` does without making a step: the time alone is kept, and `_write_out`
+        # makes the step when somebody reads the history.
         if self._branch is not None or invocation is None or self.selector.asks:
             return self._begin_shared(skipped, invocation)
         # What `_begin_shared` does, spelled out for a call that nobody else has.
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
-        if self._text is not None and self._changed_text() is not None and self._stage.may_begin:
+        if self._text is not None and self._changed_text() is not None and self._stage.may_start:
             self._take_changes()
         with ONCE:
             raw = self._raw
             last = raw[-1]
             if (
-                (last.stage.may_begin if last.__class__ is Step else len(raw) == 1)
+                (last.stage.may_start if last.__class__ is Step else len(raw) == 1)
                 and self._branch is None
                 and self._round.closed_by is None
             ):
@@ -399,21 +399,21 @@ class AnyToolCall(CallState):
         self, skipped: dict[str, Any] | None, invocation: Invocation | None
     ) -> Invocation:
         """Begin a call that others may hold as well, or that needs an approval."""
-        invocation = self._may_begin(skipped, invocation)
+        invocation = self._may_start(skipped, invocation)
         self._take_changes()
         self._check_asked()
         with ONCE:
             self._check_round_open()
-            at, by = self._round.begun
+            at, by = self._round.started
             self._append(
-                "begun", at=None if at is None else time_after(self._history[-1], at), by=by
+                "started", at=None if at is None else time_after(self._history[-1], at), by=by
             )
         return invocation
 
-    def _may_begin(
+    def _may_start(
         self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
     ) -> Invocation:
-        """Refuse a call that `begin` would refuse, and change nothing."""
+        """Refuse a call that `start` would refuse, and change nothing."""
         invocation = invocation or self.spec.invocation
         if invocation is None:
             what = "an input model" if isinstance(self.spec.arguments.type, type) else "a schema"
@@ -425,9 +425,9 @@ class AnyToolCall(CallState):
             invocation.check(self, skipped)
         self._check_round_open()
         if self._branch is not None:
-            self._check_newest("begun")
-        if not self._stage.may_begin:
-            raise self._refused("begun")
+            self._check_newest("started")
+        if not self._stage.may_start:
+            raise self._refused("started")
         self._check_asked()
         return invocation
 
@@ -456,7 +456,7 @@ class AnyToolCall(CallState):
 def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]:
     """Let a hook set decide by its own generator, and ask anything else as a function."""
     if not call._stage.may_ask:
-        raise call._refused("asked")
+        raise call._refused("reviewed")
     generator: Callable[[AnyToolCall], HookGenerator[HookOutcome]] | None
     generator = None if isinstance(hooks, type) else getattr(hooks, "_decision_generator", None)
     outcome: HookOutcome
@@ -532,7 +532,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
         """Call another function of the tool's parameters as the tool's own would be called.
 
         It is given what the model sent, a `ToolContext` if the tool takes one, and what you pass
-        for the hidden parameters. The call is begun, as by `invoke`; answer it with `complete`.
+        for the hidden parameters. The call is started, as by `invoke`; answer it with `complete`.
 
         Args:
             function: The function; an async one gives an awaitable, as elsewhere.
@@ -540,7 +540,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
 
         Raises:
             MisuseError: A hidden parameter is missing or unknown, or `function` is not a function.
-            LifecycleError: The call was begun or has ended already, or waits for a decision.
+            LifecycleError: The call was started or has ended already, or waits for a decision.
 
         Example:
             >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
@@ -560,7 +560,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
                 f"{shorten(function)}. Pass the function itself."
             )
         given: Any = function
-        invocation = self.begin(skipped)
+        invocation = self.start(skipped)
         positional, keywords = invocation.bind(self, self._give_away(), skipped)
         applied: X = given(*positional, **keywords)
         return applied

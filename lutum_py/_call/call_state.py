@@ -42,12 +42,12 @@ MADE_LATER: Final[Any] = object()
 class CallState(BaseCall):
     """Keep what is known of one call; `AnyToolCall` documents the attributes."""
 
-    __slots__ = ("_cache", "_mended", "_text")
+    __slots__ = ("_cache", "_coerced", "_text")
 
     spec: ClassVar[ToolSpec[Any, Any]]
     _no_round: ClassVar = NO_ROUND
-    mended: tuple[str, ...]
-    _mended: tuple[str, ...]
+    coerced: tuple[str, ...]
+    _coerced: tuple[str, ...]
     _cache: Any
     _text: bytes | None
 
@@ -57,11 +57,11 @@ class CallState(BaseCall):
         input: Any,
         *,
         selector: Any = None,
-        mended: tuple[str, ...] = (),
+        coerced: tuple[str, ...] = (),
     ) -> None:
         self._metadata = metadata
         self._selector = self.spec.free_selector if selector is None else selector
-        self._mended = mended
+        self._coerced = coerced
         self._cache = input
         # Such an input was not read from the model's text, so it cannot be made again from that.
         self._text = None if self.spec.arguments.is_fixed else self.spec.arguments.to_text(input)
@@ -83,7 +83,7 @@ class CallState(BaseCall):
             >>> call = Sums.parse_tool_call(ToolMetadata(id="c1", name="add", arguments='{"a":2}'))
             >>> _ = call.call_sync()
             >>> [step.kind for step in call.steps], call.steps[0].arguments
-            (['proposed', 'begun', 'ended'], {'a': 2, 'b': 1})
+            (['proposed', 'started', 'ended'], {'a': 2, 'b': 1})
         """
         current = self._current
         return tuple(current._shown_step(step) for step in current._own_history)
@@ -107,7 +107,7 @@ class CallState(BaseCall):
         made = cls.__new__(cls)
         made._metadata = self.metadata
         made._selector = self.selector
-        made._mended = self.mended
+        made._coerced = self.coerced
         made._own_history = current._own_history
         made._branch = None
         made._round = self._round
@@ -208,7 +208,7 @@ class CallState(BaseCall):
             phase: In which part of deciding.
 
         Raises:
-            LifecycleError: The call has begun, waits, or has ended.
+            LifecycleError: The call has started, waits, or has ended.
         """
         current = self._current
         arguments = current.spec.arguments
@@ -262,7 +262,7 @@ class CallState(BaseCall):
         current = self._current
         if current._text is None and current.spec.arguments.is_fixed:
             return current._cache
-        if current._stage.may_begin and not current._answers:
+        if current._stage.may_start and not current._answers:
             return current._lend()
         current._put_back()  # nobody reaches what was approved, or run
         input = current._lend()
@@ -342,8 +342,10 @@ class CallState(BaseCall):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._branch is not None:
-            self._check_newest("begun")  # it could be begun where nobody knows of the newer plan
-        state = (self._history, self.mended, self._current._text, self._round)
+            self._check_newest(
+                "started"
+            )  # it could be started where nobody knows of the newer plan
+        state = (self._history, self.coerced, self._current._text, self._round)
         return (_rebuild, (self.selector, self.metadata, self._input, state))
 
 
@@ -352,9 +354,9 @@ def _rebuild(
 ) -> CallState:
     made: CallState = selector.Call.__new__(selector.Call)
     made._metadata, made._selector, made._cache = metadata, selector, input
-    made._own_history, made._mended, made._text, made._round = state
+    made._own_history, made._coerced, made._text, made._round = state
     made._branch = None
     return made
 
 
-settle(CallState, SETTLED, "mended")
+settle(CallState, SETTLED, "coerced")

@@ -19,7 +19,7 @@ from ..errors import HookError
 from .call_state import CallState
 from .decisions import Complete, DecisionKind, HookRun, Reject, RunNormally
 from .drivers import HookGenerator
-from .history import ASKED_BY, RULED_BY, StepPhase
+from .history import REQUESTED_BY, RULED_BY, StepPhase
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, question_about, suspend
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ OF_ARGUMENTS: Final = (
 
 
 def ask_function(
-    call: AnyToolCall, hooks: Any, hook_run: HookRun, phase: StepPhase = "function"
+    call: AnyToolCall, hooks: Any, hook_run: HookRun, phase: StepPhase = "execution"
 ) -> HookGenerator[HookOutcome | DeferredSuspension]:
     """Ask a plain function, or an object with a `hook_tool_call`, about a draft of the call.
 
@@ -94,20 +94,20 @@ def ask_function(
     else:
         wanted = "the call itself, call.handled(...), call.reject(...) or call.suspend(...)"
         raise not_a_decision(hook, call, given, wanted)
-    # A function may have done something with its draft before it answered: begun it, or changed its
-    # input. That is repeated on the branch, so that the history tells it.
+    # A function may have done something with its draft before it answered: started it, or changed
+    # its input. That is repeated on the branch, so that the history tells it.
     done = draft._history[len(call._history) :]
-    hook_run.note(call, hook, phase, verdict.said, verdict.reason)
-    if verdict.said == "suspend" and is_answered(call, given.digest):
+    hook_run.note(call, hook, phase, verdict.verdict, verdict.reason)
+    if verdict.verdict == "suspend" and is_answered(call, given.digest):
         return call
     made = hook_run.branch(call)
     # Then comes what the function did with the call that it was given, except its end.
     for step in done:
-        if step.kind in ("begun", "asked"):
-            made._append(step.kind, by=step.by, phase=step.phase, said=step.said)
+        if step.kind in ("started", "reviewed"):
+            made._append(step.kind, by=step.by, phase=step.phase, verdict=step.verdict)
     if any(step.kind == "changed" for step in done):
         made._replace_input(draft._input)
-    if verdict.said == "suspend" and made._stage.may_begin:
+    if verdict.verdict == "suspend" and made._stage.may_start:
         return DeferredSuspension(made, verdict)
     return settle(made, verdict, hook_run)
 
@@ -123,14 +123,14 @@ class Verdict(NamedTuple):
     """Why a call does not go on: what was said, by whoever was asked, in one shape.
 
     Attributes:
-        said: What was decided.
+        verdict: What was decided.
         by: Who did.
         phase: In which part of deciding.
         reason: Why; of a suspension, what is asked for.
         detail: A ticket, or the output with its result.
     """
 
-    said: DecisionKind
+    verdict: DecisionKind
     by: str
     phase: StepPhase
     reason: str | None = None
@@ -144,7 +144,7 @@ def settle(call: AnyToolCall, verdict: Verdict, hook_run: HookRun) -> Settled:
     if said == "suspend":
         return suspend(made, detail, by, phase)
     status = "success" if said == "complete" else "rejected"
-    made._append("ended", by=by, phase=phase, said=status, reason=reason, detail=detail)
+    made._append("ended", by=by, phase=phase, verdict=status, reason=reason, detail=detail)
     return outcome_of(made)
 
 
@@ -160,7 +160,7 @@ def output_and_result(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, T
             answer = call._clone().handled(answer.output)
         except Exception as error:
             raise hook_error(
-                hook, call, f"returned an unfit output: {words_of(error)}", "Mend what it returns"
+                hook, call, f"returned an unfit output: {words_of(error)}", "Coerce what it returns"
             ) from error
     result: ToolResult = answer if kind is ToolResult else answer.result
     check_answers(hook, call, result)
@@ -183,7 +183,7 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict 
     # and what is approved could be changed in place between the question and the run.
     if call._is_rewritten and call._current._text is None and not call.spec.arguments.is_fixed:
         raise hook_error(
-            ASKED_BY,
+            REQUESTED_BY,
             call,
             "is to be asked about an input that a program made and that has no JSON form, so that "
             "nobody could tell whether it is changed in place afterwards",
@@ -192,26 +192,26 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict 
     for condition in call.selector.approval:
         needed = True
         if condition is not True:
-            needed = yield from ask(ASKED_BY, condition, call, shown)
-            check_untouched(ASKED_BY, call)
+            needed = yield from ask(REQUESTED_BY, condition, call, shown)
+            check_untouched(REQUESTED_BY, call)
             if not isinstance(needed, bool):
-                raise not_a_decision(ASKED_BY, call, needed, "True or False")
+                raise not_a_decision(REQUESTED_BY, call, needed, "True or False")
         if needed:
             from .._context.suspension import SuspendTicket  # needed by few, at the first question
 
             ticket = SuspendTicket(message=question_about(call))
-            hook_run.note(call, ASKED_BY, "gate", "suspend", ticket.action)
+            hook_run.note(call, REQUESTED_BY, "gate", "suspend", ticket.action)
             if is_answered(call, call.digest, by_gate=True):
                 return None
-            return Verdict("suspend", ASKED_BY, "gate", ticket.action, ticket)
+            return Verdict("suspend", REQUESTED_BY, "gate", ticket.action, ticket)
     if any(step.kind == "changed" for step in call._history[len(known) :]):
         raise hook_error(
-            ASKED_BY,
+            REQUESTED_BY,
             call,
             "was asked about arguments that were changed meanwhile",
             "Change the input before hooks are asked, or after",
         )
-    hook_run.note(call, ASKED_BY if call.selector.approval else RULED_BY, "gate", None)
+    hook_run.note(call, REQUESTED_BY if call.selector.approval else RULED_BY, "gate", None)
     return None
 
 
@@ -320,7 +320,7 @@ def hook_raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
         what = f"assigned to `{error.title}`, which is frozen"
         return hook_error(hook, call, what, _RETURN_ANOTHER)
     return hook_error(
-        hook, call, f"raised {type(error).__name__}: {words_of(error)}", "Mend the hook"
+        hook, call, f"raised {type(error).__name__}: {words_of(error)}", "Coerce the hook"
     )
 
 
@@ -362,19 +362,23 @@ def apply_decision(
         # The same input may have been changed in place, and another object may be equal: a new
         # branch of the call is made only if the values differ.
         if call._changed_text() is not None if is_left else call._differs(value):
-            return rewrite(hook, call, value, hook_run, "hook", "left" if is_left else "returned")
+            return rewrite(
+                hook, call, value, hook_run, "execution", "left" if is_left else "returned"
+            )
         if not is_left:
             call._put_back()
-        hook_run.note(call, hook, "hook", "run_normally")
+        hook_run.note(call, hook, "execution", "run_normally")
         return call
     call._put_back()
     if kind is Complete:
-        verdict = Verdict("complete", hook, "hook", detail=output_and_result(hook, call, decision))
+        verdict = Verdict(
+            "complete", hook, "execution", detail=output_and_result(hook, call, decision)
+        )
     elif kind is Reject:
-        verdict = Verdict("reject", hook, "hook", checked_reason(hook, call, decision.reason))
+        verdict = Verdict("reject", hook, "execution", checked_reason(hook, call, decision.reason))
     else:
         raise not_a_decision(hook, call, decision, wanted)
-    hook_run.note(call, hook, "hook", verdict.said, verdict.reason)
+    hook_run.note(call, hook, "execution", verdict.verdict, verdict.reason)
     return settle(call, verdict, hook_run)
 
 
@@ -426,7 +430,7 @@ def with_arguments(
 
 
 def _unfit(hook: str, call: AnyToolCall, did: str, error: Exception) -> HookError:
-    remedy = "Mend what it returns" if did == "returned" else "Mend what it does to the input"
+    remedy = "Coerce what it returns" if did == "returned" else "Coerce what it does to the input"
     return hook_error(hook, call, f"{did} an unfit input: {words_of(error)}", remedy)
 
 

@@ -23,7 +23,7 @@ from typing import (
 )
 
 from .._schema.secrets import MASK
-from .._text.escaping import visible, visible_json
+from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
 from .._text.on_demand import ONCE
@@ -142,7 +142,7 @@ class Suspend:
 GateDecision: TypeAlias = Block | Suspend | Complete[Out]
 """What a gate returns, apart from a `ToolResult` and None."""
 
-DecisionPhase: TypeAlias = Literal["hook", "gate", "function"]
+DecisionPhase: TypeAlias = Literal["execution", "gate"]
 DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
 
 
@@ -150,7 +150,7 @@ DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block",
 
 
 _ITS_OWN: Final[Any] = object()
-_OF_DECIDING: Final = ("asked", "changed")
+_OF_DECIDING: Final = ("reviewed", "changed")
 
 
 class HookRun:
@@ -199,14 +199,14 @@ class HookRun:
         # Calls are asked about one after the other, so a branch that was made for this call is the
         # last one; its history is nobody else's, and is written to at once.
         if self.branches and self.branches[-1] is call:
-            call._append("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
+            call._append("reviewed", by=hook, phase=phase, verdict=said, reason=reason, detail=self)
         # While hooks were awaited somebody may have ended the call: then this comes too late.
         elif (steps := call._own_history)[-1].stage.may_ask:
             history = steps
             if self.notes and self.notes[-1][0] is call and self.notes[-1][1] is steps:
                 history = self.notes.pop()[2]
             at = time_after(history[-1])
-            step = ("asked", steps[-1].stage, at, hook, phase, said, reason, None, self)
+            step = ("reviewed", steps[-1].stage, at, hook, phase, said, reason, None, self)
             self.notes.append((call, steps, (*history, new_step(step))))
         if said is not None:
             log(call, said, reason, call._input if input is _ITS_OWN else input)
@@ -245,7 +245,7 @@ class HookRun:
                 if call._raw is steps and call._branch is None:  # as nearly always
                     call._raw = with_said
                     continue
-                # While hooks were awaited the program may have assigned an input, or begun the
+                # While hooks were awaited the program may have assigned an input, or started the
                 # call. What was said is put before the new input, which no hook has seen, or
                 # dropped.
                 current = call if call._branch is None else call._current
@@ -318,10 +318,12 @@ def decisions_in(call: CallState, own: Collection[object]) -> list[tuple[float, 
     return [
         (
             step.at,
-            DecisionRecord._make((call.id, call.name, step.by, step.phase, step.said, step.reason)),
+            DecisionRecord._make(
+                (call.id, call.name, step.by, step.phase, step.verdict, step.reason)
+            ),
         )
         for step in call._history
-        if step.said is not None and step.phase in HOOK_PHASES and step.detail in own
+        if step.verdict is not None and step.phase in HOOK_PHASES and step.detail in own
     ]
 
 
@@ -365,11 +367,11 @@ def _is_same(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
     """Read from the history of a call what people changed in its arguments, and when: as one edit.
 
-    An edit is `answered` with `said` edit; what is changed from there to the next thing that
+    An edit is `decided` with `verdict` edit; what is changed from there to the next thing that
     happens to the call is its outcome: first by the person, then by hooks.
     """
     # Of `proposed {"cents": 500} suspended answered (edit) changed (decision) {"cents": 400} asked
-    # changed (hook) {"cents": 300} begun`: 500 was shown, 400 is the edit, 300 is final.
+    # changed (hook) {"cents": 300} started`: 500 was shown, 400 is the edit, 300 is final.
     texts: list[bytes | None] = []  # the arguments before each step
     text: bytes | None = None
     history = call._history
@@ -380,7 +382,7 @@ def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
     found: EditRecord | None = None
     at = 0.0
     for place, answered in enumerate(history):
-        if answered.kind != "answered" or answered.said != "edit":
+        if answered.kind != "decided" or answered.verdict != "edit":
             continue
         before = edited = final = texts[place]
         for step in history[place + 1 :]:
@@ -388,7 +390,7 @@ def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
                 final = step.detail
                 if step.phase == "decision":
                     edited = final
-            elif step.kind != "asked":
+            elif step.kind != "reviewed":
                 break
         found = _noted(call, found, answered.detail, (before, edited, final))
         at = answered.at
@@ -437,14 +439,14 @@ def log(call: CallState, decision: str, reason: str | None, input: Any) -> None:
     """
     if not LOGGER.isEnabledFor(logging.INFO):
         return
-    name = visible(call.name)
+    name = escape_unprintable(call.name)
     extra: dict[str, Any] = {
         "tool_name": name,
-        "tool_call_id": visible(call.id),
+        "tool_call_id": escape_unprintable(call.id),
         "decision": decision,
     }
     if decision == "run_normally":
-        extra["effective_input_json"] = visible_json(call.spec.shown_json(input))
+        extra["effective_input_json"] = escape_unprintable_json(call.spec.shown_json(input))
     else:
-        extra["reason"] = None if reason is None else visible(reason)
+        extra["reason"] = None if reason is None else escape_unprintable(reason)
     LOGGER.info("%s: %s (call %r)", decision, name, call.id, extra=extra)

@@ -4,7 +4,7 @@ A call is what the model sent and this history; status, approvals, decisions, ed
 and what is saved are read from it. A history only grows, by one step in one act under a lock, so
 that two threads cannot both begin a call. For example, that of a payment that a person approved:
 
-    proposed  asked (gate said suspend)  suspended  answered (said resume)  begun  ended
+    proposed  asked (gate said suspend)  suspended  answered (said resume)  started  ended
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from .base_call import BaseCall
 
 StepPhase: TypeAlias = Literal[
-    "hook", "gate", "function", "before", "after", "decision", "reading", "answer"
+    "execution", "gate", "before", "after", "decision", "decode", "reply"
 ]
 
-HOOK_PHASES: Final = frozenset({"hook", "gate", "function"})
+HOOK_PHASES: Final = frozenset({"execution", "gate"})
 """The phases before a run: what is said in them belongs to one branch; see `base_call`."""
 
 SETTLING: Final = HOOK_PHASES | {"decision"}
@@ -54,11 +54,11 @@ class Step(NamedTuple):
         at: When, in seconds of the epoch.
         by: Who did it, by name.
         phase: In which part of deciding.
-        said: What was said: a decision, a status.
+        verdict: What was said: a decision, a status.
         reason: Why.
         digest: The digest that was shown, or decided on.
         detail: What belongs to the kind: the data of an input, a ticket, a decision, a result, for
-            an end by a hook the output with its result, for `asked` the run of hooks.
+            an end by a hook the output with its result, for `reviewed` the run of hooks.
     """
 
     kind: StepKind
@@ -66,7 +66,7 @@ class Step(NamedTuple):
     at: float
     by: str | None = None
     phase: StepPhase | None = None
-    said: str | None = None
+    verdict: str | None = None
     reason: str | None = None
     digest: str | None = None
     detail: Any = None
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 
         by: str | None
         phase: StepPhase | None
-        said: str | None
+        verdict: str | None
         reason: str | None
         digest: str | None
         detail: Any
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
 
 # Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls
 # its result, in every plan that has a copy of the history. So it is worked out when it is read.
-class AsksStep(Step):
+class RequestedStep(Step):
     """The step by which a call leaves its tool to wait for calls that it asked for.
 
     `detail` has these calls. The stage is read from them: the call comes back once each of them
@@ -98,18 +98,18 @@ class AsksStep(Step):
 
     @property
     def stage(self) -> Stage:  # pyright: ignore[reportIncompatibleVariableOverride] - read alone
-        """The stage of the call: `asking`, until each call in `detail` has its result."""
+        """The stage of the call: `awaiting`, until each call in `detail` has its result."""
         return _RETURNING if self.detail.is_answered else _ASKING
 
 
-_ASKING: Final = STAGES["asking"]
+_ASKING: Final = STAGES["awaiting"]
 _RETURNING: Final = _ASKING.leads[WITHIN]
 
 _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 new_step: Callable[[tuple[Any, ...]], Step] = partial(_new, Step)
 """Make a step of a tuple of all its fields, in a fifth of the time that `Step(...)` takes."""
 
-ASKED_BY: Final = "needs_approval"
+REQUESTED_BY: Final = "needs_approval"
 """Who asks for the approval that a tool is declared to need, in steps, records and rows."""
 
 RULED_BY: Final = "rule"
@@ -134,18 +134,19 @@ def leads_to(
     """Return the stage that a step after others leads to, if it may follow.
 
     That is what the table says, and three rules that it cannot say: a wait or an end is `recorded`
-    once, after an end only after-hooks are `asked`, and a call that waits ends only as cancelled.
+    once, after an end only after-hooks are `reviewed`, and a call that waits ends only as
+    cancelled.
     """
     stage = steps[-1].stage
     if kind == "ended":
         end = END_OF[said or ""]
         # A call that waits was not run, so it can only be given up. The table goes by the kind of a
-        # step, and which end an `ended` means is in its `said`.
+        # step, and which end an `ended` means is in its `verdict`.
         is_fit = stage.name != "suspended" or end.name == "cancelled"
         return end if stage.may_end and is_fit else None
     if kind == "recorded" and recorded_in(steps) is not None:
         return None
-    if kind == "asked" and stage.is_end and phase != "after":
+    if kind == "reviewed" and stage.is_end and phase != "after":
         return None
     return stage.leads.get(kind)
 
@@ -157,16 +158,16 @@ class CallStep:
     Attributes:
         call_id: The id of the call.
         tool: The wire name of the tool.
-        kind: What happened: `proposed`, `asked`, `changed`, `suspended`, `answered`, `begun`,
-            `left`, `ended`, `recorded`, `again` or `asks`.
+        kind: What happened: `proposed`, `reviewed`, `changed`, `suspended`, `decided`, `started`,
+            `abandoned`, `ended`, `recorded`, `retried` or `requested`.
         at: When, in ISO 8601 and UTC.
         by: Who did it: a hook, a condition, a person, a store's owner, the call that asked for this
             one; None for the program and the tool itself.
-        phase: Where in deciding: `hook`, `gate`, `function`, `before` or `after` for hooks,
-            `decision` for a person, `reading` for what could not be used, `answer` for a final
+        phase: Where in deciding: `execution`, `gate`, `before` or `after` for hooks,
+            `decision` for a person, `decode` for what could not be used, `reply` for a final
             answer.
-        said: What was decided or came of it; of a hook that let the call pass, None.
-        reason: Why; of a question, what was asked; of `asks`, the ids of the calls.
+        verdict: What was decided or came of it; of a hook that let the call pass, None.
+        reason: Why; of a question, what was asked; of `requested`, the ids of the calls.
         id: The id of the ticket or decision.
         digest: The digest of the tool and the final arguments, if something is bound to it.
         arguments: The arguments from here on, as plain data with secrets masked; None if they did
@@ -179,7 +180,7 @@ class CallStep:
     at: str
     by: str | None
     phase: StepPhase | None
-    said: str | None
+    verdict: str | None
     reason: str | None
     id: str | None
     digest: str | None
@@ -190,7 +191,7 @@ class CallStep:
         return {name: getattr(self, name) for name in type(self).__slots__}
 
     def __hash__(self) -> int:  # arguments are dicts
-        return hash((self.call_id, self.kind, self.at, self.by, self.phase, self.said, self.id))
+        return hash((self.call_id, self.kind, self.at, self.by, self.phase, self.verdict, self.id))
 
 
 def iso_time(at: float) -> str:
@@ -205,7 +206,7 @@ def time_after(last: Step, at: float | None = None) -> float:
         last: The last step.
         at: What the clock said; by default what it says now.
     """
-    # Time servers put clocks back. Without this an `ended` could lie before its `begun`, and rows
+    # Time servers put clocks back. Without this an `ended` could lie before its `started`, and rows
     # and events, which are sorted by time, would tell another story than the history.
     at = time() if at is None else at
     return max(at, last.at)
@@ -236,10 +237,10 @@ class CallRound:
         traces: By the id of a call that asked for others, the span that these stand under.
         inner: The calls that its calls asked for, by id, in the order in which they were asked.
         turn: The turn that the calls belong to, if there is one.
-        tries: By the id of a call its other tries, made by `again()` or begun by a hook, until its
-            history tells of them.
+        tries: By the id of a call its other tries, made by `retry()` or started by a hook, until
+            its history tells of them.
         is_editable: Whether hooks may still change a call that was decided on.
-        begun: Of calls that a store lets run, when they were begun, and by whom.
+        started: Of calls that a store lets run, when they were started, and by whom.
     """
 
     # Of the class where most rounds have nothing of it.
@@ -249,7 +250,7 @@ class CallRound:
     turn: AssistantTurn | None = None
     tries: dict[str, list[BaseCall]] = _NO_TRIES
     is_editable = False
-    begun: tuple[float | None, str | None] = (None, None)
+    started: tuple[float | None, str | None] = (None, None)
 
     def __init__(
         self, key_prefix: str = "", place: Place | None = None, closed_by: str | None = None
@@ -304,7 +305,7 @@ class CallRound:
         return (type(self), state, {"traces": {**self.traces}})
 
     @property
-    def asked_in(self) -> str | None:
+    def requested_in(self) -> str | None:
         """A name for the round of the calls, made of the place at which it was opened, if known."""
         place = self.place
         return None if place is None else digest_of([self.key_prefix, place.length, place.digest])
@@ -363,23 +364,23 @@ def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
     stands for the other. A new question of an asker spends what answered its last one, and no
     answer outlives the arguments that it was given about.
     """
-    # Of `suspended (gate) answered begun suspended (tool) answered` both answers count, the tool's
-    # first. Had the tool asked about other arguments (another digest), the gate's would be dropped,
-    # since it was given about the arguments before.
+    # Of `suspended (gate) answered started suspended (tool) answered` both answers count, the
+    # tool's first. Had the tool asked about other arguments (another digest), the gate's would be
+    # dropped, since it was given about the arguments before.
     answers: list[Answer] = []
     asked: Step | None = None
     is_of_tool = False
     for step in steps:
         kind = step.kind
         if kind == "suspended":
-            asked, is_of_tool = step, step.said == BY_TOOL
+            asked, is_of_tool = step, step.verdict == BY_TOOL
             answers = [
                 each
                 for each in answers
                 if each.is_of_tool is not is_of_tool and step.digest in (None, each.digest)
             ]
-        elif kind == "answered" and asked is not None and step.said != "cancel":
-            if step.said == "edit":
+        elif kind == "decided" and asked is not None and step.verdict != "cancel":
+            if step.verdict == "edit":
                 answers = [each for each in answers if each.digest == step.digest]
             digest, phase = step.digest or asked.digest or "", asked.phase
             by = is_of_tool, phase == "gate", phase is not None
@@ -429,26 +430,26 @@ CallRowState: TypeAlias = Literal[
     "handled",
     "rejected",
     "unusable",
-    "asking",
-    "asked",
+    "awaiting",
+    "unreviewed",
 ]
 
 ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
 """The states of the calls whose results the plan has."""
 
 _RUNNING: Final = STAGES["running"]
-_OF_DOUBT: Final = ("begun", "left", "again", "answered")
+_OF_DOUBT: Final = ("started", "abandoned", "retried", "decided")
 _OF_STAGE: Mapping[Stage, CallRowState] = {
     STAGES["in_doubt"]: "in_doubt",
-    STAGES["asking"]: "asking",
-    STAGES["asked"]: "asked",
+    STAGES["awaiting"]: "awaiting",
+    STAGES["unreviewed"]: "unreviewed",
 }
 
 
 def state_in(history: tuple[Step, ...]) -> CallRowState:
     """Say by its history which list of a plan a call is in."""
     stage = history[-1].stage
-    if stage.may_begin or stage is _RUNNING:
+    if stage.may_start or stage is _RUNNING:
         return "pending"
     of_stage = _OF_STAGE.get(stage)
     if of_stage is not None:
@@ -459,27 +460,28 @@ def state_in(history: tuple[Step, ...]) -> CallRowState:
     if last.phase in SETTLING:
         if last.kind == "suspended":
             return "suspended"
-        return "handled" if last.said == "success" else "rejected"
-    if last.phase == "answer" or recorded_in(history) is not None:
+        return "handled" if last.verdict == "success" else "rejected"
+    if last.phase == "reply" or recorded_in(history) is not None:
         return "suspended" if last.kind == "suspended" else "finished"
-    if last.phase == "reading":
+    if last.phase == "decode":
         return "unusable"
-    # After `left`, an end that no plan was told about proves nothing, unless another try was made
-    # since, which is known from its beginning, or somebody who knew of the doubt approved the call.
+    # After `abandoned`, an end that no plan was told about proves nothing, unless another try was
+    # made since, which is known from its beginning, or somebody who knew of the doubt approved the
+    # call.
     kind = next((step.kind for step in reversed(history) if step.kind in _OF_DOUBT), None)
-    return "in_doubt" if kind == "left" else "pending"
+    return "in_doubt" if kind == "abandoned" else "pending"
 
 
 def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
     """Return the result of a handled or recorded call, as after-hooks left it."""
     for step in reversed(steps):
-        if step.phase == "after" and step.said == "replaced":
+        if step.phase == "after" and step.verdict == "replaced":
             replaced: ToolResult = step.detail[1]
             return replaced
-        if step.kind == "recorded" or step.phase == "answer":
+        if step.kind == "recorded" or step.phase == "reply":
             recorded: ToolResult = step.detail
             return recorded
-        if step.kind == "ended" and step.phase in SETTLING and step.said == "success":
+        if step.kind == "ended" and step.phase in SETTLING and step.verdict == "success":
             handled: ToolResult = step.detail[1]
             return handled
     return None
@@ -487,23 +489,23 @@ def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
 
 def is_unread(history: tuple[Step, ...]) -> bool:
     """Whether a call is of no tool: it could not be used, or gave the final answer."""
-    return len(history) > 1 and history[1].phase in ("reading", "answer")
+    return len(history) > 1 and history[1].phase in ("decode", "reply")
 
 
 def was_begun(history: tuple[Step, ...]) -> bool:
     """Whether the tool of a call was started, in this try or before it asked something itself."""
-    return any(step.kind in ("begun", "asks") or step.said == BY_TOOL for step in history)
+    return any(step.kind in ("started", "requested") or step.verdict == BY_TOOL for step in history)
 
 
-def was_begun_again(history: tuple[Step, ...]) -> bool:
-    """Whether another try of a call was started: its history has what came before `again`, too."""
+def was_started_again(history: tuple[Step, ...]) -> bool:
+    """Whether a further try of a call was started; its history keeps what came before."""
     kinds = [step.kind for step in history]
-    return "again" in kinds and "begun" in kinds[kinds.index("again") :]
+    return "retried" in kinds and "started" in kinds[kinds.index("retried") :]
 
 
 def was_touched(history: tuple[Step, ...]) -> bool:
-    """Whether a call was begun or answered, by whoever, since the hooks let it pass."""
-    is_open = history[-1].stage.may_begin
+    """Whether a call was started or answered, by whoever, since the hooks let it pass."""
+    is_open = history[-1].stage.may_start
     return was_begun(history) or (not is_open and state_in(history) in ("pending", "finished"))
 
 
@@ -517,13 +519,13 @@ def with_try(history: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, 
     Returns:
         The history; None if the try cannot follow.
     """
-    # Here `proposed begun`, there `proposed again begun ended`: the history goes on with all from
-    # `again` on. What a hook ran has no such step: it is the first run of the call, or goes on
-    # from where it left the history of this one, as another try.
+    # Here `proposed started`, there `proposed again started ended`: the history goes on with all
+    # from `retried` on. What a hook ran has no such step: it is the first run of the call, or goes
+    # on from where it left the history of this one, as another try.
     last = history[-1]
-    place = next((n for n, step in enumerate(other) if step.kind == "again"), None)
-    is_first = place is None and last.stage.may_begin
-    is_fit = is_first or "again" in last.stage.leads
+    place = next((n for n, step in enumerate(other) if step.kind == "retried"), None)
+    is_first = place is None and last.stage.may_start
+    is_fit = is_first or "retried" in last.stage.leads
     if not is_fit or state_in(history) not in ("pending", "in_doubt"):
         return None
     if is_first:
@@ -532,10 +534,10 @@ def with_try(history: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, 
     if place is None:
         pairs = zip(other, history, strict=False)
         place = next(n for n, (a, b) in enumerate(pairs) if a[:3] != b[:3])
-        again = Step("again", last.stage.leads["again"], time_after(last))
+        again = Step("retried", last.stage.leads["retried"], time_after(last))
         rest = (again, *other[place:])
     # The call may have got another input since the try was made: `proposed changed` here, there
-    # `proposed again begun`. The first step has the data of an input that was changed, else none.
+    # `proposed again started`. The first step has the data of an input that was changed, else none.
     first = other[0] if history[0].detail is None else history[0]
     run_with, last_input = (
         next(steps_of_kind(each, "changed"), first).detail for each in (other, (*history, *rest))

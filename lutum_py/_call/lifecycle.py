@@ -4,11 +4,11 @@ A call is what the model sent and a history of steps (see `history`). Where it s
 that its last step led to; nothing else keeps that. Everything that decides whether a step may be
 written is here, and the documentation draws its diagram from the same table.
 
-    new --suspended--> waiting --answered--> resuming --begun--> running --ended--> succeeded
+    new --suspended--> waiting --answered--> resuming --started--> running --ended--> succeeded
 
 What the table lacks is refused and changes nothing. Three rules do not fit into it and are in
-`history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks are `asked`,
-and a call that waits can end only as cancelled.
+`history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks are
+`reviewed`, and a call that waits can end only as cancelled.
 """
 
 from __future__ import annotations
@@ -58,57 +58,57 @@ _ENDS: Final = (CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.CANCELLED)
 
 StepKind: TypeAlias = Literal[
     "proposed",
-    "asked",
+    "reviewed",
     "changed",
     "suspended",
-    "answered",
-    "begun",
-    "left",
+    "decided",
+    "started",
+    "abandoned",
     "ended",
     "recorded",
-    "again",
-    "asks",
+    "retried",
+    "requested",
 ]
 
 StageName: TypeAlias = Literal[
     "new",
-    "asked",
+    "unreviewed",
     "resuming",
     "returning",
     "running",
     "in_doubt",
     "suspended",
-    "asking",
+    "awaiting",
     "succeeded",
     "failed",
     "cancelled",
 ]
 
-WITHIN: Final = "within"
+WITHIN: Final = "ancestors"
 """A key of the table that is not a step: each call that this call asked for has a result."""
 
-_GO_ON: Final[dict[str, str]] = {"suspended": "suspended", "begun": "running", "ended": "ended"}
-_ENDED: Final[dict[str, str]] = {"asked": "same", "recorded": "same", "again": "new"}
+_GO_ON: Final[dict[str, str]] = {"suspended": "suspended", "started": "running", "ended": "ended"}
+_ENDED: Final[dict[str, str]] = {"reviewed": "same", "recorded": "same", "retried": "new"}
 
 TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
     {
-        "new": {"asked": "same", "changed": "same", **_GO_ON, "again": "new"},
+        "new": {"reviewed": "same", "changed": "same", **_GO_ON, "retried": "new"},
         # What a call asked for does not begin before hooks were asked about it.
-        "asked": {"asked": "new", "changed": "same", "ended": "ended"},
-        "resuming": {"asked": "same", "changed": "same", **_GO_ON, "again": "new"},
-        # What has begun and comes back is not decided on again.
-        "returning": {"begun": "running", "ended": "ended", "again": "same"},
+        "unreviewed": {"reviewed": "new", "changed": "same", "ended": "ended"},
+        "resuming": {"reviewed": "same", "changed": "same", **_GO_ON, "retried": "new"},
+        # What has started and comes back is not decided on again.
+        "returning": {"started": "running", "ended": "ended", "retried": "same"},
         "running": {
             "suspended": "suspended",
-            "asks": "asking",
-            "left": "in_doubt",
+            "requested": "awaiting",
+            "abandoned": "in_doubt",
             "ended": "ended",
-            "again": "new",
+            "retried": "new",
         },
         # It may have asked for a decision where it ran, before it was lost sight of.
-        "in_doubt": {"suspended": "suspended", "ended": "ended", "again": "new"},
-        "suspended": {"answered": "resuming", "ended": "ended", "recorded": "same"},
-        "asking": {WITHIN: "returning"},
+        "in_doubt": {"suspended": "suspended", "ended": "ended", "retried": "new"},
+        "suspended": {"decided": "resuming", "ended": "ended", "recorded": "same"},
+        "awaiting": {WITHIN: "returning"},
         "succeeded": _ENDED,
         "failed": _ENDED,
         "cancelled": _ENDED,
@@ -121,10 +121,10 @@ the present one, and which end `ended` means is said by the step."""
 # Users see seven statuses, the table has eleven stages: a call that was loaded while it ran, or
 # that waits for others, may do less than its status says.
 _STATUS_OF: Final[Mapping[StageName, CallStatus]] = {
-    "asked": CallStatus.NEW,
+    "unreviewed": CallStatus.NEW,
     "returning": CallStatus.RESUMING,
     "in_doubt": CallStatus.RUNNING,
-    "asking": CallStatus.SUSPENDED,
+    "awaiting": CallStatus.SUSPENDED,
 }
 
 
@@ -137,18 +137,18 @@ class Stage:
         leads: The stage that each kind of step leads to, except `ended`.
         is_end: Whether the call has its answer.
         may_ask: Whether hooks may be asked about the call.
-        may_begin: Whether the call may be begun.
+        may_start: Whether the call may be started.
         may_end: Whether it may get its answer.
     """
 
-    __slots__ = ("is_end", "leads", "may_ask", "may_begin", "may_end", "name", "status")
+    __slots__ = ("is_end", "leads", "may_ask", "may_end", "may_start", "name", "status")
 
     def __init__(self, name: StageName) -> None:
         self.name = name
         self.status = _STATUS_OF.get(name) or CallStatus(name)
         self.is_end = self.status in _ENDS
-        self.may_ask = "asked" in TABLE[name] and not self.is_end
-        self.may_begin = "begun" in TABLE[name]
+        self.may_ask = "reviewed" in TABLE[name] and not self.is_end
+        self.may_start = "started" in TABLE[name]
         self.may_end = "ended" in TABLE[name]
         self.leads: dict[str, Stage] = {}
 
@@ -158,7 +158,7 @@ class Stage:
 
 STAGES: Final[Mapping[str, Stage]] = MappingProxyType({name: Stage(name) for name in TABLE})
 
-# `STAGES["new"].leads["begun"] is STAGES["running"]`: one look-up finds the next stage, not its
+# `STAGES["new"].leads["started"] is STAGES["running"]`: one look-up finds the next stage, not its
 # name, since this is done for each step of each call.
 for _name, _row in TABLE.items():
     for _kind, _target in _row.items():
@@ -171,7 +171,7 @@ def _stage(name: str) -> Stage:
 
 
 DECIDE: Final = "Take the decision in with `plan.resume(decision)`."
-AGAIN: Final = "`call.again()` makes a new call of the same metadata and input, in status 'new'"
+AGAIN: Final = "`call.retry()` makes a new call of the same metadata and input, in status 'new'"
 
 
 def _followers(status: CallStatus) -> Iterator[CallStatus]:
@@ -179,7 +179,7 @@ def _followers(status: CallStatus) -> Iterator[CallStatus]:
         if target == "ended":
             # A call that waits was not run, so it can only be given up.
             yield from (CallStatus.CANCELLED,) if status is CallStatus.SUSPENDED else _ENDS
-        elif kind != "again" and target != "same":  # another try is another history
+        elif kind != "retried" and target != "same":  # another try is another history
             yield STAGES[target].status
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
-from .._text.escaping import visible, visible_json
+from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import compact_json, cut, shorten
 from .._text.on_demand import ONCE
@@ -106,7 +106,8 @@ _LONGEST_WORD = 200
 
 def question_of(tool: str, arguments: Any) -> str:
     """Ask about a call for which nobody wrote a question: by its arguments, as they are shown."""
-    return f"{visible(tool)} {cut(visible_json(compact_json(arguments)), _LONGEST)}?"
+    shown = cut(escape_unprintable_json(compact_json(arguments)), _LONGEST)
+    return f"{escape_unprintable(tool)} {shown}?"
 
 
 def question_about(call: CallState) -> str:
@@ -125,7 +126,9 @@ def question_about(call: CallState) -> str:
 
 
 def _word(value: Any) -> str:
-    return cut(visible(value if isinstance(value, str) else compact_json(value)), _LONGEST_WORD)
+    return cut(
+        escape_unprintable(value if isinstance(value, str) else compact_json(value)), _LONGEST_WORD
+    )
 
 
 class Asked:
@@ -153,7 +156,9 @@ class Asked:
         """
         shown: Any = self  # a checker would have the field of each class override a property
         message: str | None = shown.ticket.message
-        return visible(message) if message else question_of(self._of()[1], self.arguments)
+        return (
+            escape_unprintable(message) if message else question_of(self._of()[1], self.arguments)
+        )
 
     def approve(
         self, *, by: str | None = None, result: Any = None, reason: str | None = None
@@ -233,7 +238,7 @@ class Asked:
     ) -> Decision:
         from .._context.suspension import Decision  # needed by few, at the first question
 
-        id, _, digest, asked_in = self._of()
+        id, _, digest, requested_in = self._of()
         shown: Any = self
         return Decision(
             call_id=id,
@@ -244,7 +249,7 @@ class Asked:
             edit=edit,
             by=by,
             ticket=shown.ticket.id,
-            asked_in=asked_in,
+            requested_in=requested_in,
         )
 
 
@@ -332,11 +337,11 @@ class SuspendedCall(Asked, PendingOutcome):
         return self.call.spec.shown(self.call._written())
 
     def _of(self) -> tuple[str, str, str, str | None]:
-        return self.call.id, self.call.name, self.digest, self.call._round.asked_in
+        return self.call.id, self.call.name, self.digest, self.call._round.requested_in
 
 
 @dataclass(frozen=True, slots=True)
-class AskingCall(PendingOutcome):
+class AwaitingCall(PendingOutcome):
     """A call that left its tool for others that it asks for: an outcome, for `plan.record`.
 
     Attributes:
@@ -363,7 +368,7 @@ class AskingCall(PendingOutcome):
         return True
 
 
-NotEnded: TypeAlias = SuspendedCall | AskingCall
+NotEnded: TypeAlias = SuspendedCall | AwaitingCall
 """The outcome of a call that left its tool, and comes back to it."""
 
 
@@ -442,13 +447,13 @@ def outcome_of(
     history = call._history if history is None else history
     wait = wait_of(history)
     if wait is not None:
-        return SuspendedCall(call, wait.detail, wait.digest or "", wait.said == BY_TOOL, wait.by)
+        return SuspendedCall(call, wait.detail, wait.digest or "", wait.verdict == BY_TOOL, wait.by)
     end = end_of(history)
     assert end is not None
-    if end.said == "success":
+    if end.verdict == "success":
         output, result = end.detail
-        for step in steps_of_kind(history, "asked"):
-            if step.phase == "after" and step.said == "replaced":
+        for step in steps_of_kind(history, "reviewed"):
+            if step.phase == "after" and step.verdict == "replaced":
                 result = step.detail[1]
                 output = result.output
                 break
@@ -462,8 +467,7 @@ def rejected_call(call: AnyToolCall, end: Step) -> RejectedCall:
 
 
 SOURCES: Final[Mapping[StepPhase | None, RejectionSource]] = {
-    "hook": "hook",
-    "function": "hook",
+    "execution": "hook",
     "gate": "gate",
     "decision": "decision",
 }
@@ -495,7 +499,7 @@ def suspend(
             f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
         )
     current = call._current
-    if phase is None and current._text is not None and current._stage.may_begin:
+    if phase is None and current._text is not None and current._stage.may_start:
         call._check_newest()
         current._take_changes()
     # Written down, so that what is approved is what runs, whoever has the instance.
@@ -504,13 +508,13 @@ def suspend(
     with ONCE:
         was_started = call._stage.name == "running"
         said = BY_TOOL if was_started else None
-        call._append("suspended", by=by, phase=phase, said=said, digest=digest, detail=ticket)
+        call._append("suspended", by=by, phase=phase, verdict=said, digest=digest, detail=ticket)
     return SuspendedCall(call, ticket, digest, was_started, by)
 
 
 def issue_in(history: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
     """Return what is wrong with a call that could not be used; None for any other call."""
-    if len(history) < 2 or history[1].phase != "reading":
+    if len(history) < 2 or history[1].phase != "decode":
         return None
     issue: RecoverableToolCallIssue = history[1].detail
     return issue
@@ -524,9 +528,9 @@ def unread_call(
 ) -> BaseCall:
     """Make a call of no tool, which has ended: it was a final answer, or could not be used."""
     if isinstance(of, ToolResult):
-        phase, said = "answer", of.status
+        phase, said = "reply", of.status
     else:
-        phase, said = "reading", "rejected"
+        phase, said = "decode", "rejected"
     end = ("ended", END_OF[said], history[0].at, None, phase, said, None, None, of)
     return BaseCall(metadata, (*history, new_step(end)), call_round)
 

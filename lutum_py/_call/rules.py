@@ -63,7 +63,7 @@ class CallRule:
         self, call: AnyToolCall, hook_run: HookRun
     ) -> HookGenerator[HookOutcome | DeferredSuspension]:
         """Ask it about one call."""
-        return ask_function(call, self.function, hook_run, "hook")
+        return ask_function(call, self.function, hook_run, "execution")
 
 
 class ArgsRule:

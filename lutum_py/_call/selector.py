@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypeVar
 
 from .._schema.definition import ToolDef
-from .._text.escaping import visible, words_of
+from .._text.escaping import escape_unprintable, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import InvalidArgumentsError, MisuseError, ToolInputError
@@ -184,9 +184,9 @@ class AnySelector(Immutable):
         spec = self.spec
         try:
             value = spec.validate_json(metadata.arguments)
-            mended: tuple[str, ...] = ()
+            coerced: tuple[str, ...] = ()
         except ValidationError as error:
-            value, mended = self._mend(metadata, error, redact)
+            value, coerced = self._coerce(metadata, error, redact)
         except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
             from .._transcript.assistant import ToolMetadata
 
@@ -199,7 +199,7 @@ class AnySelector(Immutable):
             said = " (its text is hidden)" if redact else f": {cut(words_of(error), 200)}"
             raise ToolInputError(
                 f"A validator of tool `{self.name}` raised {type(error).__name__}{said} (call "
-                f"{metadata.id!r}). Validators raise ValueError for what does not fit; mend the "
+                f"{metadata.id!r}). Validators raise ValueError for what does not fit; coerce the "
                 "validator.",
                 tool=self.name,
             ) from (None if redact else error)
@@ -209,7 +209,7 @@ class AnySelector(Immutable):
         mine: Any = self
         call._metadata = metadata
         call._selector = mine
-        call._mended = mended
+        call._coerced = coerced
         call._cache = value
         call._text = None
         call._raw = history or (time(),)
@@ -217,17 +217,17 @@ class AnySelector(Immutable):
         call._round = call_round or call._no_round
         return call
 
-    def _mend(
+    def _coerce(
         self, metadata: ToolMetadata, error: ValidationError, redact: bool
     ) -> tuple[Any, tuple[str, ...]]:
         try:
-            return self.spec.arguments.mend(metadata.arguments, error)
+            return self.spec.arguments.coerce(metadata.arguments, error)
         except ValidationError as failed:
             # Its cause would carry the values on, into the first log that shows a traceback.
             hides = redact or self.spec.has_secrets
             raise self._explain(metadata, failed, redact) from (None if hides else failed)
         finally:
-            del error  # else a cycle: see `Arguments.mend`
+            del error  # else a cycle: see `Arguments.coerce`
 
     def _explain(
         self, metadata: ToolMetadata, error: ValidationError, redact: bool
@@ -269,7 +269,7 @@ class AnySelector(Immutable):
 
     def __repr__(self) -> str:
         owner = "" if self.toolset is None else f"{self.toolset.__qualname__}."
-        return f"<Selector {owner}{visible('.'.join(self.path))}: {self.name!r}>"
+        return f"<Selector {owner}{escape_unprintable('.'.join(self.path))}: {self.name!r}>"
 
     def __str__(self) -> str:
         return self.name

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from .._schema.mended_arguments import path_of
+from .._schema.coerced_arguments import path_of
 from .._schema.schema_check import validator_of
 from .._text.json import compact_json, cut, is_array, shorten
 

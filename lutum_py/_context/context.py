@@ -17,7 +17,7 @@ from .._text.immutable import Immutable
 from .._text.json import is_sequence, json_data, shorten
 from ..errors import InvalidValueError, MisuseError
 from .cancellation import CancellationToken, is_failure
-from .inner import EXAMPLE, CallsAsked, Inner, InnerState, ToolAsks, pairs_in
+from .inner import EXAMPLE, CallsRequested, Inner, InnerState, ToolRequestedCalls, pairs_in
 from .progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
     ActivityDelta,
@@ -430,7 +430,7 @@ class ToolContext(Immutable, _ContextFields):
         made: Inner | None = getattr(self._call, "_inner", None)
         return made if self._inner is None else self._inner
 
-    def ask(self, calls: CallsAsked, state: InnerState | None = None) -> NoReturn:
+    def request_calls(self, calls: CallsRequested, state: InnerState | None = None) -> NoReturn:
         """Leave the tool until others were called: each is a call of the same plan.
 
         When each of them has its result, the tool is run again from its first line, and finds the
@@ -443,13 +443,13 @@ class ToolContext(Immutable, _ContextFields):
             state: What the tool needs to go on: bytes, a text, or a `Session` of its own.
 
         Raises:
-            ToolAsks: Always, but for what is no calls.
+            ToolRequestedCalls: Always, but for what is no calls.
             MisuseError: There are no calls, or one has another kind.
 
-        >>> from lutum_py.context import ToolAsks
+        >>> from lutum_py.context import ToolRequestedCalls
         >>> try:
         ...     ToolContext("c1", "trip").ask([("find_flights", {"to": "Oslo"})], state="began")
-        ... except ToolAsks as asked:
+        ... except ToolRequestedCalls as asked:
         ...     print(asked.state)
         began
         """
@@ -460,7 +460,7 @@ class ToolContext(Immutable, _ContextFields):
             asked = calls = pairs_in(calls, named)
         if not asked:
             raise MisuseError(f"{named} asks for no calls. Pass at least one, {EXAMPLE}.")
-        raise ToolAsks(calls, state)
+        raise ToolRequestedCalls(calls, state)
 
     def _emit(self, make: Callable[..., ToolEvent], *said: Any) -> None:
         """Hand an event of this call to the sink, if there is one; else none is made."""

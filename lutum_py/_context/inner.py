@@ -5,7 +5,7 @@ exception, and is run from its first line again once each call has its result. F
 
     def book(ctx, trip):
         if ctx.inner is None:
-            ctx.ask([("find_flights", {"to": trip})])
+            ctx.request_calls([("find_flights", {"to": trip})])
         flights, = ctx.inner.results
 """
 
@@ -48,13 +48,13 @@ class HasConversation(Protocol):
     transcript: Any
 
 
-CallsAsked: TypeAlias = HasToolCalls | Iterable[tuple[str | HasName, Mapping[str, Any]]]
+CallsRequested: TypeAlias = HasToolCalls | Iterable[tuple[str | HasName, Mapping[str, Any]]]
 """What a tool asks for: a round or turn of a model, or pairs of a tool and its arguments."""
 
 InnerState: TypeAlias = bytes | str | HasConversation
 """What a tool may leave behind, to go on with."""
 
-EXAMPLE: Final = 'as in `ctx.ask([("search", {"query": "Oslo"})])`'
+EXAMPLE: Final = 'as in `ctx.request_calls([("search", {"query": "Oslo"})])`'
 
 
 # Where the tool asks, and not where its outcome is made: so the traceback leads to its line.
@@ -88,26 +88,26 @@ def pairs_in(given: Any, named: str) -> Sequence[Any]:
 
 # An exception, since a tool may ask from deep within its own functions, and nothing of these has to
 # know. A return value would have to be passed up by each of them.
-class ToolAsks(Exception):
+class ToolRequestedCalls(Exception):
     """Leave a tool that cannot go on before others were called.
 
-    Raised by `ToolContext.ask` and caught by `execution`, which makes an `AskingCall` of it. It is
-    not a `ToolError`, since nothing failed: a tool lets it pass.
+    Raised by `ToolContext.request_calls` and caught by `execution`, which makes an `AwaitingCall`
+    of it. It is not a `ToolError`, since nothing failed: a tool lets it pass.
 
     Attributes:
         calls: What it asks for.
         state: What it will need to go on.
     """
 
-    def __init__(self, calls: CallsAsked, state: InnerState | None = None) -> None:
+    def __init__(self, calls: CallsRequested, state: InnerState | None = None) -> None:
         super().__init__(calls, state)
         self.calls = calls
         self.state = state
 
     def __str__(self) -> str:
         return (
-            "The tool was left by `ctx.ask(calls)`, and comes back when these have results. Run "
-            "it with `execution`, as in `execution.run(plan, hooks=hooks)`."
+            "The tool was left by `ctx.request_calls(calls)`, and comes back when these have "
+            "results. Run it with `execution`, as in `execution.run(plan, hooks=hooks)`."
         )
 
 
@@ -142,6 +142,6 @@ class Inner:
         if self._open is None:
             raise MisuseError(
                 "This call left no session when it asked for others. Leave one, as in "
-                "`ctx.ask(outcome.round, state=session)`."
+                "`ctx.request_calls(outcome.round, state=session)`."
             )
         return self._open()

@@ -119,7 +119,7 @@ class Decision:
         by: Who decided, in your own words; the library knows no users.
         at: When, in ISO 8601; now, in UTC, if it is left out.
         ticket: The id of the ticket that was shown, so that no other question is answered.
-        asked_in: Names the round that asked, if that is known: a ticket's id may be your own,
+        requested_in: Names the round that asked, if that is known: a ticket's id may be your own,
             and come again. `waiting.approve()` and its like put both in.
 
     Raises:
@@ -142,7 +142,7 @@ class Decision:
     by: str | None = None
     at: str = field(default_factory=_now)
     ticket: str | None = None
-    asked_in: str | None = None
+    requested_in: str | None = None
 
     @property
     def decider(self) -> str:
@@ -176,7 +176,7 @@ class Decision:
         object.__setattr__(self, "edit", copy_json(given))
 
 
-_OPTIONAL = ("reason", "digest", "by", "ticket", "asked_in")
+_OPTIONAL = ("reason", "digest", "by", "ticket", "requested_in")
 
 
 def _check_texts(made: object, texts: tuple[str, ...], optional: tuple[str, ...]) -> None:

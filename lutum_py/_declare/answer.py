@@ -76,8 +76,8 @@ class Answer(Settled, Generic[A]):
                 "if tools are on offer as well."
             )
         self._description = description
-        # A tool in all but name: what a model sends as the answer is decoded, mended and refused in
-        # the same way as the arguments of a call.
+        # A tool in all but name: what a model sends as the answer is decoded, coerced and refused
+        # in the same way as the arguments of a call.
         spec = _spec_of(type, name, description)
         vars(self).update(type=type, by=by, name=name, spec=spec)
 

@@ -120,7 +120,7 @@ def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
     """Return the wire name of a tool, and the schema of its calls."""
     spec = selector.spec
     # Read as {"tool": "web_search", "input": {"query": "tea"}}: the input goes through the tool's
-    # own decoder as text, so that it is mended and refused exactly as one of the model is.
+    # own decoder as text, so that it is coerced and refused exactly as one of the model is.
     shape: Any = Annotated[spec.arguments.type, _Input(spec)]
 
     def made(data: dict[str, Any]) -> AnyToolCall:

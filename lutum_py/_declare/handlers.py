@@ -233,7 +233,7 @@ class Handlers(Generic[T]):
         # One set of hidden values serves all tools: each takes those that it has a parameter for.
         known = {*invocation.hidden, invocation.context}
         taken = {name: value for name, value in skipped.items() if name in known}
-        return call.begin(taken, invocation), taken
+        return call.start(taken, invocation), taken
 
     def _done_by(self, member: AnySelector) -> Invocation | None:
         return self._invocations.get(member) or member.spec.invocation

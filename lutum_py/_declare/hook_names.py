@@ -12,7 +12,7 @@ from .._call.selector import AnySelector
 from .._text.json import shorten
 from ..errors import HookError
 
-Phase: TypeAlias = Literal["execution", "gates", "before", "after", "description"]
+Phase: TypeAlias = Literal["execution", "gate", "before", "after", "description"]
 
 
 class HookKind(NamedTuple):
@@ -37,7 +37,7 @@ HOOK_KINDS: Final[Mapping[Phase, HookKind]] = {
     "before": HookKind("before", "A before-hook", ("metadata", "input"), "_before_hook"),
     "after": HookKind("after", "An after-hook", ("call", "result"), "_after_hook"),
     "execution": HookKind("on", "An execution hook", ("metadata", "input"), "_hook"),
-    "gates": HookKind("gate", "A gate", ("metadata", "input"), "_gate"),
+    "gate": HookKind("gate", "A gate", ("metadata", "input"), "_gate"),
 }
 
 HOOK_SET_NAMES = frozenset(

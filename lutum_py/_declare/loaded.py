@@ -32,7 +32,7 @@ class _Loaded(NamedTuple):
 
 
 def loaded_from(offer: Offer, said: Any) -> tuple[Selector[Any, Any], ...]:
-    """Return the tools that were loaded, in the order in which they were; see `Toolset.loaded`."""
+    """Return the loaded tools, in the order of loading; see `Toolset.loaded_tools`."""
     transcript = getattr(said, "transcript", said)
     if isinstance(transcript, Transcript):
         return _read(offer, transcript).selectors

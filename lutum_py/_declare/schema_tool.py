@@ -86,7 +86,7 @@ _MAX_DETAILS = 100
 
 
 def _expects_container(error: Any) -> LiteralString:
-    """Name the failure as pydantic would, so that a container sent as a string can be mended."""
+    """Name the failure as pydantic would, so that a container sent as a string can be coerced."""
     kinds = _types_wanted(error)
     if not kinds or "string" in kinds:
         return "json_schema"

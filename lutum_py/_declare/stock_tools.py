@@ -101,7 +101,7 @@ def tool_search(
 
     A member like any other: it is run by `call.call()`, by `execution` or by `Handlers`, and hooks
     see its calls. Its output is a list of wire names. A result that is a success loads the tools
-    that it names, from the next turn on: see `Toolset.loaded`.
+    that it names, from the next turn on: see `Toolset.loaded_tools`.
 
     Args:
         name: The name on the wire.

@@ -300,7 +300,7 @@ class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, Inp
         return self._made().call_type
 
 
-class MakesToolFn(Protocol):
+class ToolFnDecorator(Protocol):
     """What `@tool_fn(...)` gives: it takes a function, and makes a tool of it."""
 
     def __call__(self, fn: Callable[Params, Returned], /) -> ToolFn[Params, Returned]:
@@ -308,7 +308,7 @@ class MakesToolFn(Protocol):
         ...
 
 
-class MakesHidingFn(Protocol):
+class HidingFnDecorator(Protocol):
     """What `@tool_fn(skip=...)` gives: it takes a function, and makes a tool of it."""
 
     @overload
@@ -331,7 +331,7 @@ class MakesHidingFn(Protocol):
     def __call__(self, fn: Callable[Params, Output], /) -> HidingFn[Params, Output, Output]: ...
 
 
-class MakesModelFn(Protocol[InputType]):
+class ModelFnDecorator(Protocol[InputType]):
     """What `@tool_fn(input=...)` gives: it takes a function, and makes a tool of it."""
 
     @overload
@@ -361,11 +361,11 @@ def tool_fn(fn: Callable[Params, Returned], /) -> ToolFn[Params, Returned]: ...
 @overload
 def tool_fn(
     *, input: type[InputType], skip: Sequence[str] = (), **told: Unpack[ToldOfTool]
-) -> MakesModelFn[InputType]: ...
+) -> ModelFnDecorator[InputType]: ...
 @overload
-def tool_fn(*, skip: Sequence[str], **told: Unpack[ToldOfTool]) -> MakesHidingFn: ...
+def tool_fn(*, skip: Sequence[str], **told: Unpack[ToldOfTool]) -> HidingFnDecorator: ...
 @overload
-def tool_fn(**told: Unpack[ToldOfTool]) -> MakesToolFn: ...
+def tool_fn(**told: Unpack[ToldOfTool]) -> ToolFnDecorator: ...
 def tool_fn(
     fn: Any = None,
     /,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn, Union
 from .._call.member_options import PLAIN, UNSET, Condition, MemberOptions
 from .._call.selector import AnySelector, Selector, selector_type
 from .._schema.stand_in import is_plain, is_sendable, stand_in
-from .._text.escaping import quoted, visible
+from .._text.escaping import escape_unprintable, quoted
 from .._text.json import shorten
 from .._text.on_demand import ONCE
 from .._text.suggestion import did_you_mean, names_for_message
@@ -227,7 +227,7 @@ class ToolsetMeta(type):
         shown = ", ".join(
             f"{'.'.join(selector.path)}{_state_of(selector)}" for selector in cls._selectors
         )
-        return f"<toolset {cls.__qualname__}: {visible(shown) or 'no tools'}>"
+        return f"<toolset {cls.__qualname__}: {escape_unprintable(shown) or 'no tools'}>"
 
 
 def _state_of(selector: AnySelector) -> str:

@@ -78,7 +78,7 @@ class Gives(Protocol[Asked, Answer_co, Returned_co]):
     ) -> Returned_co: ...
 
 
-class RegistersArgs(Protocol[Asked, Answer_contra]):
+class ArgsHookDecorator(Protocol[Asked, Answer_contra]):
     """Takes a function of a tool's own parameters, and gives it back as it was."""
 
     def __call__(self, hook: Gives[Asked, Answer_contra, Returned], /) -> Callable[Asked, Returned]:
@@ -86,7 +86,7 @@ class RegistersArgs(Protocol[Asked, Answer_contra]):
         ...
 
 
-class Registers(Protocol[Asked, Answer_contra]):
+class HookDecorator(Protocol[Asked, Answer_contra]):
     """Takes a function that is asked so, and gives it back as it was."""
 
     def __call__(self, hook: Fits[Asked, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]:
@@ -94,7 +94,7 @@ class Registers(Protocol[Asked, Answer_contra]):
         ...
 
 
-class RegistersTwo(Protocol[Asked, Answer_contra, Asked2, Answer2_contra]):
+class SharedHookDecorator(Protocol[Asked, Answer_contra, Asked2, Answer2_contra]):
     """Takes a function that is asked about two tools, and gives it back as it was."""
 
     def __call__(
@@ -104,7 +104,7 @@ class RegistersTwo(Protocol[Asked, Answer_contra, Asked2, Answer2_contra]):
         ...
 
 
-class RegistersGate(Protocol[Asked, Asked2, Answer_contra]):
+class GateDecorator(Protocol[Asked, Asked2, Answer_contra]):
     """Takes a gate, with or without a parameter for the decision, and gives it back as it was."""
 
     @overload

@@ -19,7 +19,13 @@ from .._declare.toolset_meta import ToolsetMeta
 from .._text.json import shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import HookError, UnknownToolError
-from .decorator_types import GateAnswer, Registers, RegistersArgs, RegistersGate, RegistersTwo
+from .decorator_types import (
+    ArgsHookDecorator,
+    GateAnswer,
+    GateDecorator,
+    HookDecorator,
+    SharedHookDecorator,
+)
 from .places import HookPlaces
 from .registered_hook import ArgsHook, PhaseHooks, RegisteredHook, cannot_register
 
@@ -71,11 +77,11 @@ class HookSet(HookPlaces[T]):
     @overload
     def on(
         self, selector: Selector[Input, Output], /
-    ) -> Registers[[ToolMetadata, Input], ToolDecision[Input, Output]]: ...
+    ) -> HookDecorator[[ToolMetadata, Input], ToolDecision[Input, Output]]: ...
     @overload
     def on(
         self, selector: Selector[Input, Output], other: Selector[Input2, Output2], /
-    ) -> RegistersTwo[
+    ) -> SharedHookDecorator[
         [ToolMetadata, Input],
         RunNormally[Input | Input2] | Complete[Output] | Reject,
         [ToolMetadata, Input2],
@@ -100,7 +106,7 @@ class HookSet(HookPlaces[T]):
 
     def on_args(
         self, selector: FnSelector[Params, Output], /
-    ) -> RegistersArgs[Params, ArgsDecision[Output]]:
+    ) -> ArgsHookDecorator[Params, ArgsDecision[Output]]:
         """Register an execution hook that has the parameters of the tool's own function.
 
         It is called as the function would be; if the function takes a `ToolContext`, with one that
@@ -129,13 +135,13 @@ class HookSet(HookPlaces[T]):
     @overload
     def gate(
         self, selector: Selector[Input, Output], /
-    ) -> RegistersGate[
+    ) -> GateDecorator[
         [ToolMetadata, Input], [ToolMetadata, Input, Decision | None], GateAnswer[Output]
     ]: ...
     @overload
     def gate(
         self, selector: type[Any] | None = None, /
-    ) -> RegistersGate[
+    ) -> GateDecorator[
         [ToolMetadata, Any], [ToolMetadata, Any, Decision | None], GateAnswer[Any]
     ]: ...
     def gate(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
@@ -153,16 +159,16 @@ class HookSet(HookPlaces[T]):
         Raises:
             HookError: The tool or group is not in the toolset.
         """
-        return self._registrar("gates", selector)
+        return self._registrar("gate", selector)
 
     @overload
     def before(
         self, selector: Selector[Input, Any], /
-    ) -> Registers[[ToolMetadata, Input], None]: ...
+    ) -> HookDecorator[[ToolMetadata, Input], None]: ...
     @overload
     def before(
         self, selector: type[Any] | None = None, /
-    ) -> Registers[[ToolMetadata, Any], None]: ...
+    ) -> HookDecorator[[ToolMetadata, Any], None]: ...
     def before(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
         """Register a function of `(metadata, input)` for calls that are going to be run.
 
@@ -180,11 +186,11 @@ class HookSet(HookPlaces[T]):
     @overload
     def after(
         self, selector: Selector[Input, Output], /
-    ) -> Registers[[ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
+    ) -> HookDecorator[[ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
     @overload
     def after(
         self, selector: type[Any] | None = None, /
-    ) -> Registers[[ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
+    ) -> HookDecorator[[ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
     def after(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
         """Register a function of `(call, result)` that may return another result.
 
@@ -196,7 +202,7 @@ class HookSet(HookPlaces[T]):
         """
         return self._registrar("after", selector)
 
-    def describe(self, selector: AnySelector, /) -> Registers[[ToolDef], str | None]:
+    def describe(self, selector: AnySelector, /) -> HookDecorator[[ToolDef], str | None]:
         """Register a function of the definition that returns another description, or None.
 
         One for each tool: a later one takes the place of an earlier one, with a warning.

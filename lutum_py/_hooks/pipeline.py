@@ -111,10 +111,10 @@ def decide_each(
         # The same as `each._own_history`, mostly without the call of a property.
         steps = raw if raw[-1].__class__ is Step else each._own_history
         stage = steps[-1].stage
-        if not (stage.may_begin or whatever):
+        if not (stage.may_start or whatever):
             outcomes.append(one)
             continue
-        if each._text is not None and stage.may_begin:
+        if each._text is not None and stage.may_start:
             each._take_changes()  # no hook is to be blamed for them
             steps = each._own_history
         if places is None:
@@ -149,14 +149,14 @@ def decide_each(
             is_changed = not is_fixed and call._changed_text() is not None
             if kind is RunNormally and decision.input is shown and not is_changed:
                 if call is not each or is_open:
-                    hook_run.note(call, hook.name, "hook", "run_normally")
+                    hook_run.note(call, hook.name, "execution", "run_normally")
                     continue
                 # What `hook_run.note` does, spelled out.
                 if history is not steps:  # another hook has spoken about the same history
                     history = notes.pop()[2]
                 at, last = time(), history[-1].at
                 at = at if last is None or at >= last else last
-                said = ("asked", stage, at, hook.name, "hook", _RUN, None, None, hook_run)
+                said = ("reviewed", stage, at, hook.name, "execution", _RUN, None, None, hook_run)
                 history = (*history, new_step(said))
                 notes.append((call, steps, history))
                 if logs:
@@ -192,7 +192,7 @@ def _decide_fully(
             return ruled
         call = ruled
     verdict = (yield from _ask_gates(gates, call, hook_run)) if gates else None
-    if call.selector.asks and (verdict is None or verdict.said == "complete"):
+    if call.selector.asks and (verdict is None or verdict.verdict == "complete"):
         verdict = (yield from ask_approval(call, hook_run)) or verdict
     if verdict is not None:
         return settle(call, verdict, hook_run)
@@ -247,7 +247,7 @@ def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None
                 if step.phase == "before" and step.detail == key:
                     return None
         at, name = time_after(last), key.partition("#")[0]
-        made: Step = new_step(("asked", last.stage, at, name, "before", None, None, None, key))
+        made: Step = new_step(("reviewed", last.stage, at, name, "before", None, None, None, key))
         call._own_history = (*call._own_history, made)
         return made
 
@@ -288,14 +288,14 @@ def _ask_gates(
                 answer,
                 "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None",
             )
-        hook_run.note(call, gate.name, "gate", verdict.said, verdict.reason)
-        if verdict.said == "suspend" and is_answered(call, call.digest):
+        hook_run.note(call, gate.name, "gate", verdict.verdict, verdict.reason)
+        if verdict.verdict == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
         # All gates are asked, also after a Block: each has its say in the history of the call, and
         # no gate can hide a call from those that were registered after it.
         verdicts.append(verdict)
-    best = min(verdicts, key=lambda each: _STRICTEST.index(each.said), default=None)
-    if best is None or best.said != "complete":
+    best = min(verdicts, key=lambda each: _STRICTEST.index(each.verdict), default=None)
+    if best is None or best.verdict != "complete":
         return best
     return best._replace(detail=output_and_result(best.by, call, best.detail))
 
@@ -335,7 +335,7 @@ class AfterSaid(NamedTuple):
         """Write it to the history of the call."""
         said = None if self.put is None else "replaced"
         detail = (self.key, self.put)
-        self.call._append("asked", by=self.hook, phase="after", said=said, detail=detail)
+        self.call._append("reviewed", by=self.hook, phase="after", verdict=said, detail=detail)
 
 
 def after(
@@ -384,10 +384,10 @@ def was_asked_after(call: AnyToolCall, key: str) -> bool:
             is_saved = step.kind == "ended" and detail is None
             result = result or detail
         # The result may be one that an after-hook made of an earlier try's; then the steps before
-        # `again` count as well. It is told by identity, since two runs may give equal results, and
-        # by equality only in a history that was saved.
+        # `retried` count as well. It is told by identity, since two runs may give equal results,
+        # and by equality only in a history that was saved.
         put: list[Any] = [each.detail for each in call._history if each.phase == "after"]
-        if step.kind == "again" and not any(
+        if step.kind == "retried" and not any(
             by_hook is result or (is_saved and by_hook == result)
             for _, by_hook in put
             if by_hook is not None
@@ -412,7 +412,7 @@ def describe(hooks: HookPlaces[Any]) -> HookGenerator[list[tuple[Selector[Any, A
             except Exception as error:
                 raise HookError(
                     f"Description hook `{hook.name}` of tool `{selector.name}` raised "
-                    f"{type(error).__name__}: {words_of(error)}. Mend the hook.",
+                    f"{type(error).__name__}: {words_of(error)}. Fix the hook.",
                     hook=hook.name,
                     tool=selector.name,
                 ) from error

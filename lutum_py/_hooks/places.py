@@ -215,7 +215,7 @@ class HookPlaces(Settled, Generic[T]):
             known = self._deciding[selector] = (
                 changes,
                 in_order(places, "execution"),
-                in_order(places, "gates"),
+                in_order(places, "gate"),
                 in_order(places, "before"),
             )
         return known[1:]

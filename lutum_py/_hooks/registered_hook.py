@@ -1,7 +1,7 @@
 """One registered hook, and the lists in which a hook set keeps them.
 
-Hooks are asked in the order of registration. Within one list that is its own order; when the lists
-of several places are joined, a counter that all hook sets share says which hook came first.
+Hooks are asked in the order of registration. Ancestor one list that is its own order; when the
+lists of several places are joined, a counter that all hook sets share says which hook came first.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class RegisteredHook:
         # `next` of a counter is one step in C, which two threads cannot do half of each.
         self.order = next(_order)
         self.takes_decision = (
-            phase == "gates" and signature is not None and _takes_decision(signature)
+            phase == "gate" and signature is not None and _takes_decision(signature)
         )
 
 
@@ -91,7 +91,7 @@ def _check_parameters(function: Any, signature: inspect.Signature, phase: Phase)
     """
     wanted = HOOK_KINDS[phase].takes
     # A gate may take the decision as well.
-    for given in (wanted, (*wanted, "decision")) if phase == "gates" else (wanted,):
+    for given in (wanted, (*wanted, "decision")) if phase == "gate" else (wanted,):
         with suppress(TypeError):
             signature.bind(*given)
             return
@@ -277,7 +277,7 @@ def keyed(hooks: Iterable[RegisteredHook]) -> Iterator[tuple[str, RegisteredHook
 
 def cannot_register(phase: Phase, given: object, toolset: Any) -> HookError:
     """Make the error for a decorator that got something else than a selector."""
-    kind, has_groups = HOOK_KINDS[phase], phase in ("gates", "before", "after")
+    kind, has_groups = HOOK_KINDS[phase], phase in ("gate", "before", "after")
     first = next(iter(toolset), None)
     example = "tool" if first is None else ".".join(first.path)
     remedy = f"Name a tool, as in `{toolset.__name__}.{example}`"

@@ -18,7 +18,7 @@ from .._call.decisions import changed_names
 from .._call.history import Step, end_of, wait_of
 from .._call.outcomes import SOURCES, issue_in
 from .._context.suspension import SuspendTicket
-from .._text.escaping import LINES, visible
+from .._text.escaping import LINES, escape_unprintable
 from .._text.html import Entry, Part, as_styles, brief_table, cut_text, figure, note
 from .._text.json import compact_json, indented_json, is_object, parse_json
 from .._transcript.assistant import AssistantTurn, callers_of
@@ -47,13 +47,13 @@ def shown_html(calls: SortedCalls, what: str) -> str:
 def shown_rich(calls: SortedCalls, what: str) -> Iterator[tuple[str, object]]:
     """Yield the calls of a `Plan` or `Round` by their state."""
     rows = _entries(calls, what)
-    yield "toolset", visible(calls.toolset.__qualname__)
+    yield "toolset", escape_unprintable(calls.toolset.__qualname__)
     by_state: dict[str, list[str]] = {}
     for row in rows[:_MOST]:
         arguments, *told = (part.text for part in row.parts)
         said = "".join(f" - {text}" for text in told[:1])
         line = f"{cut_text(row.who, 40)} {cut_text(row.place, 40)} {cut_text(arguments, _LINE)}"
-        shown = visible(line + cut_text(said, _LINE), LINES)
+        shown = escape_unprintable(line + cut_text(said, _LINE), LINES)
         by_state.setdefault(row.state.replace(" ", "_").replace(",", ""), []).append(shown)
     yield from by_state.items()
     if len(rows) > _MOST:
@@ -79,7 +79,7 @@ def _entries(calls: SortedCalls, what: str) -> list[Entry]:
         if isinstance(call, AnyToolCall):
             arguments = call.spec.shown_json(call._written())
         parts = (Part("", arguments, "code"), *_why(row, history), *_steps_in_words(history))
-        about = _within(f"{each.id} {each.tool}" for each in row.within)
+        about = _within(f"{each.id} {each.tool}" for each in row.ancestors)
         made.append(Entry(row.id, row.tool, state, kind, about, parts))
     return made
 
@@ -101,7 +101,7 @@ def _state_in_words(row: CallRow, history: tuple[Step, ...]) -> tuple[str, str]:
         source = SOURCES[end.phase]
         return "blocked by gate" if source == "gate" else f"rejected by {source}", "bad"
     if result is not None:
-        state = "answer" if end is not None and end.phase == "answer" else row.state
+        state = "answer" if end is not None and end.phase == "reply" else row.state
         return (state, "good") if result.is_success else (f"{state}, {result.status}", "bad")
     if row.state != "pending":
         return row.state.replace("_", " "), "waiting"
@@ -129,14 +129,14 @@ def _ticket_parts(ticket: SuspendTicket) -> Iterator[Part]:
 
 _WORDS: Final = {
     "suspended": "waits",
-    "begun": "begun",
-    "left": "left while it ran",
-    "again": "another try",
+    "started": "started",
+    "abandoned": "left while it ran",
+    "retried": "another try",
 }
 
 
-# `begun (+0.002 s)`, `ended (+1.3 s)`: each step has the time since the one before, so the duration
-# of a run is at its `ended`, and that of a wait at its decision.
+# `started (+0.002 s)`, `ended (+1.3 s)`: each step has the time since the one before, so the
+# duration of a run is at its `ended`, and that of a wait at its decision.
 def _steps_in_words(history: tuple[Step, ...]) -> Iterator[Part]:
     """Say what happened to a call, a part a step, with the time since the last."""
     last, text = history[0].at, history[0].detail
@@ -158,23 +158,25 @@ def _in_words(step: Step, before: bytes | None) -> Part | None:
     """
     by = f" by {step.by}" if step.by else ""
     detail = step.detail
-    if step.kind == "asked":
+    if step.kind == "reviewed":
         if step.by is None:
             return Part(step.phase or "", "nobody was to be asked")
         because = f": {step.reason}" if step.reason else ""
-        said = step.said or "let it pass"
-        return Part(step.phase or "", f"{step.by} {'decided ' if step.said else ''}{said}{because}")
+        said = step.verdict or "let it pass"
+        return Part(
+            step.phase or "", f"{step.by} {'decided ' if step.verdict else ''}{said}{because}"
+        )
     if step.kind == "changed":
         label = "edit" if step.phase == "decision" else "changed"
         return Part(label, f"{_changed(before, step.detail)} changed{by}")
-    if step.kind == "answered":
+    if step.kind == "decided":
         because = f": {detail.reason}" if detail.reason else ""
-        edit = " with arguments edited" if step.said == "edit" else ""
+        edit = " with arguments edited" if step.verdict == "edit" else ""
         return Part("decision", f"{detail.action}{edit}{by}{because}")
     if step.kind == "ended" and step.phase is None:
-        return Part("ended", step.said or "")
-    if step.kind == "asks":
-        return Part("asks", f"for {', '.join(step.detail.ids)}")
+        return Part("ended", step.verdict or "")
+    if step.kind == "requested":
+        return Part("requested", f"for {', '.join(step.detail.ids)}")
     if step.kind in _WORDS:
         return Part(step.kind, f"{_WORDS[step.kind]}{by}")
     return None

@@ -23,7 +23,7 @@ from .._call.drivers import HookGenerator
 from .._call.history import end_of, result_in, state_in, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
-    AskingCall,
+    AwaitingCall,
     HandledCall,
     NotEnded,
     RejectedCall,
@@ -34,7 +34,7 @@ from .._call.selector import AnySelector
 from .._hooks.pipeline import AfterSaid, after, was_asked_after
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
-from .._text.escaping import visible
+from .._text.escaping import escape_unprintable
 from .._text.json import compact_json, cut, shorten
 from .._text.on_demand import ONCE
 from .._text.unicode import sendable
@@ -90,7 +90,9 @@ def end_round(
         for call in (*lists.pending, *lists.in_doubt):
             if call._branch is not None:  # else no newer plan goes on with it
                 call._check_newest()
-    is_mixed = lists.handled or lists.rejected or lists.suspended or lists.finished or lists.asking
+    is_mixed = (
+        lists.handled or lists.rejected or lists.suspended or lists.finished or lists.awaiting
+    )
     given: Any = answers
     results: tuple[ToolResult, ...]
     # Nearly every round ends so: its calls were run and nothing else, with their results in order.
@@ -100,7 +102,7 @@ def end_round(
         given, unended = as_results(answers)
         ended = [*lists.finished, *given]
         waiting = lists.suspended if unfinished is None else ()
-        is_open = lists.handled or lists.rejected or lists.asking or waiting or unended
+        is_open = lists.handled or lists.rejected or lists.awaiting or waiting or unended
         if not is_open and are_in_order(state.turn.tool_calls, ended):
             results = tuple(ended)
         else:
@@ -197,11 +199,11 @@ def with_edit_lines(
 
 
 def _line(edit: EditRecord, names: Iterable[str], *, is_within: bool) -> str:
-    call = f"call {visible(edit.call_id)}" if is_within else "this call"
+    call = f"call {escape_unprintable(edit.call_id)}" if is_within else "this call"
     said = [
-        f"{visible(name)} = {cut(compact_json(edit.final[name]), _LONGEST)}"
+        f"{escape_unprintable(name)} = {cut(compact_json(edit.final[name]), _LONGEST)}"
         if name in edit.final
-        else f"{visible(name)} was left out"
+        else f"{escape_unprintable(name)} was left out"
         for name in names
     ]
     return f"[The arguments of {call} were edited: {', '.join(said)}]"
@@ -257,7 +259,7 @@ ResultLike: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
 """What may be passed where a result is wanted."""
 
 
-_ANSWERS = (ToolResult, HandledCall, RejectedCall, SuspendedCall, AskingCall)
+_ANSWERS = (ToolResult, HandledCall, RejectedCall, SuspendedCall, AwaitingCall)
 
 
 def as_results(
@@ -282,7 +284,7 @@ def as_results(
             results.append(answer)
         elif isinstance(answer, HandledCall | RejectedCall):
             results.append(answer.result)
-        elif isinstance(answer, SuspendedCall | AskingCall):
+        elif isinstance(answer, SuspendedCall | AwaitingCall):
             suspended.append(answer)
         elif iscoroutine(answer):
             answer.close()
@@ -352,7 +354,7 @@ def match_results(
         if id not in asked or id in settled:
             faults.append(ExtraResult(id, each.name, wanted, id in settled))
         elif isinstance(each, ToolResult):
-            if entries[id].state == "asking":
+            if entries[id].state == "awaiting":
                 faults.append(asking_fault(entries[id].value))
             elif id in results or entries[id].state == "finished":
                 faults.append(DuplicateResult(id, asked[id].name))
@@ -366,7 +368,7 @@ def match_results(
             results[id] = value.result
         elif unfinished is not None and id in unfinished:
             results.setdefault(id, unfinished[id])
-        if state == "asking" and id not in results:
+        if state == "awaiting" and id not in results:
             faults.append(asking_fault(value))
         elif id in waiting - settled:
             faults.append(UnresolvedSuspension(id, asked[id].name))
@@ -387,10 +389,10 @@ def asking_fault(call: BaseCall) -> MissingResult:
         for asked, state in states
         if state in _OPEN
     ]
-    return MissingResult(call.id, call.name, within=tuple(open_calls))
+    return MissingResult(call.id, call.name, nested=tuple(open_calls))
 
 
-_OPEN = ("pending", "in_doubt", "suspended", "asked")
+_OPEN = ("pending", "in_doubt", "suspended", "unreviewed")
 
 
 def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
@@ -444,9 +446,9 @@ def check_as_left(call: BaseCall, result: ToolResult) -> None:
     # `"secret"`, which a hook made `"***"`: passed on all the same, the secret would be told.
     history = call._history
     last_try = next(
-        (n for n, step in enumerate(reversed(history)) if step.kind == "again"), len(history)
+        (n for n, step in enumerate(reversed(history)) if step.kind == "retried"), len(history)
     )
-    made = [step for step in history[len(history) - last_try :] if step.said == "replaced"]
+    made = [step for step in history[len(history) - last_try :] if step.verdict == "replaced"]
     end = end_of(history)
     if not made or end is None or result == made[-1].detail[1]:
         return
@@ -496,7 +498,7 @@ def owes_after_hooks(calls: SortedCalls) -> bool:
     """Whether some after-hook of the plan's hook sets has still to be asked, now or later."""
     if calls._owes_after or not RegisteredHook.any_after:
         return calls._owes_after
-    waiting = (*(each.call for each in calls.suspended), *calls.asking, *calls.asked)
+    waiting = (*(each.call for each in calls.suspended), *calls.awaiting, *calls.unreviewed)
     still = {call.id: call for call in (*calls.pending, *calls.in_doubt, *waiting)}
     return any(True for _ in _not_asked(calls, still))
 
@@ -535,19 +537,19 @@ def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
     """
     said: list[str] = []
     # The model sees the outer call alone, and is to know which parts of it were done. For example,
-    # it reads "Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
+    # it reads "Ancestor it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
     for inner in call._asked_for():
         given, ended = results.get(inner.id), end_of(inner._history)
         if given is not None:
             how = str(given.status)
         elif ended is not None:
-            how = str(ended.said)
+            how = str(ended.verdict)
         elif was_begun(inner._history):
             how = "indeterminate"
         else:
             how = "not executed"
         said.append(f"{inner.id} of tool {inner.name}: {how}")
-    return f" Within it, {'; '.join(said)}." if said else ""
+    return f" Ancestor it, {'; '.join(said)}." if said else ""
 
 
 # After-hooks: each is shown each result once.
@@ -596,7 +598,7 @@ def show_results(
             call._check_newest()
         for call, result in ended:
             if call._stage.may_end:  # else two results of one call were passed
-                call._append("ended", said=result.status, detail=result)
+                call._append("ended", verdict=result.status, detail=result)
         for each in said:
             if each.call._stage.is_end:
                 each.write()

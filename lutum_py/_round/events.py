@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 from .._call.call import AnyToolCall
 from .._call.history import iso_time, steps_of_kind
 from .._context.cancellation import is_failure
-from .._text.escaping import visible, visible_json
+from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.json import compact_json, cut
 from ..errors import MisuseError
 from .rows import CallRow, row_at
@@ -27,11 +27,11 @@ CallEventKind: TypeAlias = Literal[
     "suspended",
     "resumed",
     "edited",
-    "begun",
+    "started",
     "ended",
-    "asks",
-    "asked",
-    "goes_on",
+    "requested",
+    "proposed",
+    "continued",
 ]
 
 _logger = logging.getLogger("lutum.call_event")
@@ -47,9 +47,9 @@ class CallEvent:
     Attributes:
         kind: `decided` when hooks were asked, also of a call that cannot be used, or `suspended`
             if it waits for a decision now; `resumed` when a decision was taken in, or `edited` if
-            that changed arguments; `begun`; `ended`. Of calls within others: `asks` when the
-            tool leaves for calls that it asked for, `asked` for each of these, and `goes_on` in
-            place of `begun` when it comes back.
+            that changed arguments; `started`; `ended`. Of calls within others: `requested` when the
+            tool leaves for calls that it asked for, `proposed` for each of these, and `continued`
+            in place of `started` when it comes back.
         row: The call as it stands now.
         at: When, in ISO 8601 and UTC.
     """
@@ -96,8 +96,8 @@ def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> 
 
 def tell_asked(calls: SortedCalls, on_event: OnEvent, by: AnyToolCall) -> None:
     """Tell about each call that one asked for just now."""
-    for each in next(steps_of_kind(by._history, "asks")).detail.calls:
-        tell_row(on_event, "asked", row_at(calls, each))
+    for each in next(steps_of_kind(by._history, "requested")).detail.calls:
+        tell_row(on_event, "proposed", row_at(calls, each))
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
@@ -122,7 +122,7 @@ def tell_event(on_event: OnEvent, event: CallEvent) -> None:
         _logger.exception(
             "A listener of call events raised at %s of call %s.",
             event.event_type,
-            visible(event.message_id),
+            escape_unprintable(event.message_id),
         )
 
 
@@ -130,7 +130,7 @@ def log_events(logger: logging.Logger | str = "lutum.calls", level: int = loggin
     """Make a listener that writes one line an event, with the final arguments.
 
     A line begins with the kind of the event. If a decision does not let a call go on, it begins
-    with `cancelled`, or with `answered` if the decision's result is taken for the tool's.
+    with `cancelled`, or with `decided` if the decision's result is taken for the tool's.
 
     Each record carries `event_type`, `tool_call_id` and `event`, the event as plain data.
 
@@ -152,21 +152,21 @@ def log_events(logger: logging.Logger | str = "lutum.calls", level: int = loggin
         status = None if row.result is None else row.result.status
         came_to = "" if status in (None, word) else f" -> {status}"
         # Whoever approved a call neither began nor ended it.
-        by = ", approved by" if event.kind in ("begun", "goes_on", "ended") else " by"
+        by = ", approved by" if event.kind in ("started", "continued", "ended") else " by"
         because = f"{by} {row.by}" if row.by else ""
         because += f": {row.reason}" if row.reason else ""
         target.log(
             level,
             "%s %s %s (%s)%s%s",
             word,
-            visible(row.tool),
-            visible_json(cut(shown, _LONGEST)),
-            visible(row.id),
+            escape_unprintable(row.tool),
+            escape_unprintable_json(cut(shown, _LONGEST)),
+            escape_unprintable(row.id),
             came_to,
-            visible(cut(because, _LONGEST)),
+            escape_unprintable(cut(because, _LONGEST)),
             extra={
                 "event_type": event.event_type,
-                "tool_call_id": visible(row.id),
+                "tool_call_id": escape_unprintable(row.id),
                 "event": event.model_dump(),
             },
         )

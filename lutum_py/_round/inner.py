@@ -1,18 +1,18 @@
 """Calls within a call: what a tool asks for is a call of the same round, and the tool comes back.
 
-A tool leaves by `ctx.ask(calls)`, and its call stands `asking` until each of these has its result.
-They are calls like any other, each with a history of its own; only their ids are paths. For
-example, a program `c1` that called `find`, and then asked for two refunds at once:
+A tool leaves by `ctx.request_calls(calls)`, and its call stands `awaiting` until each of these has
+its result. They are calls like any other, each with a history of its own; only their ids are paths.
+For example, a program `c1` that called `find`, and then asked for two refunds at once:
 
-    c1      proposed  begun  asks (c1/1)  begun  asks (c1/2, c1/3)
-    c1/1    proposed (by c1)  asked  begun  ended  recorded
+    c1      proposed  started  asks (c1/1)  started  asks (c1/2, c1/3)
+    c1/1    proposed (by c1)  asked  started  ended  recorded
     c1/2    proposed (by c1)  asked (gate said suspend)  suspended
     c1/3    proposed (by c1)
 
-`c1/3` is in `asked`: no hook has spoken about it, and it does not begin before. A decision
+`c1/3` is in `reviewed`: no hook has spoken about it, and it does not begin before. A decision
 about such a call is a shared step (see `_call.base_call`): all plans of the round have it. That
 `c1` is asking is not kept anywhere: it is read from the calls that its last step has, see
-`AsksStep`.
+`RequestedStep`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .._call.decisions import HookRun
 from .._call.drivers import HookGenerator
 from .._call.history import ANSWERED, Step, new_step, result_in, state_in, steps_of_kind, time_after
 from .._call.lifecycle import STAGES
-from .._call.outcomes import AskingCall, RecoverableToolCallIssue, answer_of, unread_call
-from .._context.inner import HasConversation, Inner, ToolAsks
+from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
+from .._context.inner import HasConversation, Inner, ToolRequestedCalls
 from .._declare.offer import NotOnOffer
 from .._hooks.pipeline import AfterSaid, after, decide, was_asked_after
 from .._hooks.places import HookPlaces
@@ -58,14 +58,14 @@ MAX_INNER_CALLS: Final = 100
 MAX_DEPTH: Final = 3
 """How deep calls may be within calls."""
 
-_ASKED: Final = STAGES["asked"]
+_ASKED: Final = STAGES["unreviewed"]
 _NEW: Final = STAGES["new"]
 
 
 # What a tool leaves with.
 
 
-def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
+def asking_call(call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any) -> AwaitingCall:
     """Read what a tool asked for as it left.
 
     Args:
@@ -74,7 +74,7 @@ def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
         toolset: Any toolset: it saves the session that the tool leaves, if it leaves one.
 
     Raises:
-        MisuseError: What it leaves is of a wrong kind, or a call was begun.
+        MisuseError: What it leaves is of a wrong kind, or a call was started.
         InvalidValueError: Arguments are not JSON data.
         DuplicateToolCallIdError: Two calls of a turn share an id.
     """
@@ -82,7 +82,7 @@ def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
     known: dict[str, Any] = {}
     if isinstance(given, RoundState):  # which a `ToolRound` is
         known = _known_of(call, given)
-        given._close("asked")
+        given._close("requested")
         turn = given.turn
     elif isinstance(given, AssistantTurn):
         turn = given
@@ -105,26 +105,26 @@ def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
             f"Tool `{call.name}` (call {call.id!r}) leaves {shorten(state)} as its state. Leave "
             "bytes, a text or a Session."
         )
-    return AskingCall(call, turn, state, session, known, _times_asked(call))
+    return AwaitingCall(call, turn, state, session, known, _times_asked(call))
 
 
 def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
     """Return what a round knows of its calls already: what is wrong with them, or which tool it is.
 
     Raises:
-        MisuseError: One of them was begun, or answered, or the plan has no tool of its name.
+        MisuseError: One of them was started, or answered, or the plan has no tool of its name.
     """
-    if begun := given._shown()._begun():
+    if started := given._shown()._started():
         raise MisuseError(
             f"Tool `{call.name}` (call {call.id!r}) asks for a round of which call "
-            f"{next(iter(begun))!r} was begun or answered already, so it would be done twice. Ask "
-            "for a round as it came."
+            f"{next(iter(started))!r} was started or answered already, so it would be done twice. "
+            "Ask for a round as it came."
         )
     # Its model was offered these tools, and could not help it that the plan has none of the name.
     plan: Any = call.selector.toolset or given.toolset
     for each in given.tool_calls:
         if each.name not in plan:
-            given._close("asked")
+            given._close("requested")
             raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}) asks for a round with a call of "
                 f"`{each.name}`, and {plan.__qualname__}, the toolset of the plan, has no tool of "
@@ -175,7 +175,7 @@ class Left(NamedTuple):
 # `Ask((<c1/2>, <c1/3>), Left(turn, b"interpreter…", None, Desk))`. The results are not kept here
 # but read from the calls, so that there is one place for each.
 class Ask(NamedTuple):
-    """One time that a call asked for others: what its step `asks` holds.
+    """One time that a call asked for others: what its step `requested` holds.
 
     Attributes:
         calls: Those that it asked for, in order.
@@ -240,7 +240,7 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
     return (*turns, *labelled(with_final_arguments(results, rewritten), calls))
 
 
-def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
+def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
     """Take in that a call asks for others; see `ToolRoundPlan.record`.
 
     Returns:
@@ -265,7 +265,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
                 f"Call {given.id!r} of tool `{given.name}` is {given.status} by now, so it asks "
                 "for nothing any more. Give the plan what it came to last."
             )
-        call._check_newest("asks")
+        call._check_newest("requested")
         fault = _too_much(calls, call, len(asking.turn.tool_calls))
         if fault is not None:
             return given.fail(fault[1], code=fault[0])
@@ -273,11 +273,11 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
         calls._move(call.id)  # first: an interrupt may come anywhere
         calls._take_try(given)
         if call._stage.name == "in_doubt":
-            call._append("again")  # it is the outcome of another try
-        if call._stage.may_begin:
-            call._append("begun")
+            call._append("retried")  # it is the outcome of another try
+        if call._stage.may_start:
+            call._append("started")
         left = Left(asking.turn, asking.state, asking._session, calls.toolset)
-        call._append("asks", detail=Ask(made, left, asking._trace))
+        call._append("requested", detail=Ask(made, left, asking._trace))
         state._round.trace(call.id, asking._trace)
         state._round.inner = {**state._round.inner, **{each.id: each for each in made}}
         for each in made:
@@ -286,7 +286,7 @@ def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
 
 
 def _times_asked(call: AnyToolCall) -> int:
-    return sum(1 for _ in steps_of_kind(call._history, "asks"))
+    return sum(1 for _ in steps_of_kind(call._history, "requested"))
 
 
 def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
@@ -306,7 +306,7 @@ def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, s
     return None
 
 
-def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[BaseCall]:
+def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator[BaseCall]:
     """Read what a call asks for with the plan's toolset; what cannot be used has its result."""
     state, toolset = calls._state, calls.toolset
     taken = {each.id for each in calls._all()}
@@ -382,10 +382,10 @@ def decide_asked(
         given: The calls that are meant; by default all that nobody has decided about.
     """
     # Hooks decide about drafts whose steps are in stage `new`, where deciding is allowed. If one
-    # raises, the calls themselves are still in stage `asked`, and nothing was decided.
+    # raises, the calls themselves are still in stage `reviewed`, and nothing was decided.
     hook_run = HookRun()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
-    asked = calls.asked if given is None else given
+    asked = calls.unreviewed if given is None else given
     try:
         for call, stage in [(each, each._stage) for each in asked]:
             if call._stage is not stage:
@@ -396,8 +396,8 @@ def decide_asked(
                 draft._own_history = tuple([step._replace(stage=_NEW) for step in history])
             yield from decide(draft, hooks, hook_run, is_open=stage is _ASKED, of=call)
             hook_run.write(counts=False)
-            if all(step.kind != "asked" for step in draft._own_history):
-                draft._append("asked", phase="gate", detail=hook_run)  # there was nobody to ask
+            if all(step.kind != "reviewed" for step in draft._own_history):
+                draft._append("reviewed", phase="gate", detail=hook_run)  # there was nobody to ask
             if state_in(draft._history) == "handled":
                 yield from show_to(draft, result_in(draft._history), hooks)
     finally:
@@ -452,7 +452,7 @@ def settle_within(
     if calls._owes_after and is_set:  # it stands for that which decided before the plan was saved
         calls._note_hooks(hook_set)
         calls._set(_owes_after=False)
-    if calls.asked:
+    if calls.unreviewed:
         yield from decide_asked(calls, hooks, on_event)
     for inner in decoded_calls(calls._state._round.inner.values()):
         if state_in(inner._history) == "handled":

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from .._call.call import AnyToolCall, decoded_calls
-from .._schema.touch import Place, Touch, beside, place_of
+from .._schema.resource_access import Place, ResourceAccess, beside, place_of
 from .sorted_calls import SortedCalls
 
 
@@ -60,7 +60,7 @@ class _TouchNode:
             node.read.append(number)
 
 
-def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
+def waits_for(calls: Iterable[Iterable[ResourceAccess]]) -> list[list[int]]:
     """Say which earlier calls each call waits for: the nearest ones that it meets at least.
 
     Args:
@@ -91,7 +91,7 @@ def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
 def _inner_first(call: AnyToolCall) -> Iterator[AnyToolCall]:
     """Yield a call after those that it asked for, so that none of these waits for it."""
     for step in call._history:
-        if step.kind == "asks":
+        if step.kind == "requested":
             for inner in decoded_calls(step.detail.calls):
                 yield from _inner_first(inner)
     yield call
@@ -114,7 +114,7 @@ class Order(NamedTuple):
         calls = [
             each for call in plan._calls for each in _inner_first(call) if not each._stage.is_end
         ]
-        return cls(calls, waits_for(call.touches for call in calls))
+        return cls(calls, waits_for(call.accesses for call in calls))
 
     def by_id(self) -> dict[str, tuple[str, ...]]:
         """Say by the ids of calls which calls each one waits for."""
@@ -124,16 +124,16 @@ class Order(NamedTuple):
         }
 
     def batches(self) -> list[list[int]]:
-        """Return the places of those that may be begun in groups, each after those it waits for.
+        """Return the places of those that may be started in groups, each after those it waits for.
 
-        What cannot be begun now is in no group, nor is what waits for it.
+        What cannot be started now is in no group, nor is what waits for it.
         """
         # Waits of `[[], [], [0, 1], [2]]` give `[[0, 1], [2], [3]]`. They always point back, so one
         # pass is enough, and there are no cycles to look for.
         groups: list[list[int]] = []
         group_of: dict[int, int] = {}
         for at, (call, waits) in enumerate(zip(self.calls, self.waits, strict=True)):
-            if call._stage.may_begin and all(each in group_of for each in waits):
+            if call._stage.may_start and all(each in group_of for each in waits):
                 group = group_of[at] = max((group_of[each] + 1 for each in waits), default=0)
                 if group == len(groups):
                     groups.append([])
@@ -141,7 +141,7 @@ class Order(NamedTuple):
         return groups
 
     def free(self) -> Order:
-        """Leave out what cannot be begun, and what waits for that."""
+        """Leave out what cannot be started, and what waits for that."""
         kept = sorted(at for group in self.batches() for at in group)
         now = {at: place for place, at in enumerate(kept)}
         return Order(

@@ -18,7 +18,7 @@ from .._call.drivers import HookGenerator, drive, drive_sync
 from .._call.history import CallStep, steps_of_kind, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
-    AskingCall,
+    AwaitingCall,
     ContinueSuggestion,
     NotEnded,
     RecoverableToolCallIssue,
@@ -34,7 +34,7 @@ from .._transcript.transcript import CommittedRound, transcript_of
 from ..errors import MisuseError
 from .ending import ResultLike, as_results, end_round, ended_within, show_results, unfinished
 from .events import OnEvent, check_listener, tell_decided, tell_row
-from .rows import CallRow, Outer, Within, row_at, rows_of
+from .rows import Ancestor, Ancestry, CallRow, row_at, rows_of
 from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ class OpenCalls(Generic[T_co]):
 
         Returns:
             A new plan; an older plan does not change. Hooks are not asked about calls that are not
-            pending, or have begun. If there are calls in `asked`, hooks are asked about these only,
-            and all plans of the round show what was decided.
+            pending, or have started. If there are calls in `reviewed`, hooks are asked about these
+            only, and all plans of the round show what was decided.
 
         Raises:
             HookError: A hook raised, or returned something that is not a decision; or they are no
@@ -131,8 +131,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     Attributes:
         pending: Calls that your code runs, in the order of the turn.
         finished: Results that were recorded, in the order of the turn; see `record`.
-        in_doubt: Calls that had begun before the plan was loaded, and have no result. They may have
-            had their effects, so they cannot be run.
+        in_doubt: Calls that had started before the plan was loaded, and have no result. They may
+            have had their effects, so they cannot be run.
         asking: Calls that asked for other calls, and are run again when each of these has a result.
         asked: Calls that other calls asked for, and that no hooks have decided about. They cannot
             be run.
@@ -188,11 +188,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         found = [step for row in rows_of(self) for step in row.steps]
         return tuple(sorted(found, key=attrgetter("at")))
 
-    def within(self, call_id: str) -> tuple[Within, ...]:
+    def ancestors(self, call_id: str) -> tuple[Ancestor, ...]:
         """List the calls that asked for a call, the outermost first.
 
         For a call that the model made itself the list is empty. If a program that the provider runs
-        made the call, the program comes first, as `Within("p1", "program", {"code": ...})`.
+        made the call, the program comes first, as `Ancestor("p1", "program", {"code": ...})`.
 
         Args:
             call_id: The id of the call.
@@ -205,7 +205,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 f"There is no call {shorten(call_id)} in this plan. `plan.calls` has the ids of "
                 "all calls."
             )
-        return Outer.of(self, call_id).named()
+        return Ancestry.of(self, call_id).named()
 
     # What may run together.
 
@@ -213,7 +213,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """Say which calls each open call has to wait for, because they touch the same things.
 
         If you begin each call only when these calls are answered, the outcome is the same as if you
-        had run all calls one after the other. See `call.touches` for what a call touches. The
+        had run all calls one after the other. See `call.accesses` for what a call touches. The
         method looks at the plan as it is now. An answered call delays no other call.
 
         Returns:
@@ -229,7 +229,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """Group the calls: those of one group may run at the same time, one group after the other.
 
         A call is in the first group after the groups of all earlier calls that touch the same
-        things. A call that has begun, is suspended or is in doubt is in no group. Calls that have
+        things. A call that has started, is suspended or is in doubt is in no group. Calls that have
         to wait for it are in no group either.
 
         Example:
@@ -317,8 +317,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         not ended yet. The result may have been made anywhere. A result for a call that could not be
         used replaces the automatic rejection. A call that suspended itself moves to `suspended`.
 
-        A call that asked for other calls moves to `asking`, and these are in `asked`. It is pending
-        again when each of them has a result. If it asked for too much, it ends with an error
+        A call that asked for other calls moves to `awaiting`, and these are in `reviewed`. It is
+        pending again when each of them has a result. If it asked for too much, it ends with an
+        error
         instead: its code is `too_deep` (calls in calls, more than three levels deep) or
         `too_many_calls` (more than 100 in one call).
 
@@ -447,7 +448,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     def __exit__(self, *error: object) -> None:
         if self._state._closed_by is None:
-            self._state._leave(self._begun())
+            self._state._leave(self._started())
 
     def resolve(self, results: Iterable[ResultLike | NotEnded] = ()) -> CommittedRound:
         """Close the round without a transcript, and return the turn with its results.
@@ -530,7 +531,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     def _given_up(self, reason: str, answers: list[ToolResult | NotEnded]) -> CommittedRound:
         """Return the turn with an honest result for each call that has none."""
-        waiting = (*(each.call for each in self.suspended), *self.asking)
+        waiting = (*(each.call for each in self.suspended), *self.awaiting)
         given_up = (*self.pending, *self.in_doubt, *waiting)
         own = {call.metadata for call in given_up}
         # A result that says "not executed" must be true: the model may call the tool again because
@@ -543,7 +544,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         finished = list[ResultLike]()
         recorded = {each.id: each for each in self.finished}
         for outcome in answers:
-            if not isinstance(outcome, SuspendedCall | AskingCall):
+            if not isinstance(outcome, SuspendedCall | AwaitingCall):
                 if recorded.get(outcome.id) != outcome:
                     finished.append(outcome)
             elif outcome.was_started and outcome.call.metadata in own:
@@ -592,7 +593,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def __repr__(self) -> str:
         counts = ", ".join(
             f"{len(getattr(self, name))} {name}"
-            for name in (*_NAMED, "asking", "asked")
+            for name in (*_NAMED, "awaiting", "unreviewed")
             if name in ("pending", "handled", "rejected", "suspended") or getattr(self, name)
         )
         issues = len(self.recoverable_tool_call_issues)
@@ -632,23 +633,23 @@ def decided(
     if inner := calls._state._round.inner:
         from .inner import decide_asked
 
-        if calls.asked:
+        if calls.unreviewed:
             yield from decide_asked(calls, hooks, on_event)
             return
         # What was asked for is decided about once, and as any call once more if somebody approved
-        # it since; who asked for it has begun.
-        approved = [c for c in asked if c.id in inner and c._answers and c._stage.may_begin]
+        # it since; who asked for it has started.
+        approved = [c for c in asked if c.id in inner and c._answers and c._stage.may_start]
         within = decide_asked(calls, hooks, on_event, given=approved)
         asked = tuple(
             call
             for call in asked
-            if call.id not in inner and not any(steps_of_kind(call._history, "asks"))
+            if call.id not in inner and not any(steps_of_kind(call._history, "requested"))
         )
     if not asked:  # else asking about the first call finds it
         check_related(hooks, calls.toolset)
     ids: set[str] = set()
     if on_event is not None:
-        ids.update(call.id for call in asked if call._stage.may_begin)
+        ids.update(call.id for call in asked if call._stage.may_start)
     hook_run = HookRun()
     yield from decide_each(asked, hooks, hook_run)
     yield from within  # last: all plans get its steps, and a hook about another call may raise
@@ -679,7 +680,7 @@ def unasked(calls: SortedCalls) -> HookGenerator[ToolRoundPlan[Any]]:
     """Make a plan without hooks: rules and approvals that are declared are asked."""
     hook_run = HookRun()
     for call in calls.pending:
-        if call.selector.asks and call._stage.may_begin:
+        if call.selector.asks and call._stage.may_start:
             yield from ask_rules_and_approval(call, hook_run)
     was_decided = calls._is_decided
     take_in(calls, hook_run)

@@ -6,16 +6,16 @@ tool's schema and of the call, since what was approved has to be what would run;
 whole carry a seal, see `_transcript.saved`. Tools are named by their wire names only. A call that a
 gate let wait:
 
-    {"id": "c1", "schema_digest": "sha256:…", "digest": "sha256:…", "mended": [], "steps": [
+    {"id": "c1", "schema_digest": "sha256:…", "digest": "sha256:…", "coerced": [], "steps": [
       {"kind": "proposed", "at": "2026-01-01T12:00:00.000000+00:00", "arguments": {"cents": 500}},
-      {"kind": "asked", "at": "…", "by": "guard", "phase": "gate", "said": "suspend"},
+      {"kind": "reviewed", "at": "…", "by": "guard", "phase": "gate", "verdict": "suspend"},
       {"kind": "suspended", "at": "…", "by": "guard", "phase": "gate", "ticket": {…}}], "seal": "…"}
 
 What calls asked for is under `inner`: the ids for each time, and what was left for the last one
 of a call that may come back.
 
     {"calls": [{"id": "c1/1", "name": "pay", "arguments": "{…}"}],
-     "asks": [{"call": "c1", "ids": ["c1/1"], "trace": "00-…", "turn": {…}, "state": "…"}]}
+     "requested": [{"call": "c1", "ids": ["c1/1"], "trace": "00-…", "turn": {…}, "state": "…"}]}
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ _PLAN_WORDS: Final = frozenset(
     }
 )
 _CALL_WORDS: Final = frozenset(
-    {"id", "schema_digest", "digest", "mended", "steps", "waits_for", "seal"}
+    {"id", "schema_digest", "digest", "coerced", "steps", "waits_for", "seal"}
 )
 
-_INNER_WORDS: Final = frozenset({"calls", "asks"})
+_INNER_WORDS: Final = frozenset({"calls", "requested"})
 _ASKED_WORDS: Final = frozenset({"id", "name", "arguments"})
 _ASK_WORDS: Final = frozenset({"call", "ids", "trace", "turn", "state", "bytes", "session"})
 
@@ -144,7 +144,7 @@ def dump_plan(
     except (ToolInputError, ValueError) as error:
         raise PlanError(f"An input of the plan cannot be saved: {error}") from error
     if "inner" in data and key is None and not is_keyed:
-        _check_bytes(data["inner"]["asks"])
+        _check_bytes(data["inner"]["requested"])
     for entry in data["calls"]:
         entry["seal"] = seal_of(entry, key).value
     data["seal"] = seal_of(data, key)._asdict()
@@ -156,11 +156,11 @@ def _dump_entry(calls: SortedCalls, call: BaseCall, now: float) -> dict[str, Any
     steps = [dump_step(step) for step in history]
     if not isinstance(call, AnyToolCall):
         return {"id": call.id, "steps": steps}
-    # `asked` steps name the run of hooks that they belong to. In the text this becomes one bit,
+    # `reviewed` steps name the run of hooks that they belong to. In the text this becomes one bit,
     # since only the plan's own runs have to be told from all others.
     for step, data in zip(history, steps, strict=True):
         # A call that passes is one in all plans of the round, and this one keeps its own decisions.
-        is_hook = step.kind == "asked" and step.phase in HOOK_PHASES
+        is_hook = step.kind == "reviewed" and step.phase in HOOK_PHASES
         if is_hook and step.detail not in calls._hook_runs:
             data["elsewhere"] = True
     if history[0].detail is None and all(step.kind != "changed" for step in history):
@@ -168,12 +168,12 @@ def _dump_entry(calls: SortedCalls, call: BaseCall, now: float) -> dict[str, Any
     if not call.spec.arguments.is_exact:  # a serializer may write what its field does not accept
         call.spec.read_again(compact_json(call.final_arguments).encode("utf-8", "surrogatepass"))
     if history[-1].stage.name == "running":  # it runs on where it is, unseen by the text
-        steps.append({"kind": "left", "at": iso_time(max(now, history[-1].at))})
+        steps.append({"kind": "abandoned", "at": iso_time(max(now, history[-1].at))})
     return {
         "id": call.id,
         "schema_digest": call.selector.definition.digest,
         "digest": call.digest,
-        "mended": list(call.mended),
+        "coerced": list(call.coerced),
         "steps": steps,
     }
 
@@ -188,14 +188,14 @@ def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
     """Save what the calls of a round asked for."""
     asks: list[dict[str, Any]] = []
     for call in calls._all():
-        mine = [step.detail for step in call._history if step.kind == "asks"]
+        mine = [step.detail for step in call._history if step.kind == "requested"]
         for ask in mine:
             trace = {} if ask.trace is None else {"trace": ask.trace}
             asks.append({"call": call.id, "ids": list(ask.ids), **trace})
         if mine and not call._stage.is_end:
             asks[-1] |= _dump_left(mine[-1].left)
     inner = calls._state._round.inner.values()
-    return {"calls": [dump_metadata(each.metadata) for each in inner], "asks": asks}
+    return {"calls": [dump_metadata(each.metadata) for each in inner], "requested": asks}
 
 
 def _dump_left(left: Left) -> dict[str, Any]:
@@ -274,19 +274,19 @@ def _load_inner(
     place = {call.id: number for number, call in enumerate((*asked, *calls))}
     if len(place) != len(asked) + len(calls):
         raise inner.wrong("calls", "an id is there twice")
-    asked_by: dict[str, str] = {}
+    requested_by: dict[str, str] = {}
     asks: dict[str, list[Saved]] = {}
-    for entry in inner.each("asks"):
+    for entry in inner.each("requested"):
         check_words(entry, _ASK_WORDS)
         by = entry.get("call", str)
         asks.setdefault(by, []).append(entry)
         for id in entry.texts("ids"):
-            if id in asked_by or not place.get(by, len(place)) < place.get(id, -1):
+            if id in requested_by or not place.get(by, len(place)) < place.get(id, -1):
                 raise entry.wrong("ids", f"{id!r} is not a call that {by!r} may have asked for")
-            asked_by[id] = by
-    if asked_by.keys() != {call.id for call in calls}:
+            requested_by[id] = by
+    if requested_by.keys() != {call.id for call in calls}:
         raise inner.wrong("calls", "they are not those that were asked for")
-    return calls, asked_by, asks
+    return calls, requested_by, asks
 
 
 def histories_in(
@@ -313,7 +313,9 @@ def histories_in(
     check_words(saved, _PLAN_WORDS)
     turn = load_turn(saved.inner("turn"))
     inner = saved.inner_or_none("inner")
-    calls, asked_by, asks = ([], {}, {}) if inner is None else _load_inner(inner, turn.tool_calls)
+    calls, requested_by, asks = (
+        ([], {}, {}) if inner is None else _load_inner(inner, turn.tool_calls)
+    )
     every = (*turn.tool_calls, *calls)
     asked = {call.id for call in every}
     entries: dict[str, Saved] = {}
@@ -326,11 +328,11 @@ def histories_in(
     if len(entries) != len(every):
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
     read: dict[str, BaseCall] = {}
-    # A call is before those that it asked for, and its steps `asks` hold these, which have to
+    # A call is before those that it asked for, and its steps `requested` hold these, which have to
     # be there first: so inner calls are read from the last to the first, and those of the turn
     # then.
     for metadata in (*reversed(calls), *turn.tool_calls):
-        entry, by = entries[metadata.id], asked_by.get(metadata.id)
+        entry, by = entries[metadata.id], requested_by.get(metadata.id)
         left = [_load_ask(each, read, toolset) for each in asks.get(metadata.id, ())]
         history = _history_in(entry, metadata, hook_run, by, left)
         read[metadata.id] = BaseCall(metadata, history)
@@ -353,14 +355,14 @@ def _history_in(
     if entries[0].data.get("by") != by:
         raise entries[0].wrong("by", "it is not the call that asked for this one")
     history = load_history(entries, metadata, hook_run, asks=asks)
-    if sum(step.kind == "asks" for step in history) < len(asks):
+    if sum(step.kind == "requested" for step in history) < len(asks):
         raise saved.wrong("steps", "it asked more often than that")
     if asks and not history[-1].stage.is_end and asks[-1].left is None:
         raise saved.wrong("steps", "what was left for it to come back to is missing")
     stage, rest = history[-1].stage, [step.kind for step in history[2:]]
     if not is_unread(history):
         if stage.name == "running":
-            raise entries[-1].wrong("kind", "a call that was begun is saved with the outcome")
+            raise entries[-1].wrong("kind", "a call that was started is saved with the outcome")
         if state_in(history) in _OPEN and (stage.is_end or stage.name == "suspended"):
             raise entries[-1].wrong("kind", "the outcome of a call is saved once it was recorded")
     elif rest not in ([], [] if issue_in(history) is None else ["recorded"]):
@@ -400,7 +402,7 @@ def load_plan(
     hook_run = HookRun()
     turn, read = histories_in(saved, hook_run, toolset, partial(_load_call, toolset, call_round))
     if "inner" in saved.data and key is None and not is_keyed:
-        _check_bytes(each.data for each in saved.inner("inner").each("asks"))
+        _check_bytes(each.data for each in saved.inner("inner").each("requested"))
     every = [call for call, _ in read]
     asked, inner = every[: len(turn.tool_calls)], every[len(turn.tool_calls) :]
     calls = tuple([call for call in asked if isinstance(call, AnyToolCall)])
@@ -412,7 +414,7 @@ def load_plan(
         call_round.inner = {call.id: call for call in inner}
         for call in every:
             for step in call._history:
-                if step.kind == "asks":
+                if step.kind == "requested":
                     call_round.trace(call.id, step.detail.trace)
         for call in inner:
             adopted(made, call)
@@ -440,9 +442,9 @@ def _load_call(
     call: AnyToolCall = selector.spec.call_type.__new__(selector.spec.call_type)
     call._metadata = metadata
     call._selector = selector
-    call._mended = saved.texts("mended") if "mended" in saved.data else ()
+    call._coerced = saved.texts("coerced") if "coerced" in saved.data else ()
     call._own_history, call._branch, call._round = history, None, call_round
-    # Only what may still run has to be what was approved: one in doubt, too, by `call.again()`. A
+    # Only what may still run has to be what was approved: one in doubt, too, by `call.retry()`. A
     # call that ended may be of a tool whose schema has changed since: its result is a fact, and the
     # round can be committed.
     is_open = state_in(call._history) not in ANSWERED
@@ -486,7 +488,7 @@ def _completed(call: AnyToolCall, history: tuple[Step, ...]) -> tuple[Step, ...]
     """Put in what only the tool tells: the outputs."""
     made = [
         step._replace(detail=(_output_of(call, step.detail[1]), step.detail[1]))
-        if step.kind == "ended" and step.said == "success" and step.phase is not None
+        if step.kind == "ended" and step.verdict == "success" and step.phase is not None
         else step
         for step in history
     ]

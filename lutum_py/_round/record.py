@@ -12,7 +12,7 @@ from typing import Any
 from .._call.base_call import BaseCall
 from .._call.history import settled_by, state_in, time_after
 from .._call.lifecycle import CallStatus
-from .._call.outcomes import AskingCall, NotEnded, SuspendedCall, issue_in
+from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall, issue_in
 from .._hooks.registered_hook import RegisteredHook
 from .._text.json import shorten
 from .._text.on_demand import ONCE
@@ -43,7 +43,7 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
     if isinstance(outcome, SuspendedCall):
         suspend(calls, outcome)
         return
-    if isinstance(outcome, AskingCall):
+    if isinstance(outcome, AwaitingCall):
         asked = ask(calls, outcome)
         if asked is outcome:
             return
@@ -62,18 +62,18 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         if tries:
             calls._take_tries(tries.values())
         calls._move(result.id)  # first: an interrupt may come anywhere
-        # The result may come from another process, or from `call.again()`: what ends the call there
-        # has to end it here, and a second end needs the step `again` between. That of a call that
+        # The result may come from another process, or from `call.retry()`: what ends the call there
+        # has to end it here, and a second end needs the step `retried` between. That of a call that
         # cannot be used takes the place of its rejection.
         history = call._history
         is_over = history[-1].stage.is_end
-        if is_over and settled_by(history).said != result.status and issue_in(history) is None:
-            call._check_newest("ended")  # `again` alone would be written
-            call._append("again")  # it is the result of another try
+        if is_over and settled_by(history).verdict != result.status and issue_in(history) is None:
+            call._check_newest("ended")  # `retried` alone would be written
+            call._append("retried")  # it is the result of another try
             is_over = False
         if not is_over:
-            call._append("ended", said=result.status, detail=result)
-        call._append("recorded", said=result.status, detail=result)
+            call._append("ended", verdict=result.status, detail=result)
+        call._append("recorded", verdict=result.status, detail=result)
 
 
 def _faults(calls: SortedCalls, result: ToolResult, call: BaseCall | None) -> list[CommitFault]:
@@ -83,7 +83,7 @@ def _faults(calls: SortedCalls, result: ToolResult, call: BaseCall | None) -> li
     if call is not None:
         history = call._history
         state = "suspended" if history[-1].stage.name == "suspended" else state_in(history)
-    if state == "asking" and call is not None:
+    if state == "awaiting" and call is not None:
         return [asking_fault(call)]
     if state == "finished":
         return [DuplicateResult(id, name)]
@@ -122,11 +122,11 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
             calls._take_try(given)
         # It was run elsewhere, and waits here for the same.
         if call._stage.name != "suspended" and given._current is not call._current:
-            if call._stage.may_begin:
-                call._append("begun")
+            if call._stage.may_start:
+                call._append("started")
             at = time_after(call._history[-1], wait.at)
-            said, digest = wait.said, call.digest
+            said, digest = wait.verdict, call.digest
             call._append(
-                "suspended", at=at, by=wait.by, said=said, digest=digest, detail=wait.detail
+                "suspended", at=at, by=wait.by, verdict=said, digest=digest, detail=wait.detail
             )
-        call._append("recorded", said="suspended")
+        call._append("recorded", verdict="suspended")

@@ -27,7 +27,7 @@ from .._hooks.pipeline import decide
 from .._schema.field_issues import field_issues
 from .._schema.schema_check import schema_faults
 from .._schema.secrets import MASK, Masking
-from .._text.escaping import visible, words_of
+from .._text.escaping import escape_unprintable, words_of
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object, shorten
 from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult, make_result
@@ -53,12 +53,12 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     by, digest = decision.decider, waiting.digest
     with ONCE:
         _find(calls, decision, wait)
-        call._append("answered", by=by, said=decision.action, digest=digest, detail=decision)
+        call._append("decided", by=by, verdict=decision.action, digest=digest, detail=decision)
         if decision.action == "cancel":
             reason = decision.reason or "the call was not approved."
-            call._append("ended", by=by, phase="decision", said="cancelled", reason=reason)
+            call._append("ended", by=by, phase="decision", verdict="cancelled", reason=reason)
         elif as_output is not None:
-            call._append("ended", by=by, phase="decision", said="success", detail=as_output)
+            call._append("ended", by=by, phase="decision", verdict="success", detail=as_output)
         calls._move(call.id)
     became: HookOutcome = calls._current_entries()[call.id].value
     return became
@@ -88,7 +88,7 @@ def _asked(calls: SortedCalls, decision: Decision) -> SuspendedCall | None:
     """
     check_decision(decision)
     call = calls._call(decision.call_id)
-    taken_in = () if call is None else [s.detail for s in steps_of_kind(call._history, "answered")]
+    taken_in = () if call is None else [s.detail for s in steps_of_kind(call._history, "decided")]
     if any(each is not None and each.decision_id == decision.decision_id for each in taken_in):
         return None
     waiting = _find(calls, decision)
@@ -111,7 +111,7 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
     # One that waits may have been given up by `call.reject`, which no plan is told about.
     if not isinstance(waiting, SuspendedCall) or waiting.call._stage.name != "suspended":
         call = calls._call(decision.call_id)
-        was_decided = call is not None and any(steps_of_kind(call._history, "answered"))
+        was_decided = call is not None and any(steps_of_kind(call._history, "decided"))
         why = ", because it was decided on already" if was_decided else ""
         suspended = [each.call.id for each in calls.suspended]
         others = "No call of this plan waits for a decision."
@@ -157,8 +157,8 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
     # Ids of calls and tickets may be the same in two conversations, since some providers number the
     # calls of a turn. The name of the round tells such decisions apart, if both sides know it.
     stored = calls._state._stored
-    known = {call._round.asked_in, None if stored is None else stored.name} - {None}
-    if decision.asked_in is not None and known and decision.asked_in not in known:
+    known = {call._round.requested_in, None if stored is None else stored.name} - {None}
+    if decision.requested_in is not None and known and decision.requested_in not in known:
         yield (
             f"is not an answer to what is asked about {named}: it was made about a call of another "
             f"round, or of another conversation. {_AGAIN}"
@@ -222,7 +222,7 @@ def amend(
     if waiting is None:
         return None
     state, call, wait = calls._state, waiting.call, wait_of(waiting.call._history)
-    if call.id in state._amending:
+    if call.id in state._acoercing:
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes while an edit of call {call.id!r} of tool "
             f"`{call.name}` is with the hooks. Deliver it again once that one is through."
@@ -231,7 +231,7 @@ def amend(
     # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
     hook_run = HookRun()
     draft = _edited(waiting, decision, decision.edit, hook_run)
-    state._amending |= {call.id}
+    state._acoercing |= {call.id}
     try:
         outcome = yield from decide(draft, hooks, hook_run, is_open=True, of=call)
         if isinstance(outcome, AnyToolCall):
@@ -240,12 +240,12 @@ def amend(
     except (ToolInputError, PydanticSerializationError) as error:
         raise HookError(
             f"The hooks gave call {call.id!r} of tool `{call.name}` an input that has no "
-            f"JSON form ({cut(words_of(error), 200)}). Mend what they return.",
+            f"JSON form ({cut(words_of(error), 200)}). Coerce what they return.",
             tool=call.name,
             call_id=call.id,
         ) from error
     finally:
-        state._amending -= {call.id}
+        state._acoercing -= {call.id}
         draft._give_up(call)
     state._check_open()
     with ONCE:
@@ -253,7 +253,7 @@ def amend(
         call._adopt(draft)
         waits = wait_of(call._history)
         if waits is not None and waits.phase is None:
-            call._append("recorded", said="suspended")
+            call._append("recorded", verdict="suspended")
         calls._move(call.id)
         calls._note_hooks(hooks)
         calls._set(_hook_runs=(*calls._hook_runs, hook_run))
@@ -297,7 +297,7 @@ def _edited(
     draft = hook_run.draft(call)
     draft._round = draft._round.copy_as(EditRound)
     by = decision.decider
-    draft._append("answered", by=by, said="edit", digest=digest, detail=decision)
+    draft._append("decided", by=by, verdict="edit", digest=digest, detail=decision)
     if digest != waiting.digest:
         draft._replace_input(value, by, "decision")
     return draft
@@ -312,7 +312,7 @@ def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
             "suspended",
             by=wait.by,
             phase=wait.phase,
-            said=wait.said,
+            verdict=wait.verdict,
             digest=draft.digest,
             detail=wait.detail,
         )
@@ -353,8 +353,8 @@ def _without_masks(call: AnyToolCall, edit: Any, own: str, path: str) -> Any:
     if _MASKED in compact_json(edit) and _MASKED in own:
         what = "the list " * is_array(edit)
         raise ResumeError(
-            f"The edit of call {call.id!r} of tool `{call.name}` changes {what}`{visible(path)}` "
-            "and leaves a mask in it, so that nobody knows which secret is meant. Give the secrets "
-            "in it again, or leave it as it is shown."
+            f"The edit of call {call.id!r} of tool `{call.name}` changes "
+            f"{what}`{escape_unprintable(path)}` and leaves a mask in it, so that nobody knows "
+            "which secret is meant. Give the secrets in it again, or leave it as it is shown."
         )
     return edit

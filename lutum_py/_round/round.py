@@ -21,7 +21,7 @@ from .._declare.answer import Answer
 from .._declare.offer import NotOnOffer, OfferedTools
 from .._schema.schema_reader import names_in
 from .._schema.stand_in import OwnNames, own_name, stand_in
-from .._text.escaping import quoted, visible
+from .._text.escaping import escape_unprintable, quoted
 from .._text.immutable import Immutable
 from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn, ToolMetadata, with_calls
@@ -140,10 +140,10 @@ class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generi
     def __exit__(self, *error: object) -> None:
         plans, self._plans = self._plans or (), None
         if self._closed_by is None:
-            begun = self._shown()._begun()
+            started = self._shown()._started()
             for plan in plans:
-                begun |= plan._begun()
-            self._leave(begun)
+                started |= plan._started()
+            self._leave(started)
 
     def plan(self) -> ToolRoundPlan[T_co]:
         """Return the plan without any hooks: every usable call is pending.
@@ -204,7 +204,7 @@ class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generi
         self._close("discarded")
 
     def __repr__(self) -> str:
-        names = visible(", ".join(call.name for call in self.tool_calls[:5]))
+        names = escape_unprintable(", ".join(call.name for call in self.tool_calls[:5]))
         calls = f"{len(self.tool_calls)} calls" + (f" ({names})" if names else "")
         issues = len(self.recoverable_tool_call_issues)
         unusable = f", {issues} unusable" if issues else ""

@@ -35,7 +35,7 @@ from .sorted_calls import SortedCalls, outer_of
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class Ancestor:
     """Name a call that another is within, since it asked for it; or a provider's program.
 
     Attributes:
@@ -43,7 +43,7 @@ class Within:
         tool: The wire name of its tool.
         arguments: Its final arguments as plain data, secrets masked. Those of a provider's program
             are what the model gave it, as in `{"code": ...}`, and None if nobody has them: it was
-            begun in an earlier turn, and the round was loaded without its conversation.
+            started in an earlier turn, and the round was loaded without its conversation.
     """
 
     id: str
@@ -51,7 +51,7 @@ class Within:
     arguments: Any = field(hash=False)
 
 
-class Outer(NamedTuple):
+class Ancestry(NamedTuple):
     """The calls around a call, if others asked for it.
 
     Attributes:
@@ -67,29 +67,29 @@ class Outer(NamedTuple):
     round: CallRound
 
     @classmethod
-    def of(cls, calls: SortedCalls, call_id: str) -> Outer:
+    def of(cls, calls: SortedCalls, call_id: str) -> Ancestry:
         """Find what a call of a plan is within."""
         outer = outer_of(calls, call_id)
         state = calls._state
         caller = state._round.callers.get(outer[0].id if outer else call_id)
         return cls(outer, caller, state.turn, state._round)
 
-    def named(self) -> tuple[Within, ...]:
+    def named(self) -> tuple[Ancestor, ...]:
         """Name it all, the outermost first."""
         program = () if self.caller is None else (self._program(self.caller),)
         named = (
-            Within(each.id, each.name, each.spec.shown(each._written())) for each in self.calls
+            Ancestor(each.id, each.name, each.spec.shown(each._written())) for each in self.calls
         )
         return (*program, *named)
 
-    def _program(self, caller: str) -> Within:
+    def _program(self, caller: str) -> Ancestor:
         # A program that calls one tool after the other goes on through several turns.
         for turn in (self.turn, *reversed(self.round.transcript or ())):
             for item in turn.items if isinstance(turn, AssistantTurn) else ():
                 made = item.made_calls(caller) if isinstance(item, ServerToolItem) else None
                 if made is not None:
-                    return Within(caller, *made)
-        return Within(caller, "program", None)
+                    return Ancestor(caller, *made)
+        return Ancestor(caller, "program", None)
 
 
 # A row is made for each event, and few listeners look at its steps. To mask the arguments of each
@@ -105,7 +105,7 @@ class _History(NamedTuple):
 
     steps: tuple[Step, ...]
     call: BaseCall
-    outer: Outer | None = None
+    outer: Ancestry | None = None
 
     def shown(self) -> tuple[CallStep, ...]:
         return tuple(self.call._shown_step(step) for step in self.steps)
@@ -117,24 +117,24 @@ def duration_of(steps: tuple[Step, ...]) -> float | None:
     Returns:
         Seconds; None if nothing ran, it still runs or was left, or a time is missing.
     """
-    # `begun (3 s) suspended … answered begun (2 s) ended` is 5 s: the time that a person took to
-    # answer is none of the tool's. It is a difference of times as they are shown and saved, in
+    # `started (3 s) suspended … answered started (2 s) ended` is 5 s: the time that a person took
+    # to answer is none of the tool's. It is a difference of times as they are shown and saved, in
     # whole microseconds, so that a plan that is loaded says the same.
     total: timedelta | None = None
-    begun: Step | None = None
+    started: Step | None = None
     is_known = True
     for step in steps:
-        if step.kind == "again":
-            total, begun, is_known = None, None, True
-        elif step.kind == "begun":
-            begun = step
-        elif step.kind == "left":
+        if step.kind == "retried":
+            total, started, is_known = None, None, True
+        elif step.kind == "started":
+            started = step
+        elif step.kind == "abandoned":
             is_known = False
-        elif begun is not None and step.kind in ("suspended", "asks", "ended"):
-            first, last = (datetime.fromtimestamp(at, UTC) for at in (begun.at, step.at))
+        elif started is not None and step.kind in ("suspended", "requested", "ended"):
+            first, last = (datetime.fromtimestamp(at, UTC) for at in (started.at, step.at))
             total = (total or timedelta()) + (last - first)
-            begun = None
-    return None if total is None or not is_known or begun is not None else total.total_seconds()
+            started = None
+    return None if total is None or not is_known or started is not None else total.total_seconds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +176,8 @@ class CallRow:
         return None if self._history is None else duration_of(self._history.steps)
 
     @property
-    def within(self) -> tuple[Within, ...]:
-        """The calls that it is within, the outermost first: see `plan.within`.
+    def ancestors(self) -> tuple[Ancestor, ...]:
+        """The calls that it is within, the outermost first: see `plan.ancestors`.
 
         As `steps`, no part of equality, nor of `model_dump`.
         """
@@ -204,7 +204,7 @@ def row_at(calls: SortedCalls, call: BaseCall, history: tuple[Step, ...] | None 
     # If the places of secrets cannot be told, as in what does not fit, its size alone is shown.
     selector, text = calls.toolset._by_name.get(call.name), call.metadata.arguments
     proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
-    return row_of(call, history=history, outer=Outer.of(calls, call.id), proposed=proposed)
+    return row_of(call, history=history, outer=Ancestry.of(calls, call.id), proposed=proposed)
 
 
 def row_of(
@@ -213,7 +213,7 @@ def row_of(
     result: ToolResult | None = None,
     *,
     history: tuple[Step, ...] | None = None,
-    outer: Outer | None = None,
+    outer: Ancestry | None = None,
     proposed: str = "",
 ) -> CallRow:
     """Return the row of a call.
@@ -249,7 +249,7 @@ def _why_in(history: tuple[Step, ...], state: CallRowState) -> tuple[str | None,
     end = end_of(history)
     if end is not None and state in ("handled", "rejected"):
         if end.phase == "decision" and state == "handled":  # its result is the answer
-            return end.by, next(steps_of_kind(history, "answered")).detail.reason
+            return end.by, next(steps_of_kind(history, "decided")).detail.reason
         return end.by, end.reason
     decision = next((each.decision for each in answers_in(history)), None)
     return (None, None) if decision is None else (decision.decider, decision.reason)

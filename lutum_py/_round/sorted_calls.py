@@ -31,7 +31,7 @@ from .._call.history import (
     result_in,
     settled_by,
     state_in,
-    was_begun_again,
+    was_started_again,
     was_touched,
     with_try,
 )
@@ -46,7 +46,7 @@ from .._call.outcomes import (
 )
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
-from .._text.escaping import visible
+from .._text.escaping import escape_unprintable
 from .._text.json import digest_of
 from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn
@@ -94,7 +94,7 @@ class RoundState:
         turn: The turn of the model.
     """
 
-    # _amending   ids of calls whose edits are with hooks right now
+    # _acoercing   ids of calls whose edits are with hooks right now
     # _hook_sets  hook sets that decided about it, whose after-hooks are asked before its end
     # _round      what it shares with its calls
     # _moved_ids  ids of calls that moved from list to list, in order
@@ -103,7 +103,7 @@ class RoundState:
     # _unread     calls of no tool, by id: unusable ones, and the one that gave the answer
     __slots__ = (
         "__weakref__",
-        "_amending",
+        "_acoercing",
         "_hook_sets",
         "_moved_ids",
         "_plans",
@@ -117,7 +117,7 @@ class RoundState:
         self.turn: AssistantTurn = turn
         call_round.turn = turn
         self._round = call_round
-        self._amending = _NONE
+        self._acoercing = _NONE
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._stored: StoredAs | None = None
         self._moved_ids: list[str] = []
@@ -173,7 +173,7 @@ class RoundState:
         )
 
     def _close(self, how: str) -> None:
-        """Close the round, and with it each of its calls that was not begun."""
+        """Close the round, and with it each of its calls that was not started."""
         if self._round.closed_by is not None:
             self._check_open()
         if how == "dumped" and self._stored is not None:
@@ -188,20 +188,22 @@ class RoundState:
             "version=version)`, which lets the store go on with it."
         )
 
-    def _leave(self, begun: dict[str, str]) -> None:
-        """End a `with`: what is still open is forgotten, and not in silence if a call was begun.
+    def _leave(self, started: dict[str, str]) -> None:
+        """End a `with`: what is still open is forgotten, and not in silence if a call was started.
 
         Args:
-            begun: The tools of the calls that were begun or recorded, by call id.
+            started: The tools of the calls that were started or recorded, by call id.
         """
         self._close("discarded")
-        if begun and self._stored is None:
-            calls = ", ".join(f"{id!r} of tool `{visible(tool)}`" for id, tool in begun.items())
+        if started and self._stored is None:
+            calls = ", ".join(
+                f"{id!r} of tool `{escape_unprintable(tool)}`" for id, tool in started.items()
+            )
             warnings.warn(
                 f"A round was left open at the end of its `with`, and is discarded, though call "
-                f"{calls} had been begun or answered: the outcome is in no transcript. Commit the "
-                "plan, save it with `plan.dump_json()`, or give it up with `plan.abort(session, "
-                "reason)`.",
+                f"{calls} had been started or answered: the outcome is in no transcript. Commit "
+                "the plan, save it with `plan.dump_json()`, or give it up with "
+                "`plan.abort(session, reason)`.",
                 ResourceWarning,
                 stacklevel=3,  # where the `with` stands
                 source=self,
@@ -235,8 +237,8 @@ class Lists(NamedTuple):
     handled: tuple[HandledCall[Any, Any], ...] = ()
     rejected: tuple[RejectedCall, ...] = ()
     unusable: tuple[None, ...] = ()
-    asking: tuple[AnyToolCall, ...] = ()
-    asked: tuple[AnyToolCall, ...] = ()
+    awaiting: tuple[AnyToolCall, ...] = ()
+    unreviewed: tuple[AnyToolCall, ...] = ()
     seen: int = 0
     """How many moves of the round they know: in one value with them, so that nobody sees half."""
 
@@ -354,7 +356,7 @@ class SortedCalls:
 
     @property
     def in_doubt(self) -> tuple[AnyToolCall, ...]:
-        """Calls that were begun before the plan was loaded and have no result.
+        """Calls that were started before the plan was loaded and have no result.
 
         They may have had their effects, and refuse to run.
         """
@@ -366,14 +368,14 @@ class SortedCalls:
         return self._sorted.suspended
 
     @property
-    def asking(self) -> tuple[AnyToolCall, ...]:
+    def awaiting(self) -> tuple[AnyToolCall, ...]:
         """Calls that asked for others, and come back once each of these has its result."""
-        return self._sorted.asking
+        return self._sorted.awaiting
 
     @property
-    def asked(self) -> tuple[AnyToolCall, ...]:
+    def unreviewed(self) -> tuple[AnyToolCall, ...]:
         """Calls that others asked for, and that no hooks were asked about: they cannot run."""
-        return self._sorted.asked
+        return self._sorted.unreviewed
 
     @property
     def finished(self) -> tuple[ToolResult, ...]:
@@ -405,7 +407,7 @@ class SortedCalls:
     def resumed(self) -> Mapping[tuple[str, str], Decision]:
         """The decisions that were taken in, by call id and decision id."""
         found = [
-            step for call in self._readable for step in call._history if step.kind == "answered"
+            step for call in self._readable for step in call._history if step.kind == "decided"
         ]
         found.sort(key=attrgetter("at"))
         return {(s.detail.call_id, s.detail.decision_id): s.detail for s in found}
@@ -490,12 +492,12 @@ class SortedCalls:
         return found
 
     def _begun_tries(self) -> list[BaseCall]:
-        """List the tries that `again()` made and that were begun."""
+        """List the tries that `retry()` made and that were started."""
         every = self._state._round.tries.values()
-        return [each for tries in every for each in tries if was_begun_again(each._history)]
+        return [each for tries in every for each in tries if was_started_again(each._history)]
 
     def _with_tries(self) -> dict[str, tuple[Step, ...]]:
-        """Return the history of each call, by id, as it would tell of the tries that were begun."""
+        """Return the history of each call, by id, with the tries that were started."""
         histories = {call.id: call._history for call in self._all()}
         for each in self._begun_tries() if self._state._round.tries else ():
             histories[each.id] = with_try(histories[each.id], each._history) or histories[each.id]
@@ -520,8 +522,8 @@ class SortedCalls:
         # What ended before, as in a loop that tries again, is not to be told any more.
         tries[given.id] = [each for each in tries[given.id] if not each._stage.is_end]
 
-    def _begun(self) -> dict[str, str]:
-        """Return the tools of the calls that were begun or answered, by call id."""
+    def _started(self) -> dict[str, str]:
+        """Return the tools of the calls that were started or answered, by call id."""
         return {call.id: call.name for call in self._readable if was_touched(call._history)}
 
     def _copy(self) -> SortedCalls:
@@ -546,7 +548,7 @@ class SortedCalls:
     def is_settled(self) -> bool:
         """Whether every call has its result: nothing is pending, in doubt, suspended or asking."""
         lists = self._sorted
-        return not (lists.pending or lists.in_doubt or lists.suspended or lists.asking)
+        return not (lists.pending or lists.in_doubt or lists.suspended or lists.awaiting)
 
 
 def outer_of(calls: SortedCalls, call_id: str) -> tuple[AnyToolCall, ...]:
@@ -565,4 +567,4 @@ _STATES = get_args(CallRowState)
 # The slot itself: a round refuses the plain way, or takes it more slowly.
 _set_hook_sets: Any = vars(RoundState)["_hook_sets"].__set__
 _AT = itemgetter(1)
-_AS_CALLS: tuple[CallRowState, ...] = ("pending", "in_doubt", "asking", "asked")
+_AS_CALLS: tuple[CallRowState, ...] = ("pending", "in_doubt", "awaiting", "unreviewed")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, get_args
 
 from .._call.decisions import DecisionKind, HookRun
-from .._call.history import BY_TOOL, END_OF, AsksStep, Step, iso_time, leads_to, time_after
+from .._call.history import BY_TOOL, END_OF, RequestedStep, Step, iso_time, leads_to, time_after
 from .._call.lifecycle import STAGES, StepKind
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
@@ -30,9 +30,9 @@ class _Row(NamedTuple):
     """What a step of one kind may hold in one phase.
 
     Attributes:
-        says: What its `said` may be; None for anything.
+        says: What its `verdict` may be; None for anything.
         holds: The name of the entry with its `detail`; empty if it has none.
-        needs: The values of `said` with which that entry has to be there.
+        needs: The values of `verdict` with which that entry has to be there.
     """
 
     says: tuple[str | None, ...] | None = None
@@ -40,38 +40,38 @@ class _Row(NamedTuple):
     needs: tuple[str | None, ...] = ()
 
 
-_DECIDING: Final = ("hook", "gate", "function")
+_DECIDING: Final = ("execution", "gate")
 _ASKERS: Final = (BY_TOOL, None)
 _ANSWERS: Final = ("resume", "edit", "cancel")
 _ENDS: Final = tuple(END_OF)
 _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
     "proposed": {None: _Row(holds="arguments")},
-    "asked": {
+    "reviewed": {
         **dict.fromkeys(_DECIDING, _Row((*get_args(DecisionKind), None))),
         "before": _Row((None,)),
         "after": _Row(("replaced", None), "result", ("replaced",)),
     },
     "changed": dict.fromkeys((*_DECIDING, "decision", None), _Row(holds="arguments")),
     "suspended": dict.fromkeys((*_DECIDING, None), _Row(_ASKERS, "ticket", _ASKERS)),
-    "answered": {None: _Row(_ANSWERS, "decision", _ANSWERS)},
-    "begun": {None: _Row()},
-    "left": {None: _Row()},
+    "decided": {None: _Row(_ANSWERS, "decision", _ANSWERS)},
+    "started": {None: _Row()},
+    "abandoned": {None: _Row()},
     "ended": {
         **dict.fromkeys(
             (*_DECIDING, "decision"),
             _Row(("success", "rejected", "cancelled"), "result", ("success",)),
         ),
-        "reading": _Row(_ENDS, "issue", _ENDS),
-        "answer": _Row(_ENDS, "result", _ENDS),
+        "decode": _Row(_ENDS, "issue", _ENDS),
+        "reply": _Row(_ENDS, "result", _ENDS),
         None: _Row(_ENDS, "result"),
     },
     "recorded": {None: _Row((*_ENDS, "suspended"), "result", _ENDS)},
-    "again": {None: _Row()},
-    "asks": {None: _Row()},
+    "retried": {None: _Row()},
+    "requested": {None: _Row()},
 }
 """By kind and phase what a step is like in a text."""
 
-_PLAIN: Final = ("by", "phase", "said", "reason", "digest")
+_PLAIN: Final = ("by", "phase", "verdict", "reason", "digest")
 _WORDS: Final = frozenset({"kind", "at", *_PLAIN, "key", "elsewhere"}).union(
     row.holds for rows in _TABLE.values() for row in rows.values()
 )
@@ -139,7 +139,7 @@ def load_history(
         metadata: The call.
         hook_run: The run of hooks that the steps of the plan's own hooks belong to.
         behind: The steps that they follow.
-        asks: What each of the steps `asks` holds.
+        asks: What each of the steps `requested` holds.
 
     Returns:
         The new steps.
@@ -166,11 +166,11 @@ def _load_step(
     row = _TABLE[kind].get(phase)
     if row is None:
         raise saved.wrong("phase", f"{shorten(phase)} does not go with {kind!r}")
-    if phase in ("reading", "answer") and len(history) != 1:
+    if phase in ("decode", "reply") and len(history) != 1:
         raise saved.wrong("phase", f"{phase!r} comes first, and only in a call of no tool")
     if row.says is not None and said not in row.says:
-        raise saved.wrong("said", f"{shorten(said)} is none of the known values")
-    first = STAGES["new" if by is None else "asked"]
+        raise saved.wrong("verdict", f"{shorten(said)} is none of the known values")
+    first = STAGES["new" if by is None else "unreviewed"]
     stage = leads_to(history, kind, phase, said) if history else first
     if stage is None:
         raise saved.wrong(
@@ -189,18 +189,18 @@ def _load_step(
         raise saved.wrong(row.holds, "it is missing")
     if kind == "suspended" and digest is None:
         raise saved.wrong("digest", "it is missing")
-    if kind == "asks":
+    if kind == "requested":
         detail = next(asks, None)
         if detail is None:
             raise saved.wrong("kind", "what it asked for is missing")
     elif phase in ("before", "after"):
         key = saved.get("key", str)
         detail = key if phase == "before" else (key, detail)
-    elif kind == "asked":
+    elif kind == "reviewed":
         detail = None if saved.get("elsewhere", bool, False) else hook_run
     elif kind == "ended" and phase in SOURCES:
         detail = (None, detail) if said == "success" else None
-    make = AsksStep if kind == "asks" else Step
+    make = RequestedStep if kind == "requested" else Step
     return make(kind, stage, at, by, phase, said, reason, digest, detail)
 
 
@@ -229,7 +229,7 @@ def _load_decision(saved: Saved, metadata: ToolMetadata) -> Decision:
         edit=edit,
         at=saved.get("at", str, ""),
         **saved.some(str, "call_id", "decision_id"),
-        **saved.some(str, "reason", "digest", "by", "ticket", "asked_in", default=None),
+        **saved.some(str, "reason", "digest", "by", "ticket", "requested_in", default=None),
     )
     if made.call_id != metadata.id:
         raise saved.wrong("call_id", f"it is about another call, {shorten(made.call_id)}")

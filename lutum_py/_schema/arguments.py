@@ -1,7 +1,7 @@
 """Turn the raw argument text of a call into its typed input.
 
 The straight way is one call of pydantic's JSON validator. Everything that models get wrong in ways
-that leave no doubt about the meaning is mended off that way, after validation failed:
+that leave no doubt about the meaning is coerced off that way, after validation failed:
 
 - nothing at all, blanks and `null` mean `{}`;
 - an object or array that came as a string of JSON is read, if a string is not accepted;
@@ -75,7 +75,7 @@ class Arguments:
             plain = get_args(plain)[0]
         self.type: Any = plain
         self._is_union = is_model(plain) and plain.__pydantic_root_model__
-        self._mending: JsonSchema | None = None
+        self._coercing: JsonSchema | None = None
         self._masking: Masking | None = None
         taken = take_as_is(input_type) if is_plain else close_top(input_type, strict=strict)
         self._taken: Closing = taken
@@ -91,19 +91,19 @@ class Arguments:
         self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
-    def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
+    def coerce(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
         """Read text that failed to validate, if it leaves no doubt about what is meant.
 
         Raises:
-            ValidationError: The error that is given, if no mending helps.
+            ValidationError: The error that is given, if no coercing helps.
         """
-        from .mended_arguments import container_in, mend_places
+        from .coerced_arguments import coerce_places, container_in
 
         # Only after validation failed, so whatever a type itself takes, such as null, is never
-        # mended.
+        # coerced.
         if text.strip() in NO_ARGUMENTS:
             return self.validate_json(_EMPTY), ()
-        data: Any = None  # in which nothing is mended, as in a text that is no JSON
+        data: Any = None  # in which nothing is coerced, as in a text that is no JSON
         with suppress(TypeError, ValueError):  # a lone surrogate is a TypeError
             data = from_json(text)
         paths: list[str] = []
@@ -117,10 +117,10 @@ class Arguments:
         # null}"}` first fails for `filter`, which is a text, and once that is read, for its
         # `limit`.
         for _ in range(_MAX_MENDING):
-            mended = mend_places(data, failed, self._mending_schema)
-            if not mended and not (paths and failed is error):
+            coerced = coerce_places(data, failed, self._coercing_schema)
+            if not coerced and not (paths and failed is error):
                 break
-            paths += mended
+            paths += coerced
             try:
                 return self.validate_json(compact_json(data)), tuple(paths)
             except ValidationError as again:
@@ -132,10 +132,10 @@ class Arguments:
         finally:
             del error, failed  # else its traceback would hold this frame, and this frame the error
 
-    def _mending_schema(self) -> JsonSchema:
-        if self._mending is None:
-            self._mending = self.json_schema()
-        return self._mending
+    def _coercing_schema(self) -> JsonSchema:
+        if self._coercing is None:
+            self._coercing = self.json_schema()
+        return self._coercing
 
     def check(self, value: Any, *, by_name: bool = False) -> Any:
         """Validate an input that a program made, through its fields.

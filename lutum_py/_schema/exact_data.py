@@ -1,4 +1,4 @@
-"""Mend plain JSON data by the value that it came of: reveal what was masked, and sort sets.
+"""Coerce plain JSON data by the value that it came of: reveal what was masked, and sort sets.
 
 pydantic masks a `SecretStr` in JSON, and writes a set in any order. What is stored has to be what
 was there, and equal inputs have to give equal data. So the value is gone through beside its data,

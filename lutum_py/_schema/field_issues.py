@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
-from .._text.escaping import LINES, quoted, visible
+from .._text.escaping import LINES, escape_unprintable, quoted
 from .._text.json import cut, is_array, is_object, shorten
 from .._text.suggestion import NearestNames, names_for_message
 from ..errors import FieldIssue
-from .mended_arguments import path_of
+from .coerced_arguments import path_of
 from .secrets import MASK, Masking
 
 _MAX_ISSUES = 20
@@ -96,7 +96,9 @@ def field_issues(
             message = _NOT_ALLOWED
         issues.append(
             FieldIssue(
-                path_of(shown), visible(cut(message, 400), LINES), None if hides else received
+                path_of(shown),
+                escape_unprintable(cut(message, 400), LINES),
+                None if hides else received,
             )
         )
     if len(entries) > _MAX_ISSUES:

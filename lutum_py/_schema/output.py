@@ -208,7 +208,7 @@ def _lost_number(plain: Any, written: Any, loc: tuple[int | str, ...]) -> FieldI
     if isinstance(plain, float):
         if isfinite(plain) or isinstance(written, str):
             return None
-        from .mended_arguments import path_of
+        from .coerced_arguments import path_of
 
         return FieldIssue(path_of(loc), _NOT_FINITE, shorten(plain))
     pairs: Iterable[tuple[int | str, Any]] = ()

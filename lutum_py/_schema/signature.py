@@ -267,19 +267,19 @@ class _Scope(NamedTuple):
     Attributes:
         names: What its source may name.
         meaning: What the type parameters of an alias stand for, each with the scope of that.
-        within: The aliases that the annotation is in.
+        ancestors: The aliases that the annotation is in.
     """
 
     names: Mapping[str, Any] = {}
     meaning: Mapping[Any, tuple[Any, Any]] = {}
-    within: tuple[Any, ...] = ()
+    ancestors: tuple[Any, ...] = ()
 
 
 _NO_SCOPE: Final = _Scope()
 
 
 # An author who writes `type Live[T] = Annotated[T, Skip()] | None` hides each `x: Live[Database]`.
-# Within a container, as in `list[Annotated[T, Skip()]]`, a mark is not one of the parameter.
+# Ancestor a container, as in `list[Annotated[T, Skip()]]`, a mark is not one of the parameter.
 def parts_of(annotation: Any, scope: _Scope = _NO_SCOPE) -> Parts:
     """Walk through `Annotated`, unions and aliases, down to types and marks.
 
@@ -302,11 +302,11 @@ def parts_of(annotation: Any, scope: _Scope = _NO_SCOPE) -> Parts:
         return _joined([parts_of(args[0], scope)], args[1:])
     if origin in (Union, UnionType):
         return _joined([parts_of(each, scope) for each in args])
-    if isinstance(alias, _ALIASES) and alias not in scope.within:
+    if isinstance(alias, _ALIASES) and alias not in scope.ancestors:
         given = zip(alias.__type_params__, args, strict=False)
         meaning = {each: (arg, scope) for each, arg in given}
         names = vars(sys.modules[alias.__module__]) if alias.__module__ in sys.modules else {}
-        return parts_of(alias.__value__, _Scope(names, meaning, (*scope.within, alias)))
+        return parts_of(alias.__value__, _Scope(names, meaning, (*scope.ancestors, alias)))
     if annotation.__class__ in _VARIABLES and annotation in scope.meaning:
         return parts_of(*scope.meaning[annotation])
     return Parts((annotation,))

@@ -2,8 +2,8 @@ r"""Show text that somebody else wrote: to a person, in a log, to the model.
 
 Text of a model, a tool, a provider or a file may hold what commands a terminal (`ESC [ 2 K` wipes
 the line that is being approved), what turns the direction of reading around, and what cannot be
-seen at all. Where it is shown it goes through `visible`, which spells that out; where it is kept or
-sent it stays as it is.
+seen at all. Where it is shown it goes through `escape_unprintable`, which spells that out; where it
+is kept or sent it stays as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 # Patterns that `re` compiles when they are first asked for, which takes longer than most imports.
 _UNUSUAL: Final = r"[^ -~]"
 LINES: Final = "\n\t"
-"""What `visible` is to keep where text of several lines is expected."""
+"""What `escape_unprintable` is to keep where text of several lines is expected."""
 
 _UNSEEN: Final = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
@@ -32,7 +32,7 @@ _LONGEST: Final = 80
 
 # A model may write `Pay Acme 12.00?` and after it what wipes the line and writes another amount.
 # Whoever approves on a terminal has to see what is run, so all that does not print is spelled out.
-def visible(text: str, kept: str = "") -> str:
+def escape_unprintable(text: str, kept: str = "") -> str:
     r"""Spell out the characters that do not print, and make a plain space of every other space.
 
     Those are control characters, line and paragraph separators, what overrides the direction of
@@ -43,7 +43,7 @@ def visible(text: str, kept: str = "") -> str:
         text: Text that anybody may have written.
         kept: Characters that stay all the same, such as line breaks where lines are expected.
 
-    >>> print(visible("Pay Acme 12.00?" + chr(27) + "[2K" + chr(13)))
+    >>> print(escape_unprintable("Pay Acme 12.00?" + chr(27) + "[2K" + chr(13)))
     Pay Acme 12.00?\x1b[2K\r
     """
     if _is_seen(text):
@@ -77,10 +77,10 @@ def _shown(char: str, kept: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
-def visible_json(text: str) -> str:
+def escape_unprintable_json(text: str) -> str:
     r"""Spell out the same in JSON text, with the escapes of JSON: it still says what it said.
 
-    >>> print(visible_json('{"note": "' + chr(0x202E) + '"}'))
+    >>> print(escape_unprintable_json('{"note": "' + chr(0x202E) + '"}'))
     {"note": "\u202e"}
     """
     if _is_seen(text):
@@ -104,7 +104,11 @@ def quoted(name: str) -> str:
     """
     if not name:
         return "''"
-    return f"`{visible(name)}`" if len(name) <= _LONGEST else f"`{visible(name[:_LONGEST])}…`"
+    return (
+        f"`{escape_unprintable(name)}`"
+        if len(name) <= _LONGEST
+        else f"`{escape_unprintable(name[:_LONGEST])}…`"
+    )
 
 
 def words_of(error: object) -> str:

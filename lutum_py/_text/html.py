@@ -23,7 +23,7 @@ from html import escape
 from importlib.resources import files
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from .escaping import LINES, visible
+from .escaping import LINES, escape_unprintable
 
 MARKS: Final = {
     "good": "#2f9e6e",
@@ -102,7 +102,7 @@ def as_classes(element: Element) -> str:
 # place in them would have to remember to escape.
 def _written(element: Content, *, with_style: bool) -> Iterator[str]:
     if isinstance(element, str):
-        yield escape(visible(element, LINES))
+        yield escape(escape_unprintable(element, LINES))
         return
     tag, kind, content, attributes = element
     if tag:
@@ -214,8 +214,8 @@ class Part(NamedTuple):
     Attributes:
         label: What it is, if that is not plain.
         text: The text; of a call, the name of its tool.
-        kind: How it is set: `hidden` is folded on a page, `problem` is something to be mended, of a
-            `picture` the text describes it.
+        kind: How it is set: `hidden` is folded on a page, `problem` is something to be repaired, of
+            a `picture` the text describes it.
         about: What is said after the text of a call: its id.
         source: The `data:` URL of a picture.
     """
@@ -397,7 +397,7 @@ def page(
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{escape(visible(title))}</title>\n<style>{style}</style>\n</head>\n"
+        f"<title>{escape(escape_unprintable(title))}</title>\n<style>{style}</style>\n</head>\n"
         f"<body>\n{shown}\n</body>\n</html>\n"
     )
 

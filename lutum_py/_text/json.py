@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard, TypeVar, cast
 
 from pydantic_core import from_json, to_json
 
-from .escaping import visible
+from .escaping import escape_unprintable
 from .unicode import sendable_json
 
 if TYPE_CHECKING:
@@ -389,7 +389,7 @@ def shorten(value: object, limit: int = 80) -> str:
     if is_array(value) and len(value) > 8:
         return f"an array of {len(value)} items"
     try:
-        return visible(cut(repr(value), limit))
+        return escape_unprintable(cut(repr(value), limit))
     except Exception:  # noqa: BLE001 - whatever it raises, a message is being made
         return f"a value of type {type(value).__name__}"
 

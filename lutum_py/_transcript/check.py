@@ -1,7 +1,7 @@
 """Check that a transcript is one that a provider accepts, and say everything that is wrong.
 
 Each call has exactly one result; the results of a turn stand right after it, in the order of its
-calls. What is wrong is told as a person would mend it: a result belongs to the last call before it
+calls. What is wrong is told as a person would fix it: a result belongs to the last call before it
 that it can answer, and only what finds no place so is one too many.
 """
 
@@ -27,7 +27,7 @@ class TranscriptFault:
         rule: A stable name of what is broken, as in `call_without_result`.
         problem: What is wrong, in words.
         remedy: What to do about it.
-        mend: What a repair does about it; None if it can do nothing.
+        fix: What a repair does about it; None if it can do nothing.
     """
 
     at: int
@@ -35,7 +35,7 @@ class TranscriptFault:
     rule: str
     problem: str
     remedy: str
-    mend: str | None = None
+    fix: str | None = None
 
     def __str__(self) -> str:
         return f"{self.position}: {self.problem}. {self.remedy} ({self.rule})."
@@ -61,7 +61,7 @@ _RULES: Final[Mapping[str, tuple[str, str, str | None]]] = {
     "no_item": ("{} is not an item of a transcript", "Take it out", None),
     "duplicate_call_id": (
         "two calls of the turn share the id {}",
-        "Take the turn as the provider sent it; what it sent is kept, so nothing is mended",
+        "Take the turn as the provider sent it; what it sent is kept, so nothing is repaired",
         None,
     ),
     "orphan_result": (
@@ -106,10 +106,10 @@ class Checked:
 
     def blame(self, at: int, rule: str, *words: object, position: str = "") -> None:
         """Note that an item breaks a rule; the words go into what is said of it."""
-        problem, remedy, mend = _RULES[rule]
-        problem, mend = problem.format(*words), mend and mend.format(*words)
+        problem, remedy, fix = _RULES[rule]
+        problem, fix = problem.format(*words), fix and fix.format(*words)
         where = position or f"items[{at}]"
-        self.faults.append(TranscriptFault(at, where, rule, problem, remedy, mend))
+        self.faults.append(TranscriptFault(at, where, rule, problem, remedy, fix))
 
 
 def is_whole(items: Iterable[Any]) -> bool:
@@ -187,7 +187,7 @@ def _take_result(
 ) -> None:
     """Give a result to the last call before it that it can answer."""
     # Of two turns that both called `c1`, a result after the second is the second's. A person who
-    # mends a conversation reads it like this, and so what is wrong is told in few words.
+    # fixes a conversation reads it like this, and so what is wrong is told in few words.
     calls = waiting.get(result.id)
     if calls:
         # The last turn first; within a turn the calls in their order.

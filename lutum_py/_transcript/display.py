@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from .._text.escaping import LINES, visible
+from .._text.escaping import LINES, escape_unprintable
 from .._text.html import Entry, Part, as_styles, brief_table, cut_text, figure
 from .._text.json import compact_json, indented_json, size_of
 from .assistant import AssistantTurn, ReasoningItem, RefusalItem, ServerToolItem, TextItem, Usage
@@ -67,7 +67,7 @@ def line_of(item: TranscriptItem) -> str:
     said = entry_of(0, item)
     parts = [cut_text(_line(part), _LINE) for part in said.parts[:_PARTS]]
     about = "".join(f" ({cut_text(each, 80)})" for each in said.about)
-    return visible(f"{said.who}{about}: {' | '.join(parts)}", LINES)
+    return escape_unprintable(f"{said.who}{about}: {' | '.join(parts)}", LINES)
 
 
 def _line(part: Part) -> str:

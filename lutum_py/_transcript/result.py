@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "indeterminate"]
 """How a call ended; `indeterminate` means that it was started and nobody knows the outcome."""
 
-REJECTION_PREFIX = "__lutum_rejected__: "
+REJECTION_PREFIX = "Rejected: "
 """Stands before the reason in the result of a rejected call, as in Lutum."""
 
 _STATUSES: tuple[str, ...] = get_args(ResultStatus)
@@ -291,7 +291,7 @@ def renamed(result: ToolResult, id: str) -> ToolResult:
 
 
 def unknown_outcome(metadata: ToolMetadata, reason: str, code: str | None = None) -> ToolResult:
-    """Make the result of a call that was begun, and of which nobody knows what it did."""
+    """Make the result of a call that was started, and of which nobody knows what it did."""
     return failure(metadata, "indeterminate", f"Outcome unknown: {sendable(reason)}", code)
 
 

@@ -64,7 +64,7 @@ class CallStarted:
                 object.__setattr__(self, field, sendable(getattr(self, field)))
 
 
-# `{"city": "Par` is not JSON; to read it as `{"city": "Par"}` takes a parser that mends. Done for
+# `{"city": "Par` is not JSON; to read it as `{"city": "Par"}` takes a parser that fixes. Done for
 # each of a thousand pieces, that would be most of the work of a stream.
 class _ReadLater:
     """Read the arguments so far when they are first asked for: seldom does a program look."""

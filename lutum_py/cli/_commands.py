@@ -136,7 +136,7 @@ def _file_argument(saved: str) -> Any:
 
 
 def _violation_lines(violations: Iterable[Violation]) -> Iterator[Text]:
-    """Show where each violation is, what is wrong and what mends it."""
+    """Show where each violation is, what is wrong and what fixes it."""
     for violation in violations:
         yield text("")
         yield text(f"{violation.position}  {violation.rule}", "bold")
@@ -256,7 +256,7 @@ def repair(
     in_place: Annotated[bool, typer.Option("--in-place", help="Write to FILE itself.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Mend what a provider would refuse.
+    """Fix what a provider would refuse.
 
     The result goes to standard output unless a file is named; what was changed goes to standard
     error. Whatever needs no repair stays as it is.

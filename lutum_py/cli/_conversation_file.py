@@ -96,7 +96,7 @@ class Conversation:
             return self._violations(self.value)
 
     def repair(self) -> tuple[bytes, list[Change], list[Violation]]:
-        """Mend what can be mended.
+        """Fix what can be repaired.
 
         Returns:
             The bytes to be written (those that were read where nothing changed), what was changed,
@@ -112,13 +112,13 @@ class Conversation:
             )
         with reading(self.name):
             if self.is_saved:
-                mended, changes = repair_transcript(self.value)
+                repaired, changes = repair_transcript(self.value)
             else:
-                mended, changes = self._by_dialect("repair", self.value)
+                repaired, changes = self._by_dialect("repair", self.value)
             # The very bytes where nothing changed: `lutum repair` in a script then gives the file
             # as it was.
-            data = exact_text(mended, self.style).encode() if changes else self.data
-            return data, changes, self._violations(mended)
+            data = exact_text(repaired, self.style).encode() if changes else self.data
+            return data, changes, self._violations(repaired)
 
     def _violations(self, value: Any) -> list[Violation]:
         if self.is_saved:
@@ -280,8 +280,8 @@ def encoded_for(dialect: str, items: Sequence[TranscriptItem]) -> EncodedRequest
             if not isinstance(item, Message) or item.role == "user"
         )
         first = next(told, len(items))
-        begun = [*items[:first], Message("user", NOT_SHOWN), *items[first:]]
-        body = encode(TurnRequest(items=begun))
+        started = [*items[:first], Message("user", NOT_SHOWN), *items[first:]]
+        body = encode(TurnRequest(items=started))
         why = f"{dialect} wants to hear the user first: a message says that the beginning is lost"
         return EncodedRequest(body, (Loss(f"items[{first}]", why), *body.losses))
     return body

@@ -18,7 +18,7 @@ from .._call.call import HookOutcome
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._context.suspension import Decision
 from .._round.display import texts_of_lines
-from .._text.escaping import LINES, visible
+from .._text.escaping import LINES, escape_unprintable
 from .._text.json import compact_json, is_object, read_json
 from .._text.suggestion import meant_by
 from ..errors import StaleError
@@ -61,7 +61,7 @@ def wish_of(
     result: str | None,
     **said: str | None,
 ) -> Wish:
-    """Read what somebody says; `said` is what a wish takes as it is.
+    """Read what somebody says; `verdict` is what a wish takes as it is.
 
     Raises:
         Failure: The options do not go together, or one is not of its form.
@@ -117,7 +117,7 @@ def waiting_data(waiting: Iterable[Waiting]) -> list[dict[str, Any]]:
         {
             **{name: getattr(each, name) for name in plain},
             "ticket": each.ticket.to_dict(),
-            "within": list(map(asdict, each.within)),
+            "ancestors": list(map(asdict, each.ancestors)),
         }
         for each in waiting
     ]
@@ -137,7 +137,7 @@ def waiting_lines(waiting: Sequence[Waiting]) -> list[Text]:
             lines.append(text(f"  the model  {each.proposed}"))
         if each.ticket.response_schema is not None:
             lines.append(text(f"  asks for   {compact_json(each.ticket.response_schema)}"))
-        for outer in each.within:
+        for outer in each.ancestors:
             lines.append(text(f"  within     {outer.id}  {outer.tool}"))
             given, long = outer.arguments, texts_of_lines(outer.arguments)
             rest = {k: v for k, v in given.items() if k not in long} if is_object(given) else given
@@ -153,7 +153,7 @@ def _numbered(arguments: Any) -> Iterator[Text]:
     for name, words in texts_of_lines(arguments).items():
         yield text(f"    {name}")
         for number, line in enumerate(words.removesuffix("\n").split("\n"), 1):
-            yield text(f"    {number:4}  {visible(line, LINES).expandtabs(4)}")
+            yield text(f"    {number:4}  {escape_unprintable(line, LINES).expandtabs(4)}")
 
 
 def _differs(waiting: Waiting) -> bool:
@@ -278,7 +278,7 @@ def _check_ticket(waiting: Waiting, wish: Wish) -> None:
 def _find(waiting: Sequence[Waiting], wish: Wish) -> Waiting:
     """Find the one call that is meant: ids may hold slashes, and what is shown escaped."""
     which = wish.which
-    found = [each for each in waiting if which in (_name(each), visible(_name(each)))]
+    found = [each for each in waiting if which in (_name(each), escape_unprintable(_name(each)))]
     # "a/b/c" may be call "c" of conversation "a/b", or "b/c" of "a": ids may hold slashes. Then the
     # digest decides, which the person was shown as well.
     matches = found

@@ -287,7 +287,7 @@ def _within(area: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fie
 
 def _tried(toolset: type[Toolset], name: str, verdict: Verdict) -> Verdict:
     """Put the example to the tool's own decoder, which may be more lenient than its schema."""
-    # Schemas can only say that an example does not fit; the decoder mends some of those, as "1" for
+    # Schemas can only say that an example does not fit; the decoder fixes some of those, as "1" for
     # 1. Where it takes the example, the answer is "maybe" and not "yes": it is one of many.
     if verdict.answer != "no":
         return verdict
@@ -406,7 +406,7 @@ def _load(reference: str, file: Path, locked: Collection[str]) -> type[Toolset]:
     try:
         return load_toolset(reference)
     except Failure as failure:
-        # What fails while it is imported is there, and is to be mended.
+        # What fails while it is imported is there, and is to be repaired.
         if isinstance(failure, ImportFailure) or reference not in locked:
             raise
         raise Failure(

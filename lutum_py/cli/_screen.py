@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from .._text.escaping import LINES, visible, visible_json
+from .._text.escaping import LINES, escape_unprintable, escape_unprintable_json
 from ..errors import LutumError
 
 _PIPED_WIDTH: Final = 100
@@ -38,7 +38,7 @@ def failing() -> Generator[None]:
 def system_reason(error: OSError | ValueError) -> str:
     """Return the system's own word for what is wrong with a file, to end a sentence with."""
     said = error.strerror if isinstance(error, OSError) else None
-    return visible(said or str(error)).lower()
+    return escape_unprintable(said or str(error)).lower()
 
 
 def stand_in_for_closed() -> None:
@@ -51,7 +51,7 @@ def stand_in_for_closed() -> None:
 
 def text(words: str, style: str = "") -> Text:
     """Make a safe text for a table or a line; markup in it is just text."""
-    return Text(visible(words), style=style)
+    return Text(escape_unprintable(words), style=style)
 
 
 def counted(count: int, what: str) -> str:
@@ -62,7 +62,7 @@ def counted(count: int, what: str) -> str:
 
 def json_text(data: Any) -> str:
     """Encode data as JSON that people read, with everything escaped that does not print."""
-    return visible_json(json.dumps(data, ensure_ascii=False, indent=2))
+    return escape_unprintable_json(json.dumps(data, ensure_ascii=False, indent=2))
 
 
 def render(*shown: RenderableType) -> None:
@@ -130,7 +130,7 @@ def write_json(stream: TextIO, data: Any) -> None:
 
 def write_traceback(error: BaseException) -> None:
     """Write the traceback of an exception to standard error."""
-    write(sys.stderr, visible("".join(traceback.format_exception(error)), LINES))
+    write(sys.stderr, escape_unprintable("".join(traceback.format_exception(error)), LINES))
 
 
 def write_bytes(data: bytes) -> None:

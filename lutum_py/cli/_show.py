@@ -18,7 +18,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from .._round.display import read_plan
-from .._text.escaping import LINES, visible
+from .._text.escaping import LINES, escape_unprintable
 from .._text.html import Entry, Part, Remark, Section, left_out, page, preview_of
 from .._text.json import is_array, is_object, read_json
 from .._transcript.assistant import AssistantTurn, Usage
@@ -317,7 +317,7 @@ def _part_lines(part: Part) -> Iterator[Text]:
         return
     style = "red" if part.kind == "problem" else "dim" if part.kind == "hidden" else ""
     seen = preview_of(part.text)
-    lines = visible(seen, LINES).expandtabs(4).split("\n")
+    lines = escape_unprintable(seen, LINES).expandtabs(4).split("\n")
     if part.label and len(lines) == 1:
         lines = [f"{part.label}: {lines[0]}"]
     elif part.label:

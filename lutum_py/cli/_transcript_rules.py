@@ -1,4 +1,4 @@
-"""Find everything that is wrong with a saved transcript, and mend what can be mended.
+"""Find everything that is wrong with a saved transcript, and fix what can be repaired.
 
 Loading a transcript stops at the first fault; here every fault is found, on the JSON as it was
 saved, so that what is not concerned stays as it is.
@@ -40,7 +40,7 @@ def examine_transcript(value: Any) -> tuple[list[TranscriptItem | None], list[Vi
 
 
 def repair_transcript(value: Any) -> tuple[Any, list[Change]]:
-    """Mend a saved transcript: each call gets exactly one result, in order.
+    """Fix a saved transcript: each call gets exactly one result, in order.
 
     A call without a result gets one of the status `indeterminate`. A damaged item, and two calls of
     one turn that share an id, are left as they are.
@@ -49,7 +49,7 @@ def repair_transcript(value: Any) -> tuple[Any, list[Change]]:
         value: The JSON that `transcript.dump_json()` gave; it is not changed.
 
     Returns:
-        The mended copy, and what was changed.
+        The repaired copy, and what was changed.
 
     Raises:
         TranscriptError: It has another version, or has no items.
@@ -60,16 +60,16 @@ def repair_transcript(value: Any) -> tuple[Any, list[Change]]:
     loaded, answers = value["items"], dict[int, list[Any]]()
     for call in found.calls:
         answers.setdefault(call.turn, []).append(_answer(call, loaded))
-    mended: list[Any] = []
+    repaired: list[Any] = []
     for at, item in enumerate(items):
         if not isinstance(item, ToolResult):
-            mended += [loaded[at], *answers.get(at, ())]
+            repaired += [loaded[at], *answers.get(at, ())]
     changes = [
-        Change(fault.position, fault.rule, fault.mend)
+        Change(fault.position, fault.rule, fault.fix)
         for fault in found.faults
-        if fault.mend is not None
+        if fault.fix is not None
     ]
-    return {**value, "items": copy_json(mended)}, changes
+    return {**value, "items": copy_json(repaired)}, changes
 
 
 def _examine(value: Any) -> tuple[list[Any], Checked]:

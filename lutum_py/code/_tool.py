@@ -134,7 +134,7 @@ def program_tool(
                 inner.state or "", [list(map(_answer, each)) for each in inner.rounds]
             )
         if isinstance(step, Asks):
-            ctx.ask(step.calls, state=step.state)
+            ctx.request_calls(step.calls, state=step.state)
         made: ProgramResult = {"output": step.output}
         return {**made, "printed": step.printed} if step.printed else made
 

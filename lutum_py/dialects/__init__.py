@@ -16,7 +16,7 @@ same names:
 | `encode_request(request, *, strict=False, model=None)` | a `TurnRequest` → a body with `losses` |
 | `StreamDecoder()` | `feed(event)` → events, `close()` → the last ones, `finish()` → the turn |
 | `check(request)` | the rules that a request body, or its list of messages, breaks |
-| `repair(request)` | what it was given, mended, and the list of changes |
+| `repair(request)` | what it was given, repaired, and the list of changes |
 | `compile(definition, *, strict=False)` | one tool's schema in this dialect |
 | `wire_name(name)` | the name under which a tool goes out |
 
@@ -35,7 +35,7 @@ each has the same files: `_facts` (what is known of it), `_decode`, `_encode`, `
 - `_blocks/`: rules, rendering, history and stream of wires whose messages hold blocks, over a
   record that says how one of them writes these (`BLOCKS`, beside its facts).
 - `_openai`: what the two formats of OpenAI have in common.
-- `_repair/`: finding a conversation and mending it; which result answers which call.
+- `_repair/`: finding a conversation and repairing it; which result answers which call.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from ..errors import HistoryError, MisuseError
 from . import DIALECTS
 from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
-from ._repair.mending import Form
+from ._repair.repairing import Form
 from ._schema.compiler import CompiledSchema, compile_schema
 from ._wire.history import NOTHING_SAID, History
 from ._wire.offered import (
@@ -307,7 +307,7 @@ class Dialect(Generic[C]):
             transcript gives the list again, but for what was lost.
 
         Raises:
-            HistoryError: The provider would refuse it; `repair` mends that.
+            HistoryError: The provider would refuse it; `repair` fixes that.
             DialectError: A turn of the model is broken; `where` says at which place.
 
         Example:
@@ -405,7 +405,7 @@ class Dialect(Generic[C]):
         return self.form.check(request)
 
     def repair(self, request: Any) -> tuple[Any, list[Change]]:
-        """Mend a conversation so that `check` finds nothing.
+        """Fix a conversation so that `check` finds nothing.
 
         A call that nobody answered gets a result that says that its outcome is unknown.
 
@@ -413,13 +413,15 @@ class Dialect(Generic[C]):
             request: A request body, or the list of its conversation; it is not changed.
 
         Returns:
-            A mended copy of the same shape, and what was changed.
+            A repaired copy of the same shape, and what was changed.
 
         Example:
             >>> from lutum_py.dialects import openai_chat
             >>> call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-            >>> mended, changes = openai_chat.repair([{"role": "assistant", "tool_calls": [call]}])
-            >>> mended[1]["content"]
+            >>> repaired, changes = openai_chat.repair(
+            ...     [{"role": "assistant", "tool_calls": [call]}]
+            ... )
+            >>> repaired[1]["content"]
             'Outcome unknown: the conversation holds no result for this call. It may ...'
         """
         return self.form.repair(request)

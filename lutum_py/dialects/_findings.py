@@ -49,7 +49,7 @@ class Change:
         position: Where, in the request as it was given.
         rule: The rule that was broken there.
         what: What was done, in words.
-        is_mended: False if nothing could be done, so that `check` still finds the breach.
+        is_repaired: False if nothing could be done, so that `check` still finds the breach.
 
     Example:
         >>> print(Change("messages[1]", "orphan_result", "Removed the result"))
@@ -59,7 +59,7 @@ class Change:
     position: str
     rule: str
     what: str
-    is_mended: bool = True
+    is_repaired: bool = True
 
     def __str__(self) -> str:
         return f"{self.position}: {self.what} ({self.rule})."

@@ -7,7 +7,7 @@ it does not know goes to `_keep`, and is in the payload apart from all that make
 What most events are, more text and nothing else, `_quick` may read at a glance.
 
 Hosts leave out events, send some twice, and cut surrogate pairs in two. `CallReports` lets each
-call be begun and completed exactly once, `Pairs` holds the first half of a pair back until the
+call be started and completed exactly once, `Pairs` holds the first half of a pair back until the
 delta that completes it.
 """
 
@@ -90,7 +90,7 @@ class CallReports:
         return reported
 
     def wrote(self, index: int) -> None:
-        """Note that argument text of a call that has begun is reported elsewhere."""
+        """Note that argument text of a call that has started is reported elsewhere."""
         self._written.add(index)
 
     def missing(self, calls: Sequence[ToolMetadata]) -> list[StreamEvent]:

@@ -131,7 +131,7 @@ class EventSplitter:
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._after_return = False
-        self._begun = False
+        self._started = False
         self._objects: ObjectSplitter | None = None
         self._pending: list[str] = []
         self._data: list[str] = []
@@ -175,11 +175,11 @@ class EventSplitter:
             raise self._error(f"the bytes are not UTF-8 ({error.reason})") from None
 
     def _read(self, text: str) -> Iterator[dict[str, Any]]:
-        if not self._begun:
+        if not self._started:
             text = text.lstrip("\ufeff \t\r\n")
             if not text:
                 return
-            self._begun = True
+            self._started = True
             # A page of a proxy or a login, which comes with status 200 and would else be lines
             # without events.
             if text[0] == "<":

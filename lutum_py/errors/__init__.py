@@ -1,6 +1,6 @@
 """Every exception of the library, by whose fault it was.
 
-One file, so that they are read beside each other; half of it is what causes and what mends each.
+One file, so that they are read beside each other; half of it is what causes and what fixes each.
 
 ```
 LutumError
@@ -37,7 +37,7 @@ LutumError
         OutcomeUnknown
 ```
 
-The examples of the exceptions show the line that causes it and the line that mends it. They share
+The examples of the exceptions show the line that causes it and the line that fixes it. They share
 one toolset, a function that makes a round of calls, and a session.
 
 Example:
@@ -59,7 +59,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from .._text.escaping import LINES, visible
+from .._text.escaping import LINES, escape_unprintable
 from .._text.immutable import dataclass
 from .._text.on_demand import on_demand
 
@@ -91,7 +91,7 @@ class LutumError(Exception):
 
     def __str__(self) -> str:
         # Not that of the next class: an error that is also a KeyError would be in quotes.
-        return visible(Exception.__str__(self), LINES)
+        return escape_unprintable(Exception.__str__(self), LINES)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))
@@ -322,7 +322,7 @@ class LifecycleError(DeveloperError):
         >>> call.call_sync()
         Traceback (most recent call last):
         lutum_py.errors.LifecycleError: Call 'c1' of tool 'forecast' is cancelled and cannot ...
-        >>> call.again().call_sync().model_text
+        >>> call.retry().call_sync().model_text
         'Oslo: sunny'
     """
 
@@ -502,8 +502,8 @@ class HistoryError(SavedDataError):
         >>> openai_chat.read_history(kept)
         Traceback (most recent call last):
         lutum_py.errors.HistoryError: openai_chat refuses this conversation: ...
-        >>> mended, changes = openai_chat.repair(kept)
-        >>> transcript, losses = openai_chat.read_history(mended)
+        >>> repaired, changes = openai_chat.repair(kept)
+        >>> transcript, losses = openai_chat.read_history(repaired)
     """
 
     def __init__(self, violations: Sequence[object], *, dialect: str) -> None:
@@ -513,7 +513,7 @@ class HistoryError(SavedDataError):
         reasons = "" if count == 1 else f", for {count} reasons"
         listed = " ".join(map(str, self.violations))
         super().__init__(
-            f"{dialect} refuses this conversation{reasons}: {listed} Mend it first with "
+            f"{dialect} refuses this conversation{reasons}: {listed} Fix it first with "
             f"`{dialect}.repair(...)`."
         )
 
@@ -612,7 +612,7 @@ class CommitError(DeveloperError):
         Traceback (most recent call last):
         lutum_py.errors.CommitError: Cannot commit: call 'c2' of tool 'forecast' has no result. ...
         >>> committed = round.commit(
-        ...     session, [call.again().call_sync() for call in round.tool_calls]
+        ...     session, [call.retry().call_sync() for call in round.tool_calls]
         ... )
     """
 
@@ -733,7 +733,7 @@ class OutcomeUnknown(ToolError):
 
     Example:
         >>> call = round_of(oslo).expect_one()
-        >>> _ = call.begin()
+        >>> _ = call.start()
         >>> error = OutcomeUnknown("the bank did not answer. Look at the account first.")
         >>> call.indeterminate(error.reason, code=error.code).model_text
         '[outcome_unknown] Outcome unknown: the bank did not answer. Look at the account first.'

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from .._text.escaping import LINES, visible
+from .._text.escaping import LINES, escape_unprintable
 
 _MOST = 50
 _LIMIT = 400
@@ -30,34 +30,34 @@ class MissingResult(CommitFault):
     """A call has no result.
 
     Attributes:
-        is_in_doubt: Whether it was begun before the plan was saved, and may have been run.
-        within: The calls without a result that it asked for, if it waits for these.
-        is_running: Whether it was begun since, and so cannot be run: its tool raised, was cut off,
-            or is at work.
+        is_in_doubt: Whether it was started before the plan was saved, and may have been run.
+        nested: The calls without a result that it asked for, if it waits for these.
+        is_running: Whether it was started since, and so cannot be run: its tool raised, was cut
+            off, or is at work.
     """
 
     is_in_doubt: bool = False
-    within: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
     is_running: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
-        if self.within:
+        if self.nested:
             return (
                 f"call {self.id!r} of tool {self.name!r} asked for calls that have no result: "
-                f"{', '.join(self.within)}. Decide about these and run them, as `await "
+                f"{', '.join(self.nested)}. Decide about these and run them, as `await "
                 "run(plan, hooks=hooks)` does, or close the round with "
                 "`plan.abort(session, reason)`"
             )
         if self.is_in_doubt:
             return (
-                f"call {self.id!r} of tool {self.name!r} was begun before the plan was saved, and "
-                "nobody knows the outcome. Find out and record its result, say so with "
+                f"call {self.id!r} of tool {self.name!r} was started before the plan was "
+                "saved, and nobody knows the outcome. Find out and record its result, say so with "
                 "`plan.record(call.indeterminate(reason))`, or close the round with "
                 "`plan.abort(session, reason)`"
             )
         if self.is_running:
             return (
-                f"call {self.id!r} of tool {self.name!r} was begun, and has no result: its tool "
+                f"call {self.id!r} of tool {self.name!r} was started, and has no result: its tool "
                 "raised, was cut off, or still runs. Pass `call.fail(message)`, or "
                 "`call.indeterminate(reason)` if nobody knows what it did, or close the round with "
                 "`plan.abort(session, reason)`"
@@ -176,7 +176,7 @@ def faults_rich(faults: Sequence[CommitFault]) -> Iterator[str]:
     from .._text.html import cut_text
 
     for fault in faults[:_MOST]:
-        yield visible(cut_text(str(fault), 2 * _LIMIT), LINES)
+        yield escape_unprintable(cut_text(str(fault), 2 * _LIMIT), LINES)
     if len(faults) > _MOST:
         yield f"… {len(faults) - _MOST} more"
 

@@ -13,7 +13,7 @@ How a run ends, and the outcome:
 | raises any other `Exception` | an error with the code `execution_failed` |
 | returns what it does not declare | an error with the code `invalid_output` |
 | calls `ctx.suspend(ticket)` | a `SuspendedCall`, for `plan.suspend(outcome)` |
-| calls `ctx.ask(calls)` | an `AskingCall`, for `plan.record(outcome)` |
+| calls `ctx.request_calls(calls)` | an `AwaitingCall`, for `plan.record(outcome)` |
 | passes its deadline, and is cut off | `indeterminate` with the code `timed_out` |
 | is asked to stop by its token, and is cut off | `indeterminate` with the code `cancelled` |
 | is cut off in any way, and only reads | an error, or a cancelled result |
@@ -61,7 +61,7 @@ from typing import TypeVar, Unpack
 
 from .._call.call import AnyToolCall, Hooks
 from .._call.drivers import drive, drive_sync
-from .._call.outcomes import AskingCall as AskingCall  # for whoever still looks for it here
+from .._call.outcomes import AwaitingCall as AwaitingCall  # for whoever still looks for it here
 from .._context.context import ToolContext
 from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan
@@ -69,7 +69,7 @@ from ._batch import Batch
 from ._outcome import ExecutionCancelled, ExecutionErrors, Outcome, outcomes_of
 from ._plan_run import PlanRun
 from ._run import Run
-from ._settings import GRACE, Around, ContextFor, OnBegin, RunOptions, Settings
+from ._settings import GRACE, Around, ContextFor, OnStart, RunOptions, Settings
 
 __all__ = [
     "GRACE",
@@ -77,7 +77,7 @@ __all__ = [
     "ContextFor",
     "ExecutionCancelled",
     "ExecutionErrors",
-    "OnBegin",
+    "OnStart",
     "Outcome",
     "RunOptions",
     "execute",
@@ -109,7 +109,7 @@ async def execute(
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
         InvalidValueError: A number of seconds is invalid.
-        LifecycleError: The call was begun or has ended already, or waits for a decision.
+        LifecycleError: The call was started or has ended already, or waits for a decision.
         ExecutionErrors: `around` raised when the call had ended; it carries the outcome. What it
             raises before that comes out as it is, as does what the tool raises under
             `raise_errors`.
@@ -153,7 +153,7 @@ async def execute_all(
     Raises:
         MisuseError: A hidden parameter is missing, or a tool has no function.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
-        LifecycleError: A call was begun or has ended already, waits for a decision, or is there
+        LifecycleError: A call was started or has ended already, waits for a decision, or is there
             twice.
         ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did; it carries all
             outcomes.
@@ -181,7 +181,7 @@ def execute_sync(
         MisuseError: The function is async, a hidden parameter is missing, or a tool has no
             function.
         InvalidValueError: A number of seconds is invalid.
-        LifecycleError: The call was begun or has ended already, or waits for a decision.
+        LifecycleError: The call was started or has ended already, or waits for a decision.
         ExecutionErrors: As in `execute`.
     """
     run = Run(call, context, Settings.of(options))
@@ -212,7 +212,7 @@ def execute_all_sync(
     Raises:
         MisuseError: A function is async, a hidden parameter is missing, or a tool has no function.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
-        LifecycleError: A call was begun or has ended already, waits for a decision, or is there
+        LifecycleError: A call was started or has ended already, waits for a decision, or is there
             twice.
         ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did; it carries all
             outcomes.
@@ -223,7 +223,7 @@ def execute_all_sync(
 async def run(
     plan: ToolRoundPlan[T],
     *,
-    on_begin: OnBegin | None = None,
+    on_start: OnStart | None = None,
     on_event: OnEvent | None = None,
     in_order: bool = False,
     hooks: Hooks | None = None,
@@ -233,23 +233,24 @@ async def run(
 ) -> ToolRoundPlan[T]:
     """Run the calls of a plan at once, and let the plan keep the outcome of each.
 
-    Pending calls that were not begun are run as by `execute_all`. Each outcome is recorded in the
+    Pending calls that were not started are run as by `execute_all`. Each outcome is recorded in the
     plan as soon as it is there, also if something ends the run early, so that
-    `plan.commit(session)` needs no results. A call that was not begun stays pending.
+    `plan.commit(session)` needs no results. A call that was not started stays pending.
 
     Args:
         plan: The plan; it is changed.
-        on_begin: Called, and awaited if it is async, before each call is begun. If it raises,
-            that call is not begun; the others end, and then the exception comes out.
-        on_event: Is told about each call that is begun, and of each that has ended or waits.
+        on_start: Called, and awaited if it is async, before each call is started. If it raises,
+            that call is not started; the others end, and then the exception comes out.
+        on_event: Is told about each call that is started, and of each that has ended or waits.
         in_order: Whether calls that touch the same thing keep the order of the turn, see
             `plan.order()`: each call begins when the calls that it waits for have ended; the call
-            with the longest chain after it begins first. If a call waits, or `on_begin` raised
+            with the longest chain after it begins first. If a call waits, or `on_start` raised
             about it, no later call begins that touches the same thing; if its outcome is unknown,
             such a call is `cancelled`, with the code `after_doubt`. One that a hook answered or
             rejected holds up none.
         hooks: Decide about calls that other calls ask for; then calls are run until nothing is
-            pending. Without hooks, calls that were asked for and are not decided stay in `asked`.
+            pending. Without hooks, calls that were asked for and are not decided stay in
+            `reviewed`.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
         options: More options of a run; see `RunOptions`.
@@ -282,7 +283,7 @@ async def run(
         '3'
     """
     settings = Settings.of(
-        *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event
+        *(options, limit), context=context, hooks=hooks, on_start=on_start, on_event=on_event
     )
     told = PlanRun(plan, settings, in_order=in_order)
     while await drive(told.settle()):
@@ -293,7 +294,7 @@ async def run(
 def run_sync(
     plan: ToolRoundPlan[T],
     *,
-    on_begin: OnBegin | None = None,
+    on_start: OnStart | None = None,
     on_event: OnEvent | None = None,
     in_order: bool = False,
     hooks: Hooks | None = None,
@@ -307,9 +308,9 @@ def run_sync(
 
     Args:
         plan: The plan; it is changed.
-        on_begin: Called before each call is begun, in the thread that runs it, one at a time. If
-            it raises, that call is not begun; the others end, and then the exception comes out.
-        on_event: Is told about each call that is begun, and of each that has ended or waits.
+        on_start: Called before each call is started, in the thread that runs it, one at a time. If
+            it raises, that call is not started; the others end, and then the exception comes out.
+        on_event: Is told about each call that is started, and of each that has ended or waits.
         in_order: Whether calls that touch the same thing keep the order of the turn, as in `run`.
         hooks: Decide about calls that other calls ask for, as in `run`; they have to be sync.
         context: Makes the context of each call.
@@ -320,14 +321,14 @@ def run_sync(
         The same plan.
 
     Raises:
-        MisuseError: As in `run`; or a function, a hook or `on_begin` is async.
+        MisuseError: As in `run`; or a function, a hook or `on_start` is async.
         HookError: As in `run`.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         RoundClosedError: The round has ended.
         ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
     """
     settings = Settings.of(
-        *(options, limit), context=context, hooks=hooks, on_begin=on_begin, on_event=on_event
+        *(options, limit), context=context, hooks=hooks, on_start=on_start, on_event=on_event
     )
     told = PlanRun(plan, settings, in_order=in_order)
     while drive_sync(told.settle(), "`await run(plan, hooks=hooks)`"):

@@ -36,7 +36,7 @@ from ._settings import Settings
 
 
 # Not `asyncio.gather`, which lets go of the siblings of a task that failed, nor a `TaskGroup`,
-# which cancels them: a call that was begun has to be followed to its end, since its outcome goes
+# which cancels them: a call that was started has to be followed to its end, since its outcome goes
 # into the transcript.
 class Batch:
     """Hold the runs of several calls, and what kept or broke them."""
@@ -72,7 +72,7 @@ class Batch:
             if id(call) in seen:
                 raise LifecycleError(
                     f"Call {call.id!r} of tool `{call.name}` is given twice, and a call runs once. "
-                    "`call.again()` makes a new call of the same metadata and input."
+                    "`call.retry()` makes a new call of the same metadata and input."
                 )
             seen.add(id(call))
         self.runs = [
@@ -87,7 +87,7 @@ class Batch:
         ]
         if plan is not None and settings.on_event is not None:
             for run in self.runs:
-                run.on_begun = partial(plan.begun, run.call)
+                run.on_started = partial(plan.started, run.call)
 
     async def run_all(self) -> list[Outcome]:
         """Run the calls at once, and give the outcome of each, in their order.
@@ -197,8 +197,8 @@ class Batch:
             self._ended(place, task)
 
     def _is_alone(self, place: int) -> bool:
-        may_begin = self.plan is None or self.plan.settings.on_begin is None
-        return may_begin and self.runs[place].is_alone
+        may_start = self.plan is None or self.plan.settings.on_start is None
+        return may_start and self.runs[place].is_alone
 
     def _ended(self, place: int, _: asyncio.Task[Outcome]) -> None:
         running, schedule = self._running, self.schedule
@@ -227,7 +227,7 @@ class Batch:
         run = self.runs[place]
         if plan.in_doubt and (answer := plan.after_doubt(run.call)) is not None:
             return answer
-        if not (run.is_stopped or await plan.begin(place, run.call)):
+        if not (run.is_stopped or await plan.start(place, run.call)):
             return self._not_run(place, plan.refused[place])
         try:
             outcome = await self._run(place)
@@ -303,7 +303,7 @@ class Batch:
         if plan is not None and (answer := plan.after_doubt(run.call)) is not None:
             self.done[place] = answer
             return
-        if plan is not None and not (run.is_stopped or plan.begin_sync(place, run.call)):
+        if plan is not None and not (run.is_stopped or plan.start_sync(place, run.call)):
             self.done[place] = self._not_run(place, plan.refused[place])
             return
         try:
@@ -350,7 +350,7 @@ class Batch:
     def _not_started(self, place: int) -> Outcome:
         call = self.runs[place].call
         outcome = not_executed(call, ", because the run was cancelled before it started.")
-        is_mine = self.plan is None and call._stage.may_begin
+        is_mine = self.plan is None and call._stage.may_start
         return call._ended(outcome) if is_mine else outcome
 
     def _noted(self, place: int, error: BaseException) -> Outcome:
@@ -361,7 +361,7 @@ class Batch:
 
     def _not_run(self, place: int, error: BaseException) -> Outcome:
         run, name = self.runs[place], type(error).__name__
-        if not run.is_begun:  # it may still be run, or somebody else runs it
+        if not run.is_started:  # it may still be run, or somebody else runs it
             return not_executed(run.call, f": {name} came before it.")
         return lost(run.call, f"{name} ended it.")
 
@@ -370,7 +370,7 @@ class Batch:
         if self.plan is not None and self.plan.refused:
             first, *others = (error for _, error in sorted(self.plan.refused.items()))
             for other in others:
-                first.add_note(f"`on_begin` raised for another call, too: {other!r}")
+                first.add_note(f"`on_start` raised for another call, too: {other!r}")
             raise telling(first, outcomes)
         if self.errors:
             raise ExecutionErrors.of([self.errors[at] for at in sorted(self.errors)], outcomes)

@@ -22,11 +22,11 @@ from .._call.history import was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import NotEnded
 from .._context.context import ToolContext, ToolSuspended
-from .._context.inner import ToolAsks
+from .._context.inner import ToolRequestedCalls
 from .._context.progress import ProgressStatus
 from .._round.ending import ended_within
 from .._round.inner import asking_call
-from .._text.escaping import LINES, visible, words_of
+from .._text.escaping import LINES, escape_unprintable, words_of
 from .._text.json import cut
 from .._toolset import Toolset
 from .._transcript.result import ToolResult, failure, unknown_outcome
@@ -88,7 +88,7 @@ class ExecutionErrors(ExceptionGroup[Exception], LutumError):
 
     Attributes:
         outcomes: One for each call that was given, in order: what it comes to without
-            `raise_errors`, and `cancelled` if `around` raised before it was begun.
+            `raise_errors`, and `cancelled` if `around` raised before it was started.
     """
 
     outcomes: tuple[Outcome, ...] = ()
@@ -176,10 +176,10 @@ def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
     try:
         if isinstance(meant, ToolSuspended):
             return call.suspend(meant.ticket)
-        if isinstance(meant, ToolAsks):
+        if isinstance(meant, ToolRequestedCalls):
             return asking_call(call, meant, Toolset)
     except Exception as refused:  # noqa: BLE001 - what it asks with may raise anything
-        error = meant = refused  # as if `ctx.suspend` or `ctx.ask` had raised it
+        error = meant = refused  # as if `ctx.suspend` or `ctx.request_calls` had raised it
     on_error(error)
     unknown = unknown_in(meant)
     if unknown is not None:
@@ -208,7 +208,7 @@ def tells(error: Exception) -> bool:
     What else it raises then, such as the error that a client makes of a lost connection, says no
     more than that it was cut off.
     """
-    says = isinstance(error, ToolSuspended | ToolAsks | TimedOut | Cancelled)
+    says = isinstance(error, ToolSuspended | ToolRequestedCalls | TimedOut | Cancelled)
     return says or unknown_in(error) is not None
 
 
@@ -261,7 +261,7 @@ def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:
         "same, and has an unknown outcome: perhaps it still works. Find out what it did, and call "
         "again."
     )
-    return call._ended(not_executed(call, why, "after_doubt", "not begun"))
+    return call._ended(not_executed(call, why, "after_doubt", "not started"))
 
 
 def only_reads(call: AnyToolCall) -> bool:
@@ -320,10 +320,10 @@ def _describe(error: Exception) -> str:
 
 def trace_of(error: Exception) -> str | None:
     """Write down where an exception came from; None if a tool meant it, or nobody listens."""
-    is_meant = isinstance(error, ToolError | ToolSuspended | ToolAsks)
+    is_meant = isinstance(error, ToolError | ToolSuspended | ToolRequestedCalls)
     if is_meant or not _LOGGER.isEnabledFor(logging.WARNING):
         return None
-    return visible("".join(format_exception(error)).rstrip(), LINES)
+    return escape_unprintable("".join(format_exception(error)).rstrip(), LINES)
 
 
 def tell(result: ToolResult, context: ToolContext, is_said: bool, trace: str | None) -> None:
@@ -341,11 +341,11 @@ def tell(result: ToolResult, context: ToolContext, is_said: bool, trace: str | N
     is_cancelled = result.status == "cancelled"
     level = logging.INFO if is_said or is_cancelled else logging.WARNING
     if _LOGGER.isEnabledFor(level):
-        name = visible(result.name)
-        text = visible(cut(result.model_text, _LONGEST_TEXT))
+        name = escape_unprintable(result.name)
+        text = escape_unprintable(cut(result.model_text, _LONGEST_TEXT))
         extra = {
             "tool_name": name,
-            "tool_call_id": visible(result.id),
+            "tool_call_id": escape_unprintable(result.id),
             "status": result.status,
             "code": result.code,
         }

@@ -1,7 +1,7 @@
-"""What a plan has of a run: it is asked before a call is begun, and told the outcome of each.
+"""What a plan has of a run: it is asked before a call is started, and told the outcome of each.
 
-A call that is not begun, because `on_begin` raised or the task was cancelled first, stays pending:
-the plan goes on, here or elsewhere.
+A call that is not started, because `on_start` raised or the task was cancelled first, stays
+pending: the plan goes on, here or elsewhere.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from .._call.call import AnyToolCall
 from .._call.drivers import HookGenerator
 from .._call.history import CallRowState, end_of, steps_of_kind
-from .._call.outcomes import AskingCall, SuspendedCall
+from .._call.outcomes import AwaitingCall, SuspendedCall
 from .._round.ending import check_shown
 from .._round.events import CallEventKind, tell_asked, tell_row
 from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan
-from .._round.rows import Outer, row_of
+from .._round.rows import Ancestry, row_of
 from .._round.sorted_calls import outer_of
-from .._schema.touch import meet
+from .._schema.resource_access import meet
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
@@ -38,10 +38,10 @@ class PlanRun:
         in_order: Whether calls that touch the same keep the order of the turn.
 
     Attributes:
-        ready: The calls to be run: pending, not begun, and waiting for none that cannot be run.
+        ready: The calls to be run: pending, not started, and waiting for none that cannot be run.
         waits: For each of them the places of those that it waits for; None if none does.
         in_doubt: If the order is kept, the calls whose outcome is unknown.
-        refused: What `on_begin` raised, by the place of the call.
+        refused: What `on_start` raised, by the place of the call.
 
     Raises:
         MisuseError: It is not a plan, or `in_order` neither True nor False.
@@ -64,7 +64,7 @@ class PlanRun:
         self._lock = Lock()
         self._in_order = in_order
         self.ready: list[AnyToolCall] = []
-        self._is_begun = False
+        self._is_started = False
 
     def settle(self) -> HookGenerator[bool]:
         """Let hooks decide about what calls have asked for; whether there is anything to run then.
@@ -73,8 +73,8 @@ class PlanRun:
         together.
         """
         inner, hooks = self.plan._state._round.inner, self.settings.hooks
-        is_begun, self._is_begun = self._is_begun, True
-        if is_begun and not inner:
+        is_started, self._is_started = self._is_started, True
+        if is_started and not inner:
             return False
         if inner and hooks is not None:
             yield from settle_within(self.plan, hooks, self.settings.on_event)
@@ -84,7 +84,7 @@ class PlanRun:
 
             self.ready, self.waits = Order.of(self.plan).free()
         else:
-            self.ready = [call for call in self.plan.pending if call._stage.may_begin]
+            self.ready = [call for call in self.plan.pending if call._stage.may_start]
         for call in self.ready if inner else ():
             check_shown(self.plan, call.id, hooks)  # before it is run, and its result lost
         return bool(self.ready)
@@ -113,17 +113,17 @@ class PlanRun:
             # A program whose inner call is in doubt may go on: it touches the same because that
             # call is part of it.
             is_free = call in outer_of(self.plan, doubtful.id)  # it is within this one
-            if call._stage.may_begin and not is_free and meet(doubtful.touches, call.touches):
+            if call._stage.may_start and not is_free and meet(doubtful.accesses, call.accesses):
                 outcome = after_doubt(call, doubtful)
                 self.take(call, outcome)
                 return outcome
         return None
 
-    async def begin(self, place: int, call: AnyToolCall) -> bool:
-        """Do what is to be done before a call is begun; whether it may be."""
-        if self.settings.on_begin is not None:
+    async def start(self, place: int, call: AnyToolCall) -> bool:
+        """Do what is to be done before a call is started; whether it may be."""
+        if self.settings.on_start is not None:
             try:
-                answer = self.settings.on_begin(call)
+                answer = self.settings.on_start(call)
                 if isawaitable(answer):
                     await answer
             except (Exception, asyncio.CancelledError) as error:
@@ -136,15 +136,15 @@ class PlanRun:
         self.plan._state._check_open()  # a plan that was saved meanwhile runs where it is loaded
         return True
 
-    def begin_sync(self, place: int, call: AnyToolCall) -> bool:
+    def start_sync(self, place: int, call: AnyToolCall) -> bool:
         """Do as `begin` does in sync code, in one thread at a time."""
         with self._lock:
             try:
-                answer = None if self.settings.on_begin is None else self.settings.on_begin(call)
+                answer = None if self.settings.on_start is None else self.settings.on_start(call)
                 if iscoroutine(answer):
                     answer.close()
                     raise MisuseError(
-                        "`on_begin` is async, so it cannot be done from sync code. Use `await "
+                        "`on_start` is async, so it cannot be done from sync code. Use `await "
                         "run(plan)`, or make it a plain function."
                     )
             except Exception as error:  # noqa: BLE001 - raised again when the others have ended
@@ -154,11 +154,11 @@ class PlanRun:
         return True
 
     def take(self, call: AnyToolCall, outcome: Outcome) -> None:
-        """Let the plan know the outcome of a call, if it was begun."""
+        """Let the plan know the outcome of a call, if it was started."""
         with self._lock:
-            # Not begun, so there is nothing to record: it stays pending, here or where the plan is
-            # loaded.
-            if call._stage.may_begin:
+            # Not started, so there is nothing to record: it stays pending, here or where the plan
+            # is loaded.
+            if call._stage.may_start:
                 return
             self.plan.record(outcome)
             if self.waits is not None and is_in_doubt(outcome):
@@ -176,16 +176,16 @@ class PlanRun:
 
     # The rows are made of the call at hand: a round may have thousands.
 
-    def begun(self, call: AnyToolCall) -> None:
-        """Tell that a call was begun, if somebody wants to know."""
-        asked = any(steps_of_kind(call._history, "asks"))
-        self._tell("goes_on" if asked else "begun", call, "pending")
+    def started(self, call: AnyToolCall) -> None:
+        """Tell that a call was started, if somebody wants to know."""
+        asked = any(steps_of_kind(call._history, "requested"))
+        self._tell("continued" if asked else "started", call, "pending")
 
     def _tell_ended(self, call: AnyToolCall, outcome: Outcome) -> None:
         if isinstance(outcome, SuspendedCall):
             self._tell("suspended", call)
-        elif isinstance(outcome, AskingCall) and not call._stage.is_end:
-            self._tell("asks", call)
+        elif isinstance(outcome, AwaitingCall) and not call._stage.is_end:
+            self._tell("requested", call)
             if self.settings.on_event is not None:
                 tell_asked(self.plan, self.settings.on_event, call)
         else:
@@ -195,5 +195,5 @@ class PlanRun:
         self, kind: CallEventKind, call: AnyToolCall, state: CallRowState | None = None
     ) -> None:
         if self.settings.on_event is not None:
-            row = row_of(call, state, outer=Outer.of(self.plan, call.id))
+            row = row_of(call, state, outer=Ancestry.of(self.plan, call.id))
             tell_row(self.settings.on_event, kind, row)

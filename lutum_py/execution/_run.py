@@ -85,8 +85,16 @@ class Run:
 
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
-        LifecycleError: The call was begun or has ended already, or waits for a decision.
+        LifecycleError: The call was started or has ended already, or waits for a decision.
     """
+
+    # Of the class, because most runs keep these defaults, and a run is made for each call.
+    outcome: Outcome | None = None
+    is_left = False
+    is_said = False
+    timer: asyncio.TimerHandle | None = None
+    trace: str | None = None
+    thread: Future[Ended[Any]] | None = None
 
     def __init__(
         self,
@@ -102,7 +110,7 @@ class Run:
                 "decode one with `AppTools.parse_tool_call(metadata)`."
             )
         handlers = settings.handlers
-        invocation = call._may_begin(
+        invocation = call._may_start(
             None, None if handlers is None else handlers._invocation_of(call)
         )
         own = call.selector.timeout
@@ -112,17 +120,11 @@ class Run:
         self.timeout = settings.default_timeout if own is None else own
         self.on_error: OnError = (note or _raise) if settings.raise_errors else _ignore
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
-        self.on_begun: Callable[[], object] | None = None
+        self.on_started: Callable[[], object] | None = None
         self.cause = _Cause.ITSELF
-        self.outcome: Outcome | None = None
-        self.is_begun = False
-        self.is_left = False
-        self.is_said = False
-        self.timer: asyncio.TimerHandle | None = None
-        self.trace: str | None = None
-        self.thread: Future[Ended[Any]] | None = None
+        self.is_started = False
         self.hidden: dict[str, Any] = {}
-        # Checked when the run is made, for all calls of a batch before the first is begun: a
+        # Checked when the run is made, for all calls of a batch before the first is started: a
         # missing `db=` is found while nothing has happened yet.
         known = invocation.hidden
         if known:
@@ -162,15 +164,15 @@ class Run:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether its token stops it before it is begun."""
+        """Whether its token stops it before it is started."""
         return self.token is not None and self.token.is_cancelled
 
     def _begin(self) -> None:
-        self.call.begin(None, self.invocation)
-        self.is_begun = True
-        if self.on_begun is not None:
+        self.call.start(None, self.invocation)
+        self.is_started = True
+        if self.on_started is not None:
             try:
-                self.on_begun()
+                self.on_started()
             except BaseException as error:  # noqa: BLE001 - such as Ctrl-C while it is told
                 self._fatal(error)
 
@@ -234,7 +236,7 @@ class Run:
             )
             made.__cause__ = error
             error = made
-        if self.outcome is None:  # the tool was not begun, or has no outcome under `raise_errors`
+        if self.outcome is None:  # the tool was not started, or has no outcome under `raise_errors`
             raise error
         if not isinstance(error, Exception):
             raise telling(error, [self.outcome])
@@ -467,7 +469,7 @@ class Run:
     def _not_executed(self) -> Outcome:
         why = f", because {self._stop_reason() or 'it was cancelled.'}"
         with ONCE:  # nobody else begins it meanwhile
-            self.call._may_begin(None, self.invocation)
+            self.call._may_start(None, self.invocation)
             return self.call._ended(not_executed(self.call, why))
 
     def _stop_reason(self) -> str | None:

@@ -28,8 +28,8 @@ Around: TypeAlias = Callable[[AnyToolCall], AbstractContextManager[Callable[[Out
 ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
 """Makes the context of a call."""
 
-OnBegin: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], Awaitable[object]]
-"""A function that is called before a call is begun; if it raises, the call is not begun."""
+OnStart: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], Awaitable[object]]
+"""A function that is called before a call is started; if it raises, the call is not started."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -84,7 +84,7 @@ class Settings:
     handlers: Handlers[Any] | None = None
     context: ContextFor | None = None
     hooks: Hooks | None = None
-    on_begin: OnBegin | None = None
+    on_start: OnStart | None = None
     on_event: OnEvent | None = None
 
     @classmethod
@@ -141,7 +141,7 @@ _TAKES = {
     "context": "a function that makes the `ToolContext` of a call",
     "hooks": "a hook set, or a function of a call",
     "in_doubt": "a function that gives the result of a call, or None",
-    "on_begin": "a function of a call",
+    "on_start": "a function of a call",
     "on_event": "a function of an event, such as `log_events()` of `lutum_py.sinks`",
 }
 

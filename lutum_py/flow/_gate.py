@@ -14,7 +14,7 @@ from .._context.suspension import Decision, SuspendTicket
 from .._hooks.registered_hook import CallGate
 from .._round.inner import read_within
 from .._schema.secrets import MASK
-from .._text.escaping import visible
+from .._text.escaping import escape_unprintable
 from .._text.immutable import dataclass
 from .._text.json import copy_json, cut, is_number
 from .._transcript.transcript import Transcript
@@ -46,9 +46,9 @@ class Trace:
         if not self.argument:
             return f"{self.fault}: {found}"
         fault = "" if self.fault is None else f" {self.fault};"
-        value = visible(cut(repr(self.value), 200))
+        value = escape_unprintable(cut(repr(self.value), 200))
         where = f"found in {found}" if found else "found nowhere"
-        return f"`{visible(self.argument)}` {value}{fault} {where}"
+        return f"`{escape_unprintable(self.argument)}` {value}{fault} {where}"
 
 
 # A place, the value there, and what the policy has against it. Of a call as a whole: no place, and

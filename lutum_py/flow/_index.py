@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from .._text.escaping import visible
+from .._text.escaping import escape_unprintable
 from .._text.immutable import dataclass
 from .._text.json import parse_json
 from .._transcript.assistant import AssistantTurn, given_by_provider
@@ -47,8 +47,8 @@ class Source:
         if self.tool is None:
             return f"a message of the {self.kind}"
         trusted = "trusted" if self.trusted else "untrusted"
-        id = "the provider's" if self.call_id is None else visible(self.call_id)
-        return f"the {trusted} result of `{visible(self.tool)}` ({id})"
+        id = "the provider's" if self.call_id is None else escape_unprintable(self.call_id)
+        return f"the {trusted} result of `{escape_unprintable(self.tool)}` ({id})"
 
 
 class Index:

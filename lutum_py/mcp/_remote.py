@@ -18,7 +18,7 @@ from .._schema.capabilities import ToolCapabilities
 from .._schema.definition import ToolDef
 from .._schema.schema_check import SchemaChecker, schema_checker
 from .._schema.stand_in import stand_in
-from .._text.escaping import visible
+from .._text.escaping import escape_unprintable
 from .._text.json import compact_json, cut, is_mapping, is_sequence, shorten
 from .._text.suggestion import meant_by
 from .._toolset import Toolset
@@ -93,7 +93,8 @@ class RemoteTools:
         self.listed = MappingProxyType(listed)
         # Both hold words of the server, which are shown to people in a terminal.
         self.refused = tuple(
-            RefusedTool(visible(cut(name, _LONGEST_NAME)), one_line(why)) for name, why in refused
+            RefusedTool(escape_unprintable(cut(name, _LONGEST_NAME)), one_line(why))
+            for name, why in refused
         )
         self.digest = digest_of_all(listed.values())
         self._fingerprint = _fingerprint(tools)
@@ -272,7 +273,7 @@ def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]
         )
     _check_size(tool, limits.schema)
     # Words are made legible, and what is not a word has to be so by itself: a property or a value
-    # with characters that nobody sees could not be mended without changing what it means.
+    # with characters that nobody sees could not be coerced without changing what it means.
     schema, gives = legible_schema(tool.input_schema), legible_schema(tool.output_schema)
     if hides(without_words(schema)) or hides(without_words(gives)):
         raise ToolDefinitionError(

@@ -42,7 +42,7 @@ from .._hooks.places import HookPlaces
 from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan, as_plan, unasked
 from .._round.plan_json import dump_plan, load_plan
-from .._text.escaping import LINES, visible
+from .._text.escaping import LINES, escape_unprintable
 from .._text.json import compact_json
 from .._toolset import Toolset
 from .._transcript.assistant import AssistantTurn, ToolMetadata
@@ -125,7 +125,7 @@ class Serving:
     async def _opened(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
         if params.request_state is not None:
             return await self._resumed(params)
-        # Back to text, so that the arguments are decoded, mended and refused as those of a model
+        # Back to text, so that the arguments are decoded, coerced and refused as those of a model
         # are.
         arguments = compact_json(params.arguments or {})
         call = ToolMetadata(id=f"mcp_{uuid4().hex}", name=params.name, arguments=arguments)
@@ -183,9 +183,9 @@ class Serving:
 
     def _told_of(self, name: str, error: Exception, what: str = "failed") -> str:
         """Log what nobody wrote for the client, and say only that there was something."""
-        LOGGER.error("tool %s %s", visible(name), what, exc_info=error)
-        told = f": {visible(str(error), LINES)}" if self.show_errors else "."
-        return f"Tool {visible(name)!r} {what}{told}"
+        LOGGER.error("tool %s %s", escape_unprintable(name), what, exc_info=error)
+        told = f": {escape_unprintable(str(error), LINES)}" if self.show_errors else "."
+        return f"Tool {escape_unprintable(name)!r} {what}{told}"
 
 
 class _Answering:
@@ -274,7 +274,7 @@ class _Answering:
 
     def _question(self, waiting: SuspendedCall) -> str:
         """Put into words what is asked; of a call that another asked for, within which calls."""
-        within, question = self._plan.within(waiting.call.id), question_of(waiting)
+        within, question = self._plan.ancestors(waiting.call.id), question_of(waiting)
         if not within:
             return question
         tools = " > ".join((*(each.tool for each in within), waiting.call.name))

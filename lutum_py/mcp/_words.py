@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from .._schema.schema_reader import JsonSchema, with_subschemas
-from .._text.escaping import LINES, is_unseen, visible
+from .._text.escaping import LINES, escape_unprintable, is_unseen
 from .._text.json import cut, is_array, is_object, shorten
 from .._text.unicode import sendable
 from ..errors import InvalidValueError
@@ -133,7 +133,7 @@ def _is_joined(char: str) -> bool:
 
 def one_line(text: str) -> str:
     """Show a server's text in a message: on one line, without anything that does not print."""
-    return visible(cut(" ".join(sendable(text).split()), _SAID_IN_A_LINE))
+    return escape_unprintable(cut(" ".join(sendable(text).split()), _SAID_IN_A_LINE))
 
 
 def legible_schema(schema: Any) -> Any:

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from .._schema.signature import signature_of
 from .._schema.stand_in import stand_in
-from .._text.escaping import visible
+from .._text.escaping import escape_unprintable
 from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn, ToolMetadata, with_calls
 from .._transcript.request import TurnRequest
@@ -58,9 +58,11 @@ def report(losses: Iterable[Loss], known: dict[Loss, None]) -> None:
         if loss in known:
             continue
         if loss.where.startswith(_OF_SCHEMAS):
-            _LOG.info("%s", visible(str(loss)))
+            _LOG.info("%s", escape_unprintable(str(loss)))
         else:
-            warnings.warn(visible(str(loss)), LossWarning, stacklevel=_level_of_the_user())
+            warnings.warn(
+                escape_unprintable(str(loss)), LossWarning, stacklevel=_level_of_the_user()
+            )
         # Only now: a warning may be an error, and then the next request is refused as this one is.
         known[loss] = None
 

@@ -16,7 +16,8 @@ A span is called `execute_tool {name}`, is of kind `INTERNAL`, and has these att
 | `gen_ai.tool.call.result` | what a successful tool gave, as JSON text; only with `content=True` |
 | `error.type` | why it failed: the code of the result, or the class of the exception |
 | `lutum.tool.path` | where a nested tool is in its toolset, as in `data.get_user` |
-| `lutum.tool.outcome` | the status of the result, `suspended` or `asks`; none while it is open |
+| `lutum.tool.outcome` | the status of the result, `suspended` or `requested`; none while it is open
+|
 | `lutum.suspension.id` | the ticket's id, on the span that suspends and on that which goes on |
 
 Spans nest by path: what a call asks for is under its span, as do its later steps. That span is
@@ -38,14 +39,14 @@ from .._call.call import AnyToolCall
 from .._call.decisions import DecisionRecord
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
-    AskingCall,
+    AwaitingCall,
     HandledCall,
     RecoverableToolCallIssue,
     RejectedCall,
     SuspendedCall,
 )
 from .._context.context import ToolSuspended
-from .._context.inner import ToolAsks
+from .._context.inner import ToolRequestedCalls
 from .._context.suspension import Decision
 from .._round.events import CallEvent
 from .._text.escaping import words_of
@@ -218,11 +219,12 @@ class CallSpan:
         """Note the outcome of the call, and give it back; the last one counts.
 
         Args:
-            outcome: A `ToolResult`, `SuspendedCall`, `AskingCall`, `HandledCall` or `RejectedCall`.
+            outcome: A `ToolResult`, `SuspendedCall`, `AwaitingCall`, `HandledCall` or
+                `RejectedCall`.
         """
         self._outcome = outcome
         # At once, since a plan may take it in before the span ends.
-        if self.span is not None and isinstance(outcome, AskingCall):
+        if self.span is not None and isinstance(outcome, AwaitingCall):
             _trace_of(self.span, outcome)
         return outcome
 
@@ -272,8 +274,8 @@ class CallSpan:
             self._suspended(span, outcome.ticket.id)
         elif isinstance(error, ToolSuspended):
             self._suspended(span, error.ticket.id)
-        elif isinstance(outcome, AskingCall) or isinstance(error, ToolAsks):
-            self._outcome_word(span, "asks", "")
+        elif isinstance(outcome, AwaitingCall) or isinstance(error, ToolRequestedCalls):
+            self._outcome_word(span, "requested", "")
         elif isinstance(outcome, ToolResult):
             self._result(span, outcome)
         elif error is not None:
@@ -316,7 +318,7 @@ class CallSpan:
 
     def _outcome_word(self, span: Span, word: str, error_type: str, text: str = "") -> None:
         span.set_attribute("lutum.tool.outcome", word)
-        if word in ("success", "suspended", "asks"):
+        if word in ("success", "suspended", "requested"):
             return
         from opentelemetry.trace import StatusCode
 
@@ -438,7 +440,7 @@ def _place_of(
     return context, links
 
 
-def _trace_of(span: Span, asking: AskingCall) -> None:
+def _trace_of(span: Span, asking: AwaitingCall) -> None:
     """Let a plan keep under which span stands what a call asks for."""
     from opentelemetry.trace import set_span_in_context
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator

@@ -2,8 +2,8 @@
 
 SQLite needs no server; PostgreSQL goes by psycopg 3 (extra `postgres`). A store asks no model and
 decides nothing, and runs tools only when you call `run`. It puts on record what is about to be
-done, and then the outcome: after a crash a call was not begun, is done, or is in doubt, and nothing
-is silently done twice.
+done, and then the outcome: after a crash a call was not started, is done, or is in doubt, and
+nothing is silently done twice.
 
 Example:
     >>> from lutum_py import Session, Toolset, tool, tool_fn
@@ -33,7 +33,7 @@ Example:
     A worker puts on record that it begins, runs the tool, and puts on record the outcome:
 
     >>> claim = store.claim(Desk, lease=60)
-    >>> call = store.begin(claim)
+    >>> call = store.start(claim)
     >>> store.finish(claim, execute_sync(call))
 
     And whoever has a model goes on:
@@ -50,17 +50,20 @@ Example:
 
 from __future__ import annotations
 
+from ._database import ConnectionPool, StoreLocation
 from ._hold import Held, HeldRunOptions, Hold, InDoubt
 from ._store import Store, open_store
 from ._values import Claim, Stored, Waiting
 
 __all__ = [
     "Claim",
+    "ConnectionPool",
     "Held",
     "HeldRunOptions",
     "Hold",
     "InDoubt",
     "Store",
+    "StoreLocation",
     "Stored",
     "Waiting",
     "open_store",

@@ -59,16 +59,16 @@ def rows_of(
             or _says(row.parsed_body.data) != _says(json.loads(body))
         ):
             token = 0 if row is None else row.token + 1  # an earlier claim is of another call
-            begun = token + 1 if state == "begun" else 0
+            started = token + 1 if state == "started" else 0
             until = None if state in _HELD else now
-            row = SavedCall(id, place, number, state, begun or token, begun, None, until, body)
+            row = SavedCall(id, place, number, state, started or token, started, None, until, body)
         found.append(row._replace(body=body))
     return found
 
 
 def _open_calls(plan: ToolRoundPlan[Any]) -> list[AnyToolCall]:
     waiting = (each.call for each in plan.suspended)
-    return [*plan.pending, *plan.in_doubt, *plan.asking, *plan.asked, *waiting]
+    return [*plan.pending, *plan.in_doubt, *plan.awaiting, *plan.unreviewed, *waiting]
 
 
 def places_of(plan: ToolRoundPlan[Any]) -> dict[str, int]:
@@ -82,12 +82,12 @@ def _state_of(call: AnyToolCall) -> State:
 
 _STATES: Final[Mapping[str, State]] = {
     "suspended": "waiting",
-    "running": "begun",
-    "in_doubt": "begun",
-    "asking": "asking",
-    "asked": "asked",
+    "running": "started",
+    "in_doubt": "started",
+    "awaiting": "awaiting",
+    "unreviewed": "unreviewed",
 }
-_HELD: Final = ("waiting", "asking", "asked")
+_HELD: Final = ("waiting", "awaiting", "unreviewed")
 """The states in which nobody may claim a call."""
 
 
@@ -95,7 +95,7 @@ def _says(said: dict[str, Any]) -> dict[str, Any]:
     """Return what a row says about its call, without what was done since."""
     # The first three grow with what is done, though the call is the same. `within` says less if the
     # plan was loaded without its conversation.
-    grows = ("after", "steps", "line", "within")
+    grows = ("after", "steps", "line", "ancestors")
     return {name: value for name, value in said.items() if name not in grows}
 
 
@@ -113,13 +113,13 @@ def _body(
     body: dict[str, Any] = {"id": call.id, "tool": call.name, "digest": call.digest}
     body |= order.row_data(call)
     if call._asked_by is not None:
-        body["asked_by"] = places[call._asked_by]
-    if any(steps_of_kind(call._history, "asks")):
-        body["asks"] = True
+        body["requested_by"] = places[call._asked_by]
+    if any(steps_of_kind(call._history, "requested")):
+        body["requested"] = True
     if waiting is not None:
-        known = None if before is None else before.parsed_body.data.get("within")
-        if within := known or [asdict(each) for each in plan.within(call.id)]:
-            body["within"] = within
+        known = None if before is None else before.parsed_body.data.get("ancestors")
+        if within := known or [asdict(each) for each in plan.ancestors(call.id)]:
+            body["ancestors"] = within
         body["proposed"] = call.spec.shown_text(call.metadata.arguments)
         body["arguments"] = waiting.arguments
         body["ticket"] = waiting.ticket.to_dict()
@@ -155,7 +155,7 @@ def with_result(
         at: When it came.
         shown: What after-hooks did since.
     """
-    recorded = step_data("recorded", said=result.status, result=dump_result(result))
+    recorded = step_data("recorded", verdict=result.status, result=dump_result(result))
     body = with_steps(ended(row, result, at), *map(dump_step, shown), recorded)
     return row._replace(state="done", until=None, body=body)
 
@@ -172,7 +172,7 @@ def ended(row: SavedCall, result: ToolResult, at: float, until: int | None = Non
     if row.state == "ended":
         return row._replace(until=until)
     kept = {} if until is None else {"result": dump_result(result)}
-    step = step_data("ended", at=iso_time(at), said=result.status, **kept)
+    step = step_data("ended", at=iso_time(at), verdict=result.status, **kept)
     return row._replace(state="ended", until=until, body=with_steps(row, step))
 
 
@@ -186,21 +186,21 @@ def apply_row(
     """
     saved = Saved(row.parsed_body.data, f"call {row.place}", PlanError)
     # The row says how long the history was when the plan was saved, and what was done since:
-    # "after": 2, "steps": [begun, ended, recorded]. A plan that has been brought up before knows
+    # "after": 2, "steps": [started, ended, recorded]. A plan that has been brought up before knows
     # the first of these steps already, so only those after them are put in. That a run was left is
     # written by whoever saves, loads or begins next, so it is in one of the two, or in both.
     since, fresh = saved.get("after", int), list(saved.each("steps"))
-    for kind in [step.kind for step in call._history[since:]] or ["left"]:
+    for kind in [step.kind for step in call._history[since:]] or ["abandoned"]:
         if fresh and fresh[0].data.get("kind") == kind:
             fresh = fresh[1:]
-        elif kind != "left":
+        elif kind != "abandoned":
             raise _unfit(row, call, "something else was done to the call by now")
     for each in load_history(fresh, call.metadata, behind=call._history):
         fields = each._asdict()
         del fields["stage"]  # the table says where it leads to, from where this call stands
         call._append(**fields)
     if is_left and call._stage.name == "running":
-        call._append("left")
+        call._append("abandoned")
     plan._move(call.id)
 
 
@@ -261,8 +261,8 @@ def _check(row: SavedCall, call: AnyToolCall) -> None:
     state = _state_of(call)
     if row.state != state and (row.state in _HELD or state in _HELD):
         raise _unfit(row, call, f"it is {row.state}, the call is {call.status}")
-    if state == "begun" and row.state == "ready":
-        raise _unfit(row, call, "it is ready, the call was begun")
+    if state == "started" and row.state == "ready":
+        raise _unfit(row, call, "it is ready, the call was started")
     if row.parsed_body.data.get("digest") != call.digest:
         raise _unfit(row, call, "it is of other arguments")
 
@@ -313,7 +313,7 @@ def row_of_claim(rows: Rows, claim: Claim) -> SavedCall:
         row.check(rows)
     if row is None or row.round != claim._row.round:
         raise _stale(claim, None)
-    if row.token != claim.token or row.state not in ("ready", "begun", "ended"):
+    if row.token != claim.token or row.state not in ("ready", "started", "ended"):
         raise _stale(claim, row)
     return row
 

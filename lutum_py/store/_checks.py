@@ -70,7 +70,7 @@ def check_begins(claim: Claim) -> None:
     call = claim.call
     if claim.in_doubt and not claim.idempotent:
         raise MisuseError(
-            f"Call {call.id!r} of tool `{call.name}` in conversation {claim.id!r} was begun "
+            f"Call {call.id!r} of tool `{call.name}` in conversation {claim.id!r} was started "
             "before, its outcome is unknown, and the tool is not idempotent, so it is not run "
             "again. Find out what it did, and finish the claim with that, or with "
             "`claim.call.indeterminate(reason)`."
@@ -80,10 +80,10 @@ def check_begins(claim: Claim) -> None:
             f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its answer. "
             "Pass that, `claim.result`, to `store.finish`."
         )
-    if claim._is_begun:
+    if claim._is_started:
         raise MisuseError(
-            f"Call {call.id!r} of tool `{call.name}` was begun by this claim already. "
-            "Use the call that `store.begin` gave."
+            f"Call {call.id!r} of tool `{call.name}` was started by this claim already. "
+            "Use the call that `store.start` gave."
         )
 
 

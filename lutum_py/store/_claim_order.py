@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 from .._call.call import AnyToolCall
 from .._round.order import waits_for
 from .._schema.capabilities import ANY_AREA
-from .._schema.touch import EVERYTHING, Touch, meet
+from .._schema.resource_access import EVERYTHING, ResourceAccess, meet
 from .._text.json import shorten
 from ..errors import MisuseError, StoreError
 from ..execution._settings import check_flag
@@ -68,19 +68,19 @@ class ClaimOrder(NamedTuple):
         """Return what the body of a row says about what its call touches; empty if unused."""
         if not (self.in_order or self.across):
             return {}
-        touches = [touch._asdict() for touch in call.touches]
+        touches = [touch._asdict() for touch in call.accesses]
         return {"turns": {"in_order": self.in_order, "across": self.across, "touches": touches}}
 
 
-def _touched(row: SavedCall) -> tuple[Touch, ...]:
+def _touched(row: SavedCall) -> tuple[ResourceAccess, ...]:
     said = row.parsed_body.inner("turns").each("touches")
     return tuple(
-        Touch(each.get("area", str), each.data.get("target"), each.get("mutating", bool))
+        ResourceAccess(each.get("area", str), each.data.get("target"), each.get("mutating", bool))
         for each in said
     )
 
 
-def _order_and_touches(row: SavedCall, rows: Rows) -> tuple[ClaimOrder, tuple[Touch, ...]]:
+def _order_and_touches(row: SavedCall, rows: Rows) -> tuple[ClaimOrder, tuple[ResourceAccess, ...]]:
     """Read a row to compare with; one that was edited is assumed to touch everything."""
     try:
         row.check(rows)
@@ -115,10 +115,10 @@ def _inner_first(rows: list[SavedCall]) -> list[SavedCall]:
     """Sort rows in the order of the turn, each after those within it, as none waits for it."""
     # Places `0 → 2, 3` and `1` sort as 2, 3, 0, 1: after the paths (0, 2) and (0, 3) comes 0 with
     # infinity at its end, since it comes back when those two have ended.
-    asked_by = {row.place: row.asked_by for row in rows}
+    requested_by = {row.place: row.requested_by for row in rows}
 
     def path(place: int) -> tuple[float, ...]:
-        by = asked_by.get(place)
+        by = requested_by.get(place)
         return (place,) if by is None else (*path(by), place)
 
     return sorted(rows, key=lambda row: (*path(row.place), inf))
@@ -153,5 +153,5 @@ def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str]) -> bool:
     return False
 
 
-def _within(touches: Iterable[Touch], area: str) -> list[Touch]:
+def _within(touches: Iterable[ResourceAccess], area: str) -> list[ResourceAccess]:
     return [touch for touch in touches if touch.area in (area, ANY_AREA)]

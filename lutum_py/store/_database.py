@@ -32,7 +32,7 @@ class ConnectionPool(Protocol):
         """Take it back; a closed one, too."""
 
 
-Place: TypeAlias = "str | os.PathLike[str] | ConnectionPool | Callable[[], Any]"
+StoreLocation: TypeAlias = "str | os.PathLike[str] | ConnectionPool | Callable[[], Any]"
 """A path, an address, a pool, or a function that makes connections."""
 
 BUSY_SECONDS = 30
@@ -148,7 +148,7 @@ class Database:
         with self._lock, self._lent():
             ends = False
             try:
-                connection = self._begun(begin)
+                connection = self._started(begin)
                 yield Rows(connection, self._dialect, self._key)
                 # From here on a failure may come after the database has done its part: a COMMIT
                 # whose answer was lost may have taken effect.
@@ -180,7 +180,7 @@ class Database:
                 connection, self._connection = self._connection, None
                 self._put_back(connection)
 
-    def _begun(self, begin: str) -> Any:
+    def _started(self, begin: str) -> Any:
         """Begin a transaction; a connection that was lost meanwhile is made again, once.
 
         Of a pool, another one is taken, up to as many as it may hold.
@@ -210,7 +210,7 @@ class Database:
                 return self._connection
 
     def _undo(self) -> None:
-        """Undo what was begun; a connection that cannot even do that is given up."""
+        """Undo what was started; a connection that cannot even do that is given up."""
         connection = self._connection
         try:
             if connection is not None and getattr(connection, "in_transaction", True):
@@ -263,7 +263,7 @@ SQLITE = SqlDialect(
 )
 
 
-def database_at(where: Place, key: bytes | None, behind_pooler: bool) -> Database:
+def database_at(where: StoreLocation, key: bytes | None, behind_pooler: bool) -> Database:
     """Find the database of a path, address or pool; it is connected with when it is first needed.
 
     Args:

@@ -39,7 +39,7 @@ R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
 InDoubt: TypeAlias = Callable[[AnyToolCall], ResultLike | Awaitable[ResultLike | None] | None]
-"""Finds out what became of a call that was begun and cut off: its result, or None."""
+"""Finds out what became of a call that was started and cut off: its result, or None."""
 
 _KILLED = "the program was cut off while the tool ran."
 _OVER = ("committed", "resolved", "aborted", "discarded")
@@ -125,8 +125,8 @@ class Held(Generic[T_co]):
         Raises:
             MisuseError: A call asked for others that nobody decided about.
         """
-        if plan.asked:
-            asked = plan.asked[0]
+        if plan.unreviewed:
+            asked = plan.unreviewed[0]
             raise MisuseError(
                 f"Call {asked.id!r} of tool {asked.name!r} was asked for by another call of "
                 f"conversation {self.id!r}, and nobody decided about it. Say by which hooks: "
@@ -219,10 +219,10 @@ class Held(Generic[T_co]):
         As `store.run` does it; but what others have claimed is waited for.
 
         Args:
-            in_doubt: Is asked, sync or async, about each call that was begun and cut off, and whose
-                tool is not idempotent: a result that it finds out counts. None, or no function:
-                the result is `indeterminate`. If it raises, that comes out, and the call stays in
-                doubt.
+            in_doubt: Is asked, sync or async, about each call that was started and cut off, and
+                whose tool is not idempotent: a result that it finds out counts. None, or no
+                function: the result is `indeterminate`. If it raises, that comes out, and the call
+                stays in doubt.
             options: Those of `store.run`; the lease of a call is that of the hold by default.
 
         Returns:

@@ -1,14 +1,16 @@
 """Calls within calls in a store: what a call leaves behind, and when it may be claimed again.
 
-A call that asked for others has a row in state `asking`; the row of each of these is `asked` or,
-once hooks let it pass, `ready`. The last one that gets its result makes the first `ready` again.
+A call that asked for others has a row in state `awaiting`; the row of each of these is `reviewed`
+or, once hooks let it pass, `ready`. The last one that gets its result makes the first `ready`
+again.
 
 What was done since a plan was saved is in rows. A call that comes back goes on from the results
 within it, and a plan that says so has to have these. So when it leaves its tool once more, the rows
 of all within it go into the plan:
 
     c1 asking, c1/1 done, c1/2 ready      c1/2 ends: c1 ready
-    c1 begun, c1/1 done, c1/2 done        c1 asks:   c1 asking, c1/3 asked, and no row of the others
+    c1 started, c1/1 done, c1/2 done        c1 asks:   c1 asking, c1/3 asked, and no row of the
+    others
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def leave(
         plan: The plan as it was saved.
         outcome: The outcome of the call.
         rows: All rows of the round, each of which fits its seal, in the order of places.
-        hooks: The hooks that decide about what it asks for; None leaves that `asked`.
+        hooks: The hooks that decide about what it asks for; None leaves that `reviewed`.
         drive: Runs the generator that asks them.
 
     Returns:
@@ -76,10 +78,10 @@ def leave(
         asked = ask(plan, outcome)
         if isinstance(asked, ToolResult):
             return None, (asked, events)
-        tell_row(events.append, "asks", row_at(plan, call))
+        tell_row(events.append, "requested", row_at(plan, call))
         tell_asked(plan, events.append, call)
         if hooks is not None:
-            mine = [each for each in plan.asked if each._asked_by == call.id]
+            mine = [each for each in plan.unreviewed if each._asked_by == call.id]
             drive(decide_asked(plan, hooks, events.append, given=mine))
     ids = [call.id, *(each.id for each in call._asked_for())]
     return ids, (outcome, events)
@@ -96,7 +98,7 @@ def decide_within(
     events: list[CallEvent] = []
     inner = plan._state._round.inner
     before = {id: len(each._history) for id, each in inner.items()}
-    asked = [call.id for call in plan.asked]
+    asked = [call.id for call in plan.unreviewed]
     drive(settle_within(plan, hooks, events.append))
     if all(len(each._history) == before[id] for id, each in inner.items()):
         return None, None
@@ -109,7 +111,7 @@ def shown(
     """Show after-hooks the result of a call within another; give it as they left it."""
     ended = call._clone()
     if ended._stage.may_end:  # it was run elsewhere, or answered by hand
-        ended._append("ended", said=result.status, detail=result)
+        ended._append("ended", verdict=result.status, detail=result)
     before = len(ended._history)
     result = drive(show_to(ended, result, hooks))
     return result, ended._history[before:]
@@ -125,14 +127,14 @@ def reopen_asking_call(rows: Rows, row: SavedCall) -> None:
     Raises:
         StoreError: The row of the call that asked was edited.
     """
-    if (by := row.asked_by) is None:
+    if (by := row.requested_by) is None:
         return
     # In the transaction that writes the last result, so that two calls which end at once cannot
     # both see the other one open, and leave the asking call waiting forever.
     still = SavedCall.still_open(rows, row.conversation)
-    if any(each.asked_by == by for each in still):
+    if any(each.requested_by == by for each in still):
         return
     for asking in still:
-        if asking.place == by and asking.state == "asking":
+        if asking.place == by and asking.state == "awaiting":
             asking.check(rows)
             asking._replace(state="ready", until=rows.now()).write(rows)

@@ -18,14 +18,14 @@ from typing import Any, Final, Self, TypeVar, overload
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.drivers import drive_sync
 from .._call.history import Step, iso_time
-from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
+from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall
 from .._context.suspension import Decision
 from .._round.ending import ResultLike, as_results, mismatches
 from .._round.events import CallEvent, OnEvent, check_listener
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
 from .._round.resume import amend, check_decision
-from .._round.rows import Outer
+from .._round.rows import Ancestry
 from .._round.sorted_calls import StoredAs
 from .._session.session import Session
 from .._text.json import is_whole, shorten
@@ -56,7 +56,7 @@ from ._calls import (
 )
 from ._checks import check_begins, check_claim, check_lease, check_sees, check_toolset, check_word
 from ._claim_order import ClaimOrder, is_unblocked, settle
-from ._database import Place, Rows, database_at
+from ._database import Rows, StoreLocation, database_at
 from ._inner import Drive, decide_within, leave, reopen_asking_call, shown
 from ._rows import Head, May, SavedCall, held_by_nobody, ids_in, prepare
 from ._values import Claim, Stored, Waiting, waiting_of
@@ -70,7 +70,7 @@ class Records:
 
     def __init__(
         self,
-        where: Place,
+        where: StoreLocation,
         *,
         key: bytes | None = None,
         owner: str | None = None,
@@ -134,7 +134,7 @@ class Records:
                 ones that it meets have their results. Left out, it stays as it is for the round.
             across: Areas, such as `files`, that this round shares with all conversations that name
                 them too: no call is given out while one that touches the same there is claimed or
-                begun elsewhere under a live lease. Left out, they stay for the round.
+                started elsewhere under a live lease. Left out, they stay for the round.
 
         Returns:
             The version that it is now.
@@ -485,8 +485,8 @@ class Records:
         places = places_of(plan)
         with self._database.write() as rows:
             head = self._head(rows, before.id)
-            # The version does not matter here: it grows whenever another call of the round is begun
-            # or finished, and the plan stays the same text.
+            # The version does not matter here: it grows whenever another call of the round is
+            # started or finished, and the plan stays the same text.
             if head._replace(version=0, seal="") != before._replace(version=0, seal=""):
                 return False
             old: list[SavedCall] = []
@@ -495,7 +495,7 @@ class Records:
                     old.append(row_of_claim(rows, claim))
                     continue
                 row = SavedCall.at(rows, head.id, places[call_id])
-                if claim is None and (row is None or row.state not in ("waiting", "asked")):
+                if claim is None and (row is None or row.state not in ("waiting", "unreviewed")):
                     raise PlanError(
                         f"Call {call_id!r} of conversation {head.id!r} waits by its plan, and its "
                         "row says otherwise. Put the database back as it was, or give the round up."
@@ -513,7 +513,7 @@ class Records:
                 if place in new:
                     new[place].insert(rows)
             head.next().write_texts(rows, note, text)
-            for row in {row.asked_by: row for row in old if row.place not in new}.values():
+            for row in {row.requested_by: row for row in old if row.place not in new}.values():
                 reopen_asking_call(rows, row)
             if order.in_order:
                 settle(rows, head.id)
@@ -526,8 +526,8 @@ class Records:
     ) -> Claim | None:
         """Take the next call that is to be run, for the length of a lease.
 
-        That is one that nobody has begun, or one that was begun and whose lease ran out: it is in
-        doubt. Those that have been free for longest come first. A call that cannot be claimed,
+        That is one that nobody has started, or one that was started and whose lease ran out: it is
+        in doubt. Those that have been free for longest come first. A call that cannot be claimed,
         because its row or plan does not fit, raises once, and is then left alone for the length of
         the lease. One whose turn has not come is left out: see `in_order` and `across` of `save`.
 
@@ -554,7 +554,7 @@ class Records:
     def _claim_ready(
         self, id: str, toolset: Any, lease: float, in_doubt: bool = False
     ) -> Claim | None:
-        """Claim the next call of a conversation that may be begun, and does not run here already.
+        """Claim the next call of a conversation that may be started, and does not run here already.
 
         If `in_doubt` is true, claim the next one that may not: it is in doubt, and not idempotent.
         """
@@ -562,7 +562,7 @@ class Records:
         def is_wanted(row: SavedCall) -> bool:
             tool = toolset._by_name.get(row.parsed_body.get("tool", str))
             may_run_again = tool is not None and tool.definition.idempotent
-            return (row.state == "begun" and not may_run_again) is in_doubt
+            return (row.state == "started" and not may_run_again) is in_doubt
 
         return self._claim_next(toolset, id, lease, is_wanted)
 
@@ -597,10 +597,10 @@ class Records:
         row, text, goes_on_from = taken
         plan = toolset.load_plan(text, key=self._key, binding=row.conversation)
         call = claimed(plan, row, goes_on_from)
-        outer = Outer.of(plan, call.id)
+        outer = Ancestry.of(plan, call.id)
         key = f"{row.conversation}/{row.round}/{call._own_key}"
         return Claim(
-            *(row.conversation, call, key, row.token, row.state == "begun", lease),
+            *(row.conversation, call, key, row.token, row.state == "started", lease),
             *(toolset, row, outer, bool(outer.calls) and plan._owes_after),
         )
 
@@ -652,7 +652,7 @@ class Records:
                 row = row._replace(token=row.token + 1, owner=self._owner, until=until)
                 row.write(rows)
                 # What comes back from calls goes on from the outcomes of these.
-                comes_back = row.parsed_body.data.get("asks")
+                comes_back = row.parsed_body.data.get("requested")
                 taken = row, text, SavedCall.checked(rows, id) if comes_back else [row]
             except StoreError as error:
                 fault = error
@@ -661,39 +661,39 @@ class Records:
             raise fault
         return taken
 
-    def begin(self, claim: Claim) -> AnyToolCall:
+    def start(self, claim: Claim) -> AnyToolCall:
         """Put on record that a call is about to run, and give the call that can be.
 
         The lease begins again. If this fails, nothing is to be run; it may be tried again.
 
         Raises:
             MisuseError: The call is in doubt and its tool is not idempotent, or this claim has
-                begun it already.
+                started it already.
             LifecycleError: It was answered already.
             StaleError: A later claim was made, the call has its result, or the round is over.
             StoreError: The database failed.
         """
-        check_claim(claim, "begin")
+        check_claim(claim, "start")
         is_mine = False
         try:
             with self._claimed(claim) as (rows, head, found, clock):
                 check_begins(claim)
                 # While the row is locked: a second thread with the same claim comes after this, and
-                # is refused. It is taken back below if the transaction fails, for then `begin`
+                # is refused. It is taken back below if the transaction fails, for then `start`
                 # may be tried again.
-                claim._is_begun = is_mine = True
+                claim._is_started = is_mine = True
                 row = found._replace(until=clock + round(1000 * claim.lease))
-                if row.begun != row.token:  # else it is on record, and only the answer was lost
-                    again = (step_data("left"), step_data("again")) if claim.in_doubt else ()
-                    claim._begun = at, by = time(), self._owner
-                    begun = step_data("begun", at=iso_time(at), by=by)
-                    body = with_steps(row, *again, begun)
-                    row = row._replace(state="begun", begun=row.token, body=body)
+                if row.started != row.token:  # else it is on record, and only the answer was lost
+                    again = (step_data("abandoned"), step_data("retried")) if claim.in_doubt else ()
+                    claim._started = at, by = time(), self._owner
+                    started = step_data("started", at=iso_time(at), by=by)
+                    body = with_steps(row, *again, started)
+                    row = row._replace(state="started", started=row.token, body=body)
                 row.write(rows)
                 head.next().write(rows)
         except BaseException:
             if is_mine:
-                claim._is_begun = False
+                claim._is_started = False
             raise
         return claim._to_run()
 
@@ -710,20 +710,20 @@ class Records:
             row._replace(until=until).write(rows)
 
     def release(self, claim: Claim) -> None:
-        """Give back a call that was not begun by this claim.
+        """Give back a call that was not started by this claim.
 
         Raises:
-            MisuseError: It was begun, so that it has to be finished.
+            MisuseError: It was started, so that it has to be finished.
             StaleError: A later claim was made, the call has its result, or the round is over.
             StoreError: The database failed.
         """
         check_claim(claim, "release")
         with self._claimed(claim) as (rows, _, row, clock):
-            if row.begun == row.token:
+            if row.started == row.token:
                 raise MisuseError(
-                    f"Call {claim.call.id!r} of tool `{claim.call.name}` was begun by this claim, "
-                    "so it cannot be given back. Finish it; if nobody knows what it did, with "
-                    "`call.indeterminate(reason)`."
+                    f"Call {claim.call.id!r} of tool `{claim.call.name}` was started by this "
+                    "claim, so it cannot be given back. Finish it; if nobody knows what it did, "
+                    "with `call.indeterminate(reason)`."
                 )
             # Another token, so that this claim cannot begin the call after all.
             back = row._replace(token=row.token + 1, owner=None, until=clock)
@@ -762,7 +762,7 @@ class Records:
         """Do as `finish` does, with any hooks; return what is on record now, and what happened."""
         asked = claim.call.metadata
         events: list[CallEvent] = []
-        if isinstance(outcome, SuspendedCall | AskingCall):
+        if isinstance(outcome, SuspendedCall | AwaitingCall):
             if outcome.call.metadata != asked:
                 raise LifecycleError(
                     f"The claim is of call {asked.id!r} of tool `{asked.name}`, and what waits is "
@@ -820,7 +820,7 @@ class Records:
             What was decided; None if there was nothing to do.
         """
         with self._database.read() as rows:
-            query = "SELECT 1 FROM lutum_call WHERE conversation = ? AND state = 'asked'"
+            query = "SELECT 1 FROM lutum_call WHERE conversation = ? AND state = 'unreviewed'"
             if not is_due and rows.one(query, id) is None:
                 return None
         events: list[CallEvent] | None = None

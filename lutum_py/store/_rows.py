@@ -37,8 +37,8 @@ TABLES = (
     """
     CREATE TABLE lutum_call (
         conversation TEXT NOT NULL, place BIGINT NOT NULL, round BIGINT NOT NULL,
-        state TEXT NOT NULL, token BIGINT NOT NULL, begun BIGINT NOT NULL, owner TEXT, until BIGINT,
-        body TEXT NOT NULL, seal TEXT NOT NULL, PRIMARY KEY (conversation, place))
+        state TEXT NOT NULL, token BIGINT NOT NULL, started BIGINT NOT NULL, owner TEXT, until
+        BIGINT, body TEXT NOT NULL, seal TEXT NOT NULL, PRIMARY KEY (conversation, place))
     """,
     "CREATE INDEX lutum_call_until ON lutum_call (until, conversation, place)",
     """
@@ -257,25 +257,25 @@ _HEAD_CELLS: Mapping[str, _Kind] = {
     "round": _is_count,
 }
 
-State: TypeAlias = Literal["ready", "begun", "waiting", "asking", "asked", "ended", "done"]
+State: TypeAlias = Literal["ready", "started", "waiting", "awaiting", "unreviewed", "ended", "done"]
 
-COLUMNS = "conversation, place, round, state, token, begun, owner, until, body, seal"
+COLUMNS = "conversation, place, round, state, token, started, owner, until, body, seal"
 
 
-# `("ticket-7", 0, 3, "begun", 2, 2, "worker-1", 1767268860000, "{…}", "hmac-sha256:…")`: the first
-# call of round 3 runs, under the second claim, until a minute from now. One row a call, so that
-# workers on calls of one conversation do not wait for each other.
+# `("ticket-7", 0, 3, "started", 2, 2, "worker-1", 1767268860000, "{…}", "hmac-sha256:…")`: the
+# first call of round 3 runs, under the second claim, until a minute from now. One row a call, so
+# that workers on calls of one conversation do not wait for each other.
 class SavedCall(NamedTuple):
     """How far one call is.
 
     Attributes:
         place: Its place among the calls of the turn, after which stand those within them.
         round: The number of the round.
-        state: Whether it may be begun, was begun, waits for a decision, asks for calls that have no
-            result yet, is asked for and not decided about, has ended with a result that after-hooks
-            are still to see, or has its result.
+        state: Whether it may be started, was started, waits for a decision, asks for calls that
+            have no result yet, is asked for and not decided about, has ended with a result that
+            after-hooks are still to see, or has its result.
         token: Grows with each claim, and with all that makes an earlier claim void.
-        begun: The token under which it was begun last; 0 if it was not.
+        started: The token under which it was started last; 0 if it was not.
         owner: Who claimed it last.
         until: When it may be claimed, in milliseconds; None if it may not be.
         body: The rest, as JSON.
@@ -286,7 +286,7 @@ class SavedCall(NamedTuple):
     round: int
     state: State
     token: int
-    begun: int
+    started: int
     owner: str | None
     until: int | None
     body: str
@@ -315,11 +315,11 @@ class SavedCall(NamedTuple):
         return Saved(data, f"call {self.place}", StoreError)
 
     @property
-    def asked_by(self) -> int | None:
+    def requested_by(self) -> int | None:
         """The place of the call that asked for this one; None for one of the turn."""
         by: object = None
         with suppress(StoreError):  # whoever edited a row holds up no other
-            by = self.parsed_body.data.get("asked_by")
+            by = self.parsed_body.data.get("requested_by")
         return by if isinstance(by, int) and by < self.place else None
 
     @classmethod
@@ -366,7 +366,7 @@ class SavedCall(NamedTuple):
 
     @classmethod
     def under_lease(cls, rows: Rows) -> list[Self]:
-        """Read those of all conversations that somebody has claimed or begun, and not given up."""
+        """Read those of all conversations that somebody has claimed and not given up."""
         return cls._where(rows, "until > {now}")
 
     @staticmethod
@@ -382,7 +382,7 @@ class SavedCall(NamedTuple):
     def write(self, rows: Rows) -> None:
         """Put it in place of what is there."""
         rows.run(
-            "UPDATE lutum_call SET round = ?, state = ?, token = ?, begun = ?, owner = ?, "
+            "UPDATE lutum_call SET round = ?, state = ?, token = ?, started = ?, owner = ?, "
             "until = ?, body = ?, seal = ? WHERE conversation = ? AND place = ?",
             *(*_sealed(self, rows)[2:], self.conversation, self.place),
         )
@@ -395,7 +395,7 @@ class SavedCall(NamedTuple):
 
 _CALL_CELLS: Mapping[str, _Kind] = {
     **dict.fromkeys(SavedCall._fields, _is_text),
-    **dict.fromkeys(("place", "round", "token", "begun"), _is_count),
+    **dict.fromkeys(("place", "round", "token", "started"), _is_count),
     "state": get_args(State).__contains__,
     "owner": lambda cell: cell is None or _is_text(cell),
     "until": lambda cell: cell is None or _is_count(cell),

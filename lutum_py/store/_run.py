@@ -1,8 +1,8 @@
 """Run what is ready of one conversation: claim, begin, run and finish each call.
 
 Each step that cannot be repeated is put on record before it is taken, by the same calls that a
-worker of your own would make. Nothing of the database is done on the event loop. What was begun is
-finished in any case: if the task is cancelled, the tools are stopped and their outcomes put on
+worker of your own would make. Nothing of the database is done on the event loop. What was started
+is finished in any case: if the task is cancelled, the tools are stopped and their outcomes put on
 record before the cancellation goes on.
 """
 
@@ -21,12 +21,12 @@ from .._call.call import AnyToolCall
 from .._call.drivers import HookGenerator, drive
 from .._call.history import Step, steps_of_kind, time_after
 from .._call.lifecycle import STAGES
-from .._call.outcomes import AskingCall, SuspendedCall
+from .._call.outcomes import AwaitingCall, SuspendedCall
 from .._context.context import ToolContext
 from .._round.events import CallEvent, CallEventKind, tell_event, tell_row
 from .._round.inner import is_unshown
 from .._round.rows import row_of
-from .._schema.touch import meet
+from .._schema.resource_access import meet
 from .._transcript.result import ToolResult
 from ..errors import HookError, StaleError
 from ..execution._outcome import (
@@ -66,7 +66,7 @@ def on_this_loop() -> Drive:
     return run
 
 
-# Held from a claim until its call has begun, so that a busy loop claims nothing that it cannot
+# Held from a claim until its call has started, so that a busy loop claims nothing that it cannot
 # begin at once. Otherwise the claims of hundreds of conversations would come before the first
 # beginning, their leases would run out meanwhile, and everything would be claimed again. A loop may
 # be blocked, so each has its own; it is gone with the last worker that uses it.
@@ -102,7 +102,7 @@ class Worker:
         Raises:
             StoreError: The database failed, or a row was edited.
             ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
-            CancelledError: The task was cancelled; what was begun is finished.
+            CancelledError: The task was cancelled; what was started is finished.
         """
         # A task of its own, so that being cancelled stops the tools in an orderly way, and not the
         # code between them that puts their outcomes on record.
@@ -139,7 +139,7 @@ class Worker:
                 return
 
     async def _next(self, running: int) -> asyncio.Task[None] | None:
-        """Claim a call, if one is ready, and return the task that runs it, once it has begun."""
+        """Claim a call, if one is ready, and return the task that runs it, once it has started."""
         if self.is_stopping or running == self.settings.limit:
             return None
         async with self._claiming:
@@ -199,7 +199,7 @@ class Worker:
                     has_begun.set()
                     await self._finish(claim, run.call, after_doubt(run.call, doubtful))
                 else:
-                    asked = await asyncio.to_thread(_timed, self.records.begin, claim)
+                    asked = await asyncio.to_thread(_timed, self.records.start, claim)
                     has_begun.set()
                     await self._confirm(claim, asked)
                     await self._run_begun(claim, run)
@@ -257,9 +257,9 @@ class Worker:
         """Run a call of which it is on record that it begins, and put on record how it ends."""
         call = run.call
         claim._let_go(call)
-        goes_on = any(steps_of_kind(call._history, "asks"))
+        goes_on = any(steps_of_kind(call._history, "requested"))
         try:
-            self._tell(claim, "goes_on" if goes_on else "begun", call)
+            self._tell(claim, "continued" if goes_on else "started", call)
         except BaseException as error:  # such as Ctrl-C while it is told
             await self._finish(claim, call, self._not_run(run, error))
             raise
@@ -283,7 +283,7 @@ class Worker:
         # stopped may still write the file that the next call reads.
         for doubtful in self._in_doubt if ClaimOrder.of(claim._row).in_order else ():
             is_within = any(outer.id == call.id for outer in doubtful._outer.calls)
-            if not is_within and meet(doubtful.call.touches, call.touches):
+            if not is_within and meet(doubtful.call.accesses, call.accesses):
                 return doubtful.call
         return None
 
@@ -293,13 +293,13 @@ class Worker:
         try:
             done = await asyncio.to_thread(self.records._finish, claim, outcome, hooks, driving)
         except HookError as error:
-            if not isinstance(outcome, AskingCall):
+            if not isinstance(outcome, AwaitingCall):
                 raise
-            # What it asked for stays `asked`, so that its model need not be asked again.
+            # What it asked for stays `reviewed`, so that its model need not be asked again.
             self._fail(error)
             done = await asyncio.to_thread(self.records._finish, claim, outcome, None, driving)
         outcome, events = done
-        if not isinstance(outcome, AskingCall):
+        if not isinstance(outcome, AwaitingCall):
             self._tell(claim, "ended", call, outcome)
         self._tell_all(events)
 
@@ -317,7 +317,7 @@ class Worker:
                 return run.outcome
             why = ", because the run was cancelled before it started."
             return run.call._ended(not_executed(run.call, why))
-        except Exception as error:  # noqa: BLE001 - of `around`, before the tool was begun
+        except Exception as error:  # noqa: BLE001 - of `around`, before the tool was started
             self.raised.append(error)
             return self._not_run(run, error)
         finally:
@@ -369,10 +369,10 @@ class Worker:
         if isinstance(outcome, SuspendedCall):
             tell_row(on_event, "suspended", row_of(call, "suspended", outer=claim._outer))
         elif outcome is None:
-            at, by = claim._begun  # the call itself writes this as it begins, which is next
+            at, by = claim._started  # the call itself writes this as it begins, which is next
             history = call._history
-            begun = Step("begun", STAGES["running"], time_after(history[-1], at), by)
-            tell_row(on_event, kind, row_of(call, history=(*history, begun), outer=claim._outer))
+            started = Step("started", STAGES["running"], time_after(history[-1], at), by)
+            tell_row(on_event, kind, row_of(call, history=(*history, started), outer=claim._outer))
         else:
             tell_row(on_event, kind, row_of(call, "finished", outcome, outer=claim._outer))
 

@@ -9,7 +9,7 @@ from .._call.call import Hooks
 from .._round.events import OnEvent
 from ..execution._settings import ContextFor, RunOptions
 from ._checks import check_lease, check_toolset, check_wait, check_word, checked_run
-from ._database import Place
+from ._database import StoreLocation
 from ._hold import Hold
 from ._records import Records
 from ._run import Worker
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def open_store(
-    where: Place,
+    where: StoreLocation,
     key: bytes | None = None,
     owner: str | None = None,
     *,
@@ -58,7 +58,7 @@ class Store(Records):
     ) -> Hold[T]:
         """Take a conversation for one loop, while its block runs: nobody else goes on with it.
 
-        Whoever comes later waits. `decide`, `claim`, `begin`, `finish` and `load` go on as before;
+        Whoever comes later waits. `decide`, `claim`, `start`, `finish` and `load` go on as before;
         `save` by anybody else is a `StaleError`. An id that is not there is a new conversation.
 
         Args:
@@ -113,7 +113,7 @@ class Store(Records):
 
         What is in doubt stays so, unless its tool is idempotent. What somebody else has claimed is
         not waited for. Leases are renewed while tools run. A tool whose lease ran out goes on, and
-        is stopped only if somebody else has claimed its call since. Within a tool,
+        is stopped only if somebody else has claimed its call since. Ancestor a tool,
         `call.idempotency_key` is the key of its claim.
 
         Args:
@@ -121,9 +121,10 @@ class Store(Records):
             toolset: The toolset that its plan belongs to.
             lease: How long a claim holds without a sign of life, in seconds; longer for a call that
                 a busy process cannot start within that time.
-            on_event: Is told about each call that is begun, and of each that has ended or waits.
+            on_event: Is told about each call that is started, and of each that has ended or waits.
             hooks: Decide about the calls that calls ask for, as they do, and see what these come
-                to. Left out, what was asked for and nobody decided about stays in `plan.asked`.
+                to. Left out, what was asked for and nobody decided about stays in
+                `plan.unreviewed`.
             context: Makes the context of each call.
             limit: How many may run at once; None for all of them.
             options: More options of a run; see `lutum_py.execution.RunOptions`.
@@ -142,8 +143,8 @@ class Store(Records):
             ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
             InvalidValueError: The id is no id, a number of seconds is invalid, or the limit is
                 below 1.
-            CancelledError: The task was cancelled: what was begun is finished with its outcome, the
-                rest is given back.
+            CancelledError: The task was cancelled: what was started is finished with its outcome,
+                the rest is given back.
         """
         check_word("id", id)
         check_toolset(toolset)

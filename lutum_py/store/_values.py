@@ -11,7 +11,7 @@ from .._call.history import CallStep, end_of
 from .._call.outcomes import Asked
 from .._context.suspension import SuspendTicket
 from .._round.plan import ToolRoundPlan
-from .._round.rows import Outer, Within
+from .._round.rows import Ancestor, Ancestry
 from .._round.sorted_calls import stored_as
 from .._round.step_json import load_ticket
 from .._session.session import Session
@@ -31,7 +31,7 @@ class Stored(Generic[T_co]):
         id: The id of the conversation.
         note: Your own text; empty if there is none.
         plan: The plan of the open round, with every result that is on record, and in `in_doubt`
-            what was begun and has none: it is run elsewhere, or was cut off. Its calls refuse to
+            what was started and has none: it is run elsewhere, or was cut off. Its calls refuse to
             run before they are claimed. None if no round is open, or no toolset was given.
         version: What `save` wants to see again.
     """
@@ -71,7 +71,7 @@ class Waiting(Asked):
         digest: Names tool, schema and final arguments: what an approval is bound to.
         ticket: What is asked.
         steps: What happened to the call so far.
-        within: The calls that it is within, the outermost first: none, for one of the turn.
+        ancestors: The calls that it is within, the outermost first: none, for one of the turn.
     """
 
     id: str
@@ -82,7 +82,7 @@ class Waiting(Asked):
     digest: str
     ticket: SuspendTicket
     steps: tuple[CallStep, ...] = field(default=(), compare=False, repr=False)
-    within: tuple[Within, ...] = field(default=(), compare=False, repr=False)
+    ancestors: tuple[Ancestor, ...] = field(default=(), compare=False, repr=False)
     _round: int = field(default=0, compare=False, repr=False)
 
     def _of(self) -> tuple[str, str, str, str | None]:
@@ -102,8 +102,8 @@ def waiting_of(row: SavedCall) -> Waiting:
         load_ticket(saved),
         tuple(_shown_step(each) for each in saved.each("line")),
         tuple(
-            Within(each.get("id", str), each.get("tool", str), each.data.get("arguments"))
-            for each in saved.each("within", optional=True)
+            Ancestor(each.get("id", str), each.get("tool", str), each.data.get("arguments"))
+            for each in saved.each("ancestors", optional=True)
         ),
         row.round,
     )
@@ -116,16 +116,16 @@ def _shown_step(saved: Saved) -> CallStep:
 
 @dataclass(eq=False, slots=True)
 class Claim:
-    """A call that is yours for the length of a lease, to be begun and finished, or given back.
+    """A call that is yours for the length of a lease, to be started and finished, or given back.
 
     Attributes:
         id: The id of the conversation.
-        call: The call, to look at and to answer; it refuses to run until `store.begin(claim)`.
+        call: The call, to look at and to answer; it refuses to run until `store.start(claim)`.
         key: `<id>/<round>/<idempotency key>`, for services that ask for a key: the same at every
             try of this call with these arguments.
         token: Grows with each claim of this call, for services that refuse an older one.
         in_doubt: Whether somebody began it and left no result: it may have had its effects.
-        lease: How long it is yours, in seconds, from the claim, `begin` or `renew` on.
+        lease: How long it is yours, in seconds, from the claim, `start` or `renew` on.
     """
 
     id: str
@@ -136,10 +136,10 @@ class Claim:
     lease: float
     _toolset: Any = field(repr=False)
     _row: SavedCall = field(repr=False)
-    _outer: Outer = field(repr=False)
+    _outer: Ancestry = field(repr=False)
     _owes_after: bool = field(default=False, repr=False)
-    _is_begun: bool = field(default=False, repr=False)
-    _begun: tuple[float | None, str | None] = field(default=(None, None), repr=False)
+    _is_started: bool = field(default=False, repr=False)
+    _started: tuple[float | None, str | None] = field(default=(None, None), repr=False)
     _given: AnyToolCall | None = field(default=None, repr=False)
 
     @property
@@ -158,13 +158,13 @@ class Claim:
 
     def _to_run(self) -> AnyToolCall:
         """Return the call to run, now that its beginning is on record; in doubt, another try."""
-        call = self.call.again() if self.in_doubt else self.call
+        call = self.call.retry() if self.in_doubt else self.call
         self._let_go(call)
         return call
 
     def _let_go(self, call: AnyToolCall) -> None:
         """Let a call run as what the claim gives: it begins when the store has on record."""
-        call._let_go(f"{self.id}/{self._row.round}/", self._begun)
+        call._let_go(f"{self.id}/{self._row.round}/", self._started)
         self._given = call
 
     def _ended_at(self, result: ToolResult) -> float:

@@ -10,7 +10,7 @@ From any toolset, also one of JSON schemas alone:
 | kind of call | what it is | what the library makes of it |
 |---|---|---|
 | `valid` | fits the tool | a call |
-| `mended` | in doubt for nobody: JSON in a string, null for a field that may be absent | a call |
+| `coerced` | in doubt for nobody: JSON in a string, null for a field that may be absent | a call |
 | `near_miss` | one thing is wrong | an issue |
 | `truncated` | the argument text is cut off | an issue |
 | `unknown_tool` | a name that is near, odd or empty | an issue |
@@ -60,7 +60,7 @@ from ._strategies.schema import ANY_TEXT
 __all__ = ["CallKind", "calls", "scripts", "turns", "valid_arguments"]
 
 CallKind: TypeAlias = Literal[
-    "valid", "mended", "near_miss", "truncated", "unknown_tool", "not_available"
+    "valid", "coerced", "near_miss", "truncated", "unknown_tool", "not_available"
 ]
 
 _NONE: ArgumentStrategies = {}
@@ -82,7 +82,7 @@ _TEXTS = st.none() | st.sampled_from(["Let me look.", ""]) | ANY_TEXT
 # one call with nothing odd beside it.
 _EARLY = ("length", "content_filter")
 _REASONS = st.sampled_from(["tool_calls", "stop", *_EARLY, None])
-_FITTING = frozenset({"valid", "mended"})
+_FITTING = frozenset({"valid", "coerced"})
 
 
 class _Shape(NamedTuple):

@@ -175,7 +175,7 @@ def memory(conversations: int, turns: int) -> tuple[float, float, float]:
             session = Session()
             session.push_user("Hello")
             sessions.append(session)
-        begun, _ = tracemalloc.get_traced_memory()
+        started, _ = tracemalloc.get_traced_memory()
         given = cycle(answers)
         for session in sessions:
             for _ in range(turns):
@@ -190,7 +190,7 @@ def memory(conversations: int, turns: int) -> tuple[float, float, float]:
         tracemalloc.stop()
     size = sum(len(session.transcript.dump_json()) for session in sessions)
     every = conversations * turns
-    return (begun - before) / conversations, (after - begun) / every, size / every
+    return (started - before) / conversations, (after - started) / every, size / every
 
 
 async def measure(url: str, conversations: int, turns: int) -> dict[str, Any]:

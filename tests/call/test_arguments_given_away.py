@@ -183,7 +183,7 @@ WAYS: Final[dict[str, Callable[[Any], Any]]] = {
 
 def told(call: AnyToolCall) -> list[object]:
     """All that can be seen of what a call is run with."""
-    seen: list[object] = [repr(call), repr(call.input), repr(call.again().input)]
+    seen: list[object] = [repr(call), repr(call.input), repr(call.retry().input)]
     seen += [step.arguments for step in call.steps if step.kind in ("proposed", "changed")]
     if call.name != "odd":
         seen += [call.idempotency_key, call.digest]
@@ -221,7 +221,7 @@ def test_what_a_tool_does_to_its_arguments_changes_nothing(
     before = told(call)
     WAYS[way](call)
     assert told(call) == before
-    assert told(call.again()) == before
+    assert told(call.retry()) == before
 
 
 def test_what_a_tool_asks_about_is_what_was_proposed() -> None:
@@ -247,7 +247,7 @@ def test_a_sibling_of_a_call_has_arguments_of_its_own() -> None:
 
     for _ in range(3):
         call.apply(look)  # type: ignore[attr-defined]
-        call = call.again()
+        call = call.retry()
     assert seen == ["Odd([1])"] * 3
 
 
@@ -281,7 +281,7 @@ RUN_ODD: dict[str, Callable[[Any], object]] = {
     "invoke": lambda call: call.invoke_sync(),
     "execute": execute_sync,
     "apply": lambda call: call.apply(lambda given, n: SEEN.append(repr(given))),
-    "again": lambda call: call.again().call_sync(),
+    "again": lambda call: call.retry().call_sync(),
 }
 
 

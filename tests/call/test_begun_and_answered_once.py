@@ -1,4 +1,4 @@
-"""The laws of a call's life: it is begun once and answered once, whichever two moves come."""
+"""The laws of a call's life: it is started once and answered once, whichever two moves come."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOVES: Final[dict[str, Callable[[AnyToolCall], object]]] = {
     "invoke_sync": lambda call: call.invoke_sync(),
     "execute": lambda call: asyncio.run(execution.execute(call)),
     "suspend": lambda call: call.suspend(SuspendTicket()),
-    "again": lambda call: call.again(),
+    "again": lambda call: call.retry(),
 }
 ENDS: Final = {
     "complete": CallStatus.SUCCEEDED,
@@ -111,7 +111,7 @@ def test_a_call_whose_tool_raised_was_begun() -> None:
     for run in (call.call_sync, call.invoke_sync):
         with pytest.raises(LifecycleError):
             run()
-    assert call.again().status is CallStatus.NEW
+    assert call.retry().status is CallStatus.NEW
     result = call.indeterminate("the line broke.", code="line")
     assert (result.status, result.code) == ("indeterminate", "line")
     assert result.model_text == "[line] Outcome unknown: the line broke."
@@ -126,7 +126,7 @@ def test_an_ended_call_says_how_it_ended() -> None:
         call.complete(4)
     assert str(caught.value) == (
         "Call 'c1' of tool 'double' is cancelled and cannot become succeeded: a call is answered "
-        "once. Use the result that you have; `call.again()` makes a new call of the same metadata "
+        "once. Use the result that you have; `call.retry()` makes a new call of the same metadata "
         "and input, in status 'new'."
     )
     with pytest.raises(LifecycleError, match="is cancelled already: a call is answered once"):
@@ -134,11 +134,11 @@ def test_an_ended_call_says_how_it_ended() -> None:
 
 
 def test_what_was_not_begun_is_not_in_doubt() -> None:
-    """A call that was not begun surely did nothing; a reason and a code are texts."""
+    """A call that was not started surely did nothing; a reason and a code are texts."""
     call = fresh()
     with pytest.raises(LifecycleError):
         call.indeterminate("lost")
-    call.begin()
+    call.start()
     wrong: Any = 3
     for arguments in ({"reason": wrong}, {"reason": "lost", "code": wrong}):
         with pytest.raises(MisuseError):
@@ -149,7 +149,7 @@ def test_what_was_not_begun_is_not_in_doubt() -> None:
 def test_what_a_function_gave_does_not_answer_a_call_that_ended_meanwhile() -> None:
     """A call that somebody ended while its tool was at work takes no reply of that end."""
     call = fresh()
-    call.begin()
+    call.start()
     call.fail("given up")
     with pytest.raises(LifecycleError):
         call.finish(Reply(None, "down", status="error"))

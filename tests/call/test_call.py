@@ -253,7 +253,7 @@ def test_calls_pickle_and_copy(index: int, way: str) -> None:
     assert type(back) is type(call)
     assert back.selector is call.selector
     assert back.parts == call.parts
-    assert (back.status, back.mended, back.digest) == (call.status, call.mended, call.digest)
+    assert (back.status, back.coerced, back.digest) == (call.status, call.coerced, call.digest)
     assert back.suspension_id == call.suspension_id
     assert back.resume == call.resume
     assert spec_of(add).free_selector is added().selector

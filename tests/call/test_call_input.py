@@ -93,7 +93,7 @@ def test_a_function_cannot_change_what_was_approved() -> None:
 
     call, plan = suspended("drain", {"items": [1, 2]}, SuspendTicket(id="s1"), Sinks)
     approve(plan)
-    for run in (call.call_sync, call.again().invoke_sync):
+    for run in (call.call_sync, call.retry().invoke_sync):
         if not failed:
             with pytest.raises(OSError, match="once"):
                 run()
@@ -166,10 +166,10 @@ def test_equal_sets_have_equal_keys() -> None:
 
 
 def test_another_try_is_another_call() -> None:
-    """`again` gives a new call of the same parts, whatever became of the old one."""
+    """`retried` gives a new call of the same parts, whatever became of the old one."""
     call = added()
     call.fail("once")
-    again = call.again()
+    again = call.retry()
     assert (again.parts, again.status) == (call.parts, CallStatus.NEW)
     assert again.call_sync().is_success
 
@@ -237,6 +237,6 @@ def test_no_other_try_goes_around_a_decision() -> None:
     call = added()
     call.suspend(SuspendTicket(action="confirm"))
     with pytest.raises(LifecycleError):
-        call.again()
+        call.retry()
     with pytest.raises(LifecycleError):
         copy.copy(call).call_sync()

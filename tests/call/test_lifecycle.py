@@ -24,7 +24,7 @@ def resume(plan: Any) -> None:
 
 
 MOVES: dict[CallStatus, Callable[[Any, Any], object]] = {
-    RUNNING: lambda plan, call: call.begin(),
+    RUNNING: lambda plan, call: call.start(),
     SUSPENDED: lambda plan, call: call.suspend(SuspendTicket()),
     RESUMING: lambda plan, call: resume(plan),
     SUCCEEDED: lambda plan, call: call.complete(3),
@@ -116,6 +116,6 @@ def test_a_finished_call_is_told_to_start_again(current: CallStatus) -> None:
     with call_in(current) as (plan, call), pytest.raises(LifecycleError) as caught:
         MOVES[RUNNING](plan, call)
     assert str(caught.value).endswith(
-        "That status is final: nothing is reachable from it. `call.again()` makes a new call of "
+        "That status is final: nothing is reachable from it. `call.retry()` makes a new call of "
         "the same metadata and input, in status 'new'."
     )

@@ -158,7 +158,7 @@ def handled(of: Any) -> Handlers[Any]:
 
 
 SYNC: dict[str, Callable[[Any], object]] = {
-    "begin": lambda call: call.begin(),
+    "start": lambda call: call.start(),
     "call_sync": lambda call: call.call_sync(),
     "invoke_sync": lambda call: call.invoke_sync(),
     "call": lambda call: asyncio.run(call.call()),
@@ -168,8 +168,8 @@ SYNC: dict[str, Callable[[Any], object]] = {
     "execute_sync": execution.execute_sync,
     "execute_all": lambda call: asyncio.run(execution.execute_all([call])),
     "execute_all_sync": lambda call: execution.execute_all_sync([call]),
-    "again": lambda call: call.again().call_sync(),
-    "again twice": lambda call: call.again().again().call_sync(),
+    "again": lambda call: call.retry().call_sync(),
+    "again twice": lambda call: call.retry().retry().call_sync(),
     "copy": lambda call: copy.copy(call).call_sync(),
     "deepcopy": lambda call: copy.deepcopy(call).call_sync(),
     "pickle": lambda call: pickle.loads(pickle.dumps(call)).call_sync(),
@@ -179,7 +179,7 @@ SYNC: dict[str, Callable[[Any], object]] = {
         execution.execute(call, handlers=handled(call.selector.toolset))
     ),
     "in a hook": lambda call: call.hook_sync(lambda given: given.handled(given.invoke_sync())),
-    "made by hand": lambda call: by_hand(call).begin(),
+    "made by hand": lambda call: by_hand(call).start(),
     "decoded alone": lambda call: call.selector.toolset.parse_tool_call(call.metadata).call_sync(),
 }
 
@@ -221,7 +221,7 @@ def test_nothing_that_needs_an_approval_begins_unasked(way: str, kind: str) -> N
 
 @over("kind", SETS)
 def test_nothing_of_a_batch_begins_where_one_of_it_was_not_asked_about(kind: str) -> None:
-    """A batch is begun whole or not at all."""
+    """A batch is started whole or not at all."""
     of, prefix = SETS[kind]
     free = opened(Plain, "look", "look").tool_calls
     round_ = opened(of, f"{prefix}pay")
@@ -316,9 +316,9 @@ STRICT: dict[str, Any] = {
 }
 AROUND: dict[str, Callable[[Any, Any], object]] = {
     "the round": lambda round_, plan: round_.tool_calls[0].call_sync(),
-    "the round, again": lambda round_, plan: round_.tool_calls[0].again().call_sync(),
+    "the round, again": lambda round_, plan: round_.tool_calls[0].retry().call_sync(),
     "a later plan": lambda round_, plan: round_.plan().pending[0].call_sync(),
-    "what was rejected": lambda round_, plan: _stopped(plan).again().call_sync(),
+    "what was rejected": lambda round_, plan: _stopped(plan).retry().call_sync(),
     "a copy": lambda round_, plan: copy.copy(round_.tool_calls[0]).call_sync(),
 }
 
@@ -371,12 +371,12 @@ def test_a_line_that_was_written_out_is_not_written_again() -> None:
     call.call_sync()
     kinds = [step.kind for step in call.steps]
     call._write_out()
-    assert [step.kind for step in call.steps] == kinds == ["proposed", "begun", "ended"]
+    assert [step.kind for step in call.steps] == kinds == ["proposed", "started", "ended"]
 
 
 @over("how", ["while it is asked", "by a before-hook"])
 def test_what_is_assigned_while_hooks_decide_was_asked_by_nobody(how: str) -> None:
-    """An input that takes its place while conditions or before-hooks run is not begun."""
+    """An input that takes its place while conditions or before-hooks run is not started."""
     RAN.clear()
     given: list[Any] = []
 
@@ -426,13 +426,13 @@ OVER: dict[str, Callable[[Any], object]] = {
     "discarded": lambda plan: plan.discard(),
     "left": left,
 }
-"""Every way in which a round ends here while a call of it was not begun."""
+"""Every way in which a round ends here while a call of it was not started."""
 HOLD: dict[str, Callable[[Any, Any], Any]] = {
     "the plan's": lambda round_, plan: plan.pending[0],
     "the round's": lambda round_, plan: round_.tool_calls[0],
     "another plan's": lambda round_, plan: round_.plan().pending[0],
     "a copy": lambda round_, plan: copy.copy(plan.pending[0]),
-    "another try": lambda round_, plan: plan.pending[0].again(),
+    "another try": lambda round_, plan: plan.pending[0].retry(),
     "hooked": lambda round_, plan: plan.pending[0].hook_sync(lambda call: call),
 }
 """Who may have the call by then."""
@@ -457,7 +457,7 @@ def test_nothing_of_a_round_that_is_over_begins(end: str, way: str, of: Any) -> 
 
 @over("end", OVER)
 def test_what_was_begun_before_its_round_ended_is_answered_after_it(end: str) -> None:
-    """An end keeps calls from being begun, and takes nothing from those that run."""
+    """An end keeps calls from being started, and takes nothing from those that run."""
     plan = kept(opened(Plain, "pay").plan())
     (call,) = plan.pending
     assert call.invoke_sync() == "paid 5"

@@ -172,7 +172,7 @@ def test_a_success_keeps_the_code_of_its_reply() -> None:
 def test_a_reply_that_is_no_success_ends_the_call_so(status: Any, ends: CallStatus) -> None:
     """Output, text and attachments are kept, and the output is not held to the declared type."""
     call = call_of(broken, {"text": "a"})
-    call.begin()
+    call.start()
     result = call.finish(Reply(3, "half", [PICTURE], status=status, code="partial"))
     assert (result.status, result.code, result.output) == (status, "partial", 3)
     assert result.model_text == "[partial] half"
@@ -180,7 +180,7 @@ def test_a_reply_that_is_no_success_ends_the_call_so(status: Any, ends: CallStat
     assert call.status is ends
     assert call_of(broken, {"text": "a"}).call_sync().model_text == "[partial] half of it"
     call = call_of(broken, {"text": "a"})
-    call.begin()
+    call.start()
     plain = call.finish(Reply(None, status=status))
     assert (plain.model_text, plain.attachments) == ("null", ())
 

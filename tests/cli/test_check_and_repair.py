@@ -247,7 +247,9 @@ def result_at(items: Any, dialect: str) -> int | None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_recorded_requests(lutum: Lutum, dialect: str) -> None:
-    """What a provider accepted is clean; with a result dropped or doubled it is not, and mended."""
+    """What a provider accepted is clean; with a result dropped or doubled it is not, and
+    repaired.
+    """
     key, tried = KEYS[dialect], 0
     for one in recordings(dialect, lambda one: one.status == 200 and one.has_results)[:12]:
         body = json.dumps(one.request, ensure_ascii=False).encode()
@@ -263,9 +265,9 @@ def test_recorded_requests(lutum: Lutum, dialect: str) -> None:
                 tried += 1
                 data = json.dumps(broken).encode()
                 assert lutum("check", *flags, stdin=data).code == 1
-                mended = lutum("repair", *flags, stdin=data)
-                assert mended.code == 0
-                assert json.loads(mended.out) == DIALECTS[dialect].repair(broken)[0]
+                repaired = lutum("repair", *flags, stdin=data)
+                assert repaired.code == 0
+                assert json.loads(repaired.out) == DIALECTS[dialect].repair(broken)[0]
     assert tried > 3
 
 
@@ -328,7 +330,7 @@ def test_numbers_that_become_text_are_the_numbers_that_were_sent(
     body = body.replace('"HERE"', numbers)
     (tmp_path / "body.json").write_text(body, encoding="utf-8")
     ran = lutum("repair", "body.json")
-    mended = json.loads(ran.out)["messages"]
-    assert mended[1]["tool_calls"][0]["function"]["arguments"] == numbers
-    assert mended[2]["content"] == [{"type": "text", "text": numbers}]
+    repaired = json.loads(ran.out)["messages"]
+    assert repaired[1]["tool_calls"][0]["function"]["arguments"] == numbers
+    assert repaired[2]["content"] == [{"type": "text", "text": numbers}]
     assert ran.code == 0

@@ -51,9 +51,9 @@ def test_exit_codes_of_a_process(tmp_path: Path) -> None:
     found = run("check", "body.json", cwd=tmp_path)
     assert (found.returncode, found.stderr) == (1, "")
     assert "orphan_result" in found.stdout
-    mended = run("repair", "body.json", cwd=tmp_path)
-    assert mended.returncode == 0
-    assert run("check", "-", "--dialect", "openai_chat", cwd=tmp_path, stdin=mended.stdout)
+    repaired = run("repair", "body.json", cwd=tmp_path)
+    assert repaired.returncode == 0
+    assert run("check", "-", "--dialect", "openai_chat", cwd=tmp_path, stdin=repaired.stdout)
     unread = run("check", "-", cwd=tmp_path, stdin="not json")
     assert (unread.returncode, unread.stdout) == (2, "")
     assert unread.stderr.startswith("lutum: standard input is not JSON")

@@ -44,8 +44,8 @@ def test_the_usual_layouts_survive(
         return json.dumps(data, indent=indent, ensure_ascii=ascii_only) + end
 
     ran = lutum("repair", "-", stdin=written(body).encode())
-    mended, changes = openai_chat.repair(body)
-    assert (ran.code, ran.out) == (0, written(mended))
+    repaired, changes = openai_chat.repair(body)
+    assert (ran.code, ran.out) == (0, written(repaired))
     assert changes
 
 

@@ -40,13 +40,13 @@ def look() -> str:
 
 @tool_fn
 def ask(pin: SecretStr) -> str:
-    return "asked"
+    return "reviewed"
 
 
 @tool_fn(idempotent=True)
 def program(code: str, of: str, ctx: ToolContext) -> str:
     if ctx.inner is None:
-        ctx.ask([("refund", {"cents": 500})])
+        ctx.request_calls([("refund", {"cents": 500})])
     return code
 
 
@@ -106,7 +106,7 @@ meddling = Desk.HookSet()
 def a_worker_comes(metadata, input):
     with open_store("desk.db") as store:
         if (claim := store.claim(Desk)) is not None:
-            store.finish(claim, store.begin(claim).call_sync())
+            store.finish(claim, store.start(claim).call_sync())
 
 
 broken = Desk.HookSet()
@@ -437,7 +437,7 @@ def test_a_call_within_a_program_is_shown_with_it(lutum: Lutum, desk: type[Tools
         f"  ticket     {waiting.ticket.id}",
     ]
     (shown,) = json.loads(lutum("inbox", "desk.db", "--json").out)
-    assert shown["within"] == [{"id": "c1", "tool": "program", "arguments": written}]
+    assert shown["ancestors"] == [{"id": "c1", "tool": "program", "arguments": written}]
     other = desk.read_turn(ScriptedModel.tool_calls(("1", "refund", {"cents": 500})))
     with open_store("desk.db") as store:
         store.save("t/c1", other.round.apply_hooks_sync(module.hooks))  # type: ignore[union-attr]

@@ -134,20 +134,20 @@ async def test_an_address_is_served_until_it_is_stopped(
     """The address that is said is the one that answers."""
     monkeypatch.chdir(desk)
     running: list[uvicorn.Server] = []
-    begun = asyncio.Event()
+    started = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     class Recorded(uvicorn.Server):
         async def startup(self, *args: Any, **kwargs: Any) -> None:
             await super().startup(*args, **kwargs)
             running.append(self)
-            loop.call_soon_threadsafe(begun.set)
+            loop.call_soon_threadsafe(started.set)
 
     monkeypatch.setattr(uvicorn, "Server", Recorded)
     serving = asyncio.create_task(
         asyncio.to_thread(lutum, "mcp", "serve", "desk.py:Desk", "--http", "0")
     )
-    waiting = asyncio.create_task(begun.wait())
+    waiting = asyncio.create_task(started.wait())
     await asyncio.wait([waiting, serving], return_when=asyncio.FIRST_COMPLETED)
     assert waiting.done(), serving.result()
     port = running[0].servers[0].sockets[0].getsockname()[1]

@@ -27,11 +27,11 @@ from lutum_py import (
     Usage,
     tool,
     tool_fn,
-    visible,
 )
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.dialects import DIALECTS
 from lutum_py.execution import run_sync
+from lutum_py.sinks import escape_unprintable
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from lutum_py.turns import ToolCallItem
@@ -99,7 +99,7 @@ def test_every_item_is_shown_whole(lutum: Lutum) -> None:
         )
         assert ran.code == 0, (ran.err, ran.out)
         read = read_page(ran.out)
-        assert read.text.count(visible(words, LINES)) >= 12
+        assert read.text.count(escape_unprintable(words, LINES)) >= 12
         assert read.pictures == []
 
     law()
@@ -299,7 +299,9 @@ PROGRAM = "# one\x1b[2K\rtwo \u202e\nawait refund()\n"
 @tool_fn(idempotent=True)
 def write(code: str, ctx: ToolContext) -> str:
     """Ask for a call."""
-    ctx.ask([("write", {"code": "pass"}), ("gone", {})] if "\n" in code else [("add", {"a": 1})])
+    ctx.request_calls(
+        [("write", {"code": "pass"}), ("gone", {})] if "\n" in code else [("add", {"a": 1})]
+    )
 
 
 def test_calls_within_calls_are_shown_with_their_path(lutum: Lutum, tmp_path: Path) -> None:
@@ -317,7 +319,7 @@ def test_calls_within_calls_are_shown_with_their_path(lutum: Lutum, tmp_path: Pa
     ran = lutum("show", "plan.json")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert "c1  write  asking  within p7 program" in lines
+    assert "c1  write  awaiting  within p7 program" in lines
     assert "c1/2  gone  unknown tool  within p7 program, c1 write" in lines
     at = lines.index("c1/1/1  add  suspended  within p7 program, c1 write, c1/1 write")
     assert lines[at + 1 : at + 3] == ['  {"a":1}', '  final arguments: {"a":1,"b":0}']
@@ -421,17 +423,17 @@ def test_a_damaged_plan_is_refused(
 
 
 def test_states_of_a_plan_are_named(lutum: Lutum, tmp_path: Path) -> None:
-    """What was begun is in doubt, and an answer of a hook is handled, in success or not."""
+    """What was started is in doubt, and an answer of a hook is handled, in success or not."""
     calls = [(f"c{a}", "add", {"a": a}) for a in (1, 2, 3)]
     asked = opened(*calls)
     answers: dict[str, Any] = {
-        "c2": asked.tool_calls[1].again().complete(9),
-        "c3": asked.tool_calls[2].again().fail("broken"),
+        "c2": asked.tool_calls[1].retry().complete(9),
+        "c3": asked.tool_calls[2].retry().fail("broken"),
     }
     hooks = asked.toolset.HookSet()
     hooks.gate()(lambda metadata, input: answers.get(metadata.id))
     plan = asked.apply_hooks_sync(hooks)
-    plan.pending[0].begin()
+    plan.pending[0].start()
     (tmp_path / "plan.json").write_text(plan.dump_json(), encoding="utf-8")
     ran = lutum("show", "plan.json")
     assert "c1  add  in doubt" in ran.out
@@ -472,7 +474,7 @@ def test_what_a_store_has_is_shown_as_it_is_now(
         store.save("s1", needs(turn.collect_sync()).plan(), session=session)
         claim = store.claim(Shop, id="s1")
         assert claim is not None
-        store.finish(claim, store.begin(claim).complete(3))
+        store.finish(claim, store.start(claim).complete(3))
     ran = lutum("show", "desk.db", "s1", "--key-env", "KEY")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("`s1` (stored conversation)\n")
@@ -495,7 +497,7 @@ def test_calls_within_calls_are_shown_as_a_store_has_them(lutum: Lutum) -> None:
         assert done.plan is not None
         done.plan.discard()
     lines = lutum("show", "desk.db", "s1").out.splitlines()
-    assert "c1  steps  asking" in lines
+    assert "c1  steps  awaiting" in lines
     assert "c1/1  note  finished  within c1 steps" in lines
     assert "c1/2  pay  suspended  within c1 steps" in lines
 

@@ -1,4 +1,4 @@
-"""Saved transcripts: every fault is found, and what can be mended is."""
+"""Saved transcripts: every fault is found, and what can be repaired is."""
 
 from __future__ import annotations
 
@@ -95,20 +95,22 @@ def repair(lutum: Lutum, value: Any) -> tuple[Any, Found]:
     return json.loads(ran.out), [(each["position"], each["rule"]) for each in changes]
 
 
-def test_faults_are_found_and_mended(lutum: Lutum) -> None:
-    """Each fault is told where it stands; a mended transcript loads, one that is not is refused."""
-    for case, (items, expected, is_mended) in SPOILED.items():
+def test_faults_are_found_and_repaired(lutum: Lutum) -> None:
+    """Each fault is told where it stands; a repaired transcript loads, one that is not is
+    refused.
+    """
+    for case, (items, expected, is_repaired) in SPOILED.items():
         value = {**GOOD, "items": items}
         assert check(lutum, value) == expected, case
         with pytest.raises(TranscriptError):
             Transcript.load_json(json.dumps(value))
-        mended, changes = repair(lutum, value)
-        if is_mended:
+        repaired, changes = repair(lutum, value)
+        if is_repaired:
             assert changes == expected, case
-            assert check(lutum, mended) == [], case
-            Transcript.load_json(json.dumps(mended))
+            assert check(lutum, repaired) == [], case
+            Transcript.load_json(json.dumps(repaired))
         else:
-            assert (changes, mended) == ([], value), case
+            assert (changes, repaired) == ([], value), case
 
 
 def test_clean_is_what_loads(lutum: Lutum) -> None:
@@ -118,15 +120,15 @@ def test_clean_is_what_loads(lutum: Lutum) -> None:
     def law(items: list[Any]) -> None:
         value = {**GOOD, "items": items}
         found = check(lutum, value)
-        mended, changes = repair(lutum, value)
+        repaired, changes = repair(lutum, value)
         try:
             Transcript.load_json(json.dumps(value))
         except TranscriptError:
             assert found
         else:
-            assert (found, mended, changes) == ([], value, [])
-        assert check(lutum, mended) == []
-        Transcript.load_json(json.dumps(mended))
+            assert (found, repaired, changes) == ([], value, [])
+        assert check(lutum, repaired) == []
+        Transcript.load_json(json.dumps(repaired))
 
     law()
 
@@ -145,10 +147,10 @@ def test_the_commands_take_a_transcript(lutum: Lutum, tmp_path: Path) -> None:
     assert found.code == 1
     assert "items[1].tool_calls[0]  call_without_result" in found.out
     assert "items[3]  damaged_item" in found.out
-    mended = lutum("repair", "broken.json", "-o", "out.json")
-    assert mended.code == 1
-    assert "added a result of the status `indeterminate`" in mended.err
-    assert "Not repaired: 1 violation\n\nitems[4]  damaged_item" in mended.err
+    repaired = lutum("repair", "broken.json", "-o", "out.json")
+    assert repaired.code == 1
+    assert "added a result of the status `indeterminate`" in repaired.err
+    assert "Not repaired: 1 violation\n\nitems[4]  damaged_item" in repaired.err
     left = lutum("repair", "-", stdin=json.dumps({**GOOD, "items": [DAMAGED]}).encode())
     assert left.code == 1
     assert "nothing was repaired" in left.err

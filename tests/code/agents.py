@@ -62,7 +62,7 @@ def agent(name: str, tools: type[Toolset]) -> type[Toolset]:
             session = ctx.inner.session()
         outcome = session.text_turn(model(name)).tools(tools).collect_sync()
         if isinstance(outcome, NeedsTools):
-            ctx.ask(outcome.round, state=session)
+            ctx.request_calls(outcome.round, state=session)
         assert isinstance(outcome, Finished)
         return outcome.result.text
 
@@ -102,7 +102,7 @@ def main() -> None:
         plan = outcome.round.plan()
     run_sync(plan, hooks=Office.HookSet())
     if plan.suspended:
-        places = [each.tool for each in plan.within(plan.suspended[0].call.id)]
+        places = [each.tool for each in plan.ancestors(plan.suspended[0].call.id)]
         note(f"waits within {' '.join(places)}")
         file.write_text(plan.dump_json(key=KEY))
     else:

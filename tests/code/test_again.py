@@ -10,7 +10,7 @@ import pytest
 
 from lutum_py import ToolContext, ToolMetadata, ToolResult
 from lutum_py.code import ProgramChanged, ProgramResult, program_tool
-from lutum_py.context import ToolAsks
+from lutum_py.context import ToolRequestedCalls
 from lutum_py.typing import Inner
 from tests.code.programs import Shop
 
@@ -36,7 +36,7 @@ def stepped(
     context = ToolContext.for_call(Waiting(inner))
     try:
         return program_tool(Shop, keep=keep)(code, context)
-    except ToolAsks as asks:
+    except ToolRequestedCalls as asks:
         return asks.calls, asks.state
 
 

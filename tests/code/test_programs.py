@@ -32,7 +32,7 @@ GATHER = "import asyncio\nx = await add(1)\nawait asyncio.gather(add(x), add(x, 
 def test_what_is_awaited_at_once_is_one_ask(tools: type[Toolset]) -> None:
     """Calls one after the other are an ask each, those of a `gather` are one, in their order."""
     plan = run_sync(planned(GATHER, tools), hooks=tools.HookSet())
-    asks = [step for step in plan.calls[0].steps if step.kind == "asks"]
+    asks = [step for step in plan.calls[0].steps if step.kind == "requested"]
     assert len(asks) == 2
     rows = plan.calls[1:]
     assert [row.id for row in rows] == ["c1/1", "c1/2", "c1/3", "c1/4"]
@@ -83,7 +83,7 @@ def test_what_a_call_raises(tools: type[Toolset], call: str, kind: str, said: st
     if kind != "NameError":
         told = plan.calls[1].result
         assert told is not None
-        assert output == told.model_text.removeprefix("__lutum_rejected__: ")
+        assert output == told.model_text.removeprefix("Rejected: ")
         assert told.is_success or "__lutum" not in output
     uncaught = run_sync(planned(f"1\nawait {call}", tools), hooks=hooks)
     result = result_of(uncaught)

@@ -92,9 +92,9 @@ else:
 
 def test_a_state_is_some_kilobytes_of_the_plan() -> None:
     """Of a small program, as bytes in base64; none of it with `replay`."""
-    state = json.loads(saved())["inner"]["asks"][-1]["bytes"]
+    state = json.loads(saved())["inner"]["requested"][-1]["bytes"]
     assert 1_000 < len(base64.b64decode(state)) < 10_000
-    assert "bytes" not in json.loads(saved(REPLAY))["inner"]["asks"][-1]
+    assert "bytes" not in json.loads(saved(REPLAY))["inner"]["requested"][-1]
 
 
 def broken(text: str, draw: random.Random) -> str:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lutum_py import ToolContext
 from lutum_py.context import (
-    CallsAsked,
+    CallsRequested,
     CancellationToken,
     ProgressStatus,
     RunIdentity,
@@ -160,7 +160,7 @@ def test_reports_arrive_in_order_and_in_shape() -> None:
 
 
 def test_progress_names_the_call_above() -> None:
-    """Within a run that a call started, progress hangs under that call."""
+    """Ancestor a run that a call started, progress hangs under that call."""
     events: list[ToolEvent] = []
     run = RunIdentity(parent_call_id="c0")
     ToolContext.for_call(CALL, sink=events.append, run=run).report_progress("done")
@@ -349,10 +349,10 @@ NO_CALLS: list[Any] = [5, None, [], "ab", [5], [("note",)], [("note", 5)], [(5, 
 
 
 @over("asked", NO_CALLS)
-def test_what_is_no_call_is_refused_where_it_is_asked_for(asked: CallsAsked) -> None:
+def test_what_is_no_call_is_refused_where_it_is_asked_for(asked: CallsRequested) -> None:
     """The tool does not leave: the error comes from its own line, so its traceback says which."""
     with pytest.raises(MisuseError, match=r"Tool `trip` \(call 'c1'\) asks for "):
-        ToolContext("c1", "trip").ask(asked)
+        ToolContext("c1", "trip").request_calls(asked)
 
 
 def test_a_tool_reads_the_key_of_its_call() -> None:

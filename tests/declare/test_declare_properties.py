@@ -232,13 +232,13 @@ def test_any_signature_declares_and_its_values_survive(
         assert spec_of(f).arguments.from_data(spec_of(f).arguments.to_data(made)) == made
     json.dumps(schema, allow_nan=False)
     call = call_of(f, json.dumps(sent))
-    assert call.mended == ()
+    assert call.coerced == ()
     assert spec_of(f).arguments.from_data(spec_of(f).arguments.to_data(call.input)) == call.input
     given_from_outside = dict.fromkeys(hidden)
     result = asyncio.run(call.call(**given_from_outside))
     assert in_any_order(result.output) == in_any_order(expected)
     call.input = call.input
-    again = asyncio.run(call.again().call(**given_from_outside))
+    again = asyncio.run(call.retry().call(**given_from_outside))
     assert in_any_order(again.output) == in_any_order(expected)
 
 

@@ -277,7 +277,7 @@ def test_calls_of_other_tools_are_refused() -> None:
     free = shout.Call(sent("shout", "c1", text="a"), shout.Input(text="a"))
     assert asyncio.run(run(free)).output == "A"
     with pytest.raises(MisuseError, match="is async"):
-        run.call_sync(free.again())
+        run.call_sync(free.retry())
 
 
 def test_execution_runs_handlers_under_its_own_rules() -> None:

@@ -18,7 +18,7 @@ def define(**body: Any) -> Any:
 
 PHASES: dict[str, Any] = {
     "hook": "execution",
-    "gate": "gates",
+    "gate": "gate",
     "before_hook": "before",
     "after_hook": "after",
     "description_hook": "description",

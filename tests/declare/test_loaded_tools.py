@@ -79,11 +79,11 @@ def test_what_a_search_that_succeeded_names_is_loaded(results: list[ToolResult])
     """Deferred tools in successful results of a search are loaded, in order, and nothing else."""
     transcript = said_with(*results)
     expected = expected_of(results)
-    assert names(ManyTools.loaded(transcript)) == expected
-    assert names(ManyTools.loaded(Session(transcript))) == expected
-    assert names(ManyTools.loaded(list(transcript))) == expected
+    assert names(ManyTools.loaded_tools(transcript)) == expected
+    assert names(ManyTools.loaded_tools(Session(transcript))) == expected
+    assert names(ManyTools.loaded_tools(list(transcript))) == expected
     again = Transcript.load_json(transcript.dump_json())
-    assert names(ManyTools.loaded(again)) == expected
+    assert names(ManyTools.loaded_tools(again)) == expected
 
 
 @given(results=RESULTS, asks=st.lists(st.booleans(), min_size=6, max_size=6))
@@ -94,13 +94,13 @@ def test_the_loaded_tools_only_grow(results: list[ToolResult], asks: list[bool])
     for result, ask in zip(results, asks, strict=False):
         append(transcript, result)
         if ask:
-            now = ManyTools.loaded(transcript)
+            now = ManyTools.loaded_tools(transcript)
             assert now[: len(before)] == before
             branch = transcript.copy()
             append(branch, found("forecast"))
-            assert set(ManyTools.loaded(branch)) == {*now, ManyTools["forecast"]}
+            assert set(ManyTools.loaded_tools(branch)) == {*now, ManyTools["forecast"]}
             before = now
-    assert names(ManyTools.loaded(transcript)) == expected_of(results)
+    assert names(ManyTools.loaded_tools(transcript)) == expected_of(results)
 
 
 def test_each_item_is_looked_at_once() -> None:
@@ -120,9 +120,9 @@ def test_each_item_is_looked_at_once() -> None:
         append(transcript, found("forecast"))
     for _ in range(10):
         offered(ManyTools, transcript=transcript)
-        ManyTools.loaded(transcript)
+        ManyTools.loaded_tools(transcript)
     append(transcript, found("crm_find_customer"))
-    assert names(ManyTools.loaded(transcript)) == ["forecast", "crm_find_customer"]
+    assert names(ManyTools.loaded_tools(transcript)) == ["forecast", "crm_find_customer"]
     assert reads == [200, 2]
 
 
@@ -132,12 +132,12 @@ def test_one_transcript_serves_many_toolsets() -> None:
     toolsets: list[weakref.ref[Any]] = []
     for number in range(50):
         made = Toolset.of(f"Made{number}", tool_search(), tool(ping, deferred=True))
-        assert made.loaded(transcript) == ()
+        assert made.loaded_tools(transcript) == ()
         toolsets.append(weakref.ref(made))
         del made
     gc.collect()
     assert sum(each() is not None for each in toolsets) <= 16
-    assert names(ManyTools.loaded(said_with(found("forecast")))) == ["forecast"]
+    assert names(ManyTools.loaded_tools(said_with(found("forecast")))) == ["forecast"]
 
 
 @over(
@@ -146,21 +146,21 @@ def test_one_transcript_serves_many_toolsets() -> None:
 def test_a_result_of_another_form_loads_nothing(output: str) -> None:
     """An edited or forged result is no failure: what is no list of names counts for none."""
     result = ToolResult(id="s1", name="search_tools", arguments="{}", result=output)
-    assert ManyTools.loaded(said_with(result)) == ()
+    assert ManyTools.loaded_tools(said_with(result)) == ()
 
 
 def test_what_the_model_reads_loads_nothing() -> None:
     """The output counts, and not the message: whatever a cap or a hook makes of the latter."""
     result = found(message="You can call forecast.")
-    assert ManyTools.loaded(said_with(result)) == ()
-    assert names(ManyTools.loaded(said_with(found("forecast", message="…")))) == ["forecast"]
+    assert ManyTools.loaded_tools(said_with(result)) == ()
+    assert names(ManyTools.loaded_tools(said_with(found("forecast", message="…")))) == ["forecast"]
 
 
 @over("wrong", [3, None, "items", ManyTools, Transcript, [3], [{"role": "tool"}]])
 def test_what_is_no_conversation_is_refused(wrong: Any) -> None:
     """Loaded tools are read from a transcript, a session or items; all else is a misuse."""
     with pytest.raises(MisuseError):
-        ManyTools.loaded(wrong)
+        ManyTools.loaded_tools(wrong)
 
 
 @over(
@@ -196,7 +196,7 @@ def test_loaded_tools_are_offered_last(available: Any, expected: list[str]) -> N
 def test_without_a_session_the_order_is_the_same() -> None:
     """`default_plus(loaded)` offers what a session offers, so that both have the same prefix."""
     transcript = said_with(found("forecast"), found("crm_find_customer"))
-    available = ToolAvailability.default_plus(ManyTools.loaded(transcript))
+    available = ToolAvailability.default_plus(ManyTools.loaded_tools(transcript))
     alone = turn_of(ManyTools).available_tools(available).request()
     assert alone.tools == turn_of(ManyTools, transcript).request().tools
 
@@ -205,6 +205,6 @@ def test_a_toolset_without_a_search_loads_nothing() -> None:
     """Deferred tools that nothing can find are offered by name only."""
     made = Toolset.of("Silent", tool(ping, deferred=True))
     transcript = said_with(found("ping"))
-    assert made.loaded(transcript) == ()
+    assert made.loaded_tools(transcript) == ()
     assert offered(made, transcript=transcript) == []
     assert offered(made, ["ping"], transcript) == ["ping"]

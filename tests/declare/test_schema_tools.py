@@ -67,7 +67,7 @@ def test_inputs_are_checked_dicts() -> None:
     call = parse("find", {"ids": [1], "filter": {"by": "x"}})
     assert call.input == {"ids": [1], "filter": {"by": "x"}}
     assert call.complete({"any": ["thing"]}).result == '{"any":["thing"]}'
-    assert call.mended == ()
+    assert call.coerced == ()
     assert parse("odd-name", {"what": "ever"}).input == {"what": "ever"}
     assert call_of(ODD, "").input == {}
     assert schema_of(FIND) == SCHEMA
@@ -114,17 +114,17 @@ def test_messages_are_bounded() -> None:
     )
 
 
-def test_the_same_things_are_mended() -> None:
-    """Containers as strings and needless nulls are mended as for a typed tool."""
+def test_the_same_things_are_coerced() -> None:
+    """Containers as strings and needless nulls are coerced as for a typed tool."""
     call = parse("find", {"ids": "[1]", "filter": '{"by": "x"}', "limit": None})
     assert call.input == {"ids": [1], "filter": {"by": "x"}}
-    assert call.mended == ("ids", "filter", "limit")
+    assert call.coerced == ("ids", "filter", "limit")
     assert parse("find", {"ids": [], "size": None}).input == {"ids": [], "size": None}
     assert parse("find", {"ids": [], "parts": [{"x": None}]}).input["parts"] == [{}]
     assert "`size`: 'x' is not of type 'integer', 'null'" in refusal(FIND, {"ids": [], "size": "x"})
 
 
-def test_optional_containers_are_mended() -> None:
+def test_optional_containers_are_coerced() -> None:
     """A string for what may be an array or null is read; where a string may be, it stays."""
     listed = {"type": "array", "items": {"type": "integer"}}
     definition = ToolDef.from_json_schema(
@@ -140,7 +140,7 @@ def test_optional_containers_are_mended() -> None:
         },
     )
     call = call_of(definition, {"a": "[1]"})
-    assert (call.input, call.mended) == ({"a": [1]}, ("a",))
+    assert (call.input, call.coerced) == ({"a": [1]}, ("a",))
     for name, value in (("b", "[1]"), ("c", "{}"), ("d", "[1]"), ("e", ["{}"])):
         assert refusal(definition, {name: value}).startswith(f"- `{name}`: {value!r} is not valid")
 
@@ -179,7 +179,7 @@ def test_old_drafts_are_known() -> None:
     assert "'a' is a required property" in refusal(definition, {"b": 1})
 
 
-def test_mending_follows_the_schema() -> None:
+def test_coercing_follows_the_schema() -> None:
     """`null` is left out below definitions of either name, and kept where the schema has it."""
     definition = ToolDef.from_json_schema(
         name="t",
@@ -190,7 +190,7 @@ def test_mending_follows_the_schema() -> None:
         },
     )
     call = call_of(definition, {"a": {"b": None}})
-    assert (call.input, call.mended) == ({"a": {}}, ("a.b",))
+    assert (call.input, call.coerced) == ({"a": {}}, ("a.b",))
     definition = ToolDef.from_json_schema(
         name="t",
         input_schema={

@@ -120,4 +120,4 @@ def test_a_tool_can_be_asked_for_tools() -> None:
     )
     call = Choice.parse_tool_call(metadata)
     assert call.call_sync().output == ["read", "write"]
-    assert call.mended == ("tools",)
+    assert call.coerced == ("tools",)

@@ -208,7 +208,7 @@ def test_a_search_loads_by_either_name() -> None:
     for search in ("tools.search", wire_name("tools.search")):
         for found in (DOTTED, SENT):
             result = ToolResult(id="c", name=search, arguments="{}", result=f'["{found}", "no"]')
-            assert Desk.loaded([result]) == (Desk.dotted,)
+            assert Desk.loaded_tools([result]) == (Desk.dotted,)
 
 
 def test_the_text_of_a_tool_begins_with_its_name_where_another_goes_out() -> None:

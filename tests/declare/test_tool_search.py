@@ -220,7 +220,7 @@ def test_the_search_of_an_agent_in_a_tool_finds_what_its_own_toolset_defers() ->
     def agent(ctx: ToolContext) -> str:
         if ctx.inner is None:
             turn = ScriptedModel.tool_calls(("m1", "search_tools", {"query": "customer"}))
-            ctx.ask(ManyTools.read_turn(turn).round)  # type: ignore[union-attr]
+            ctx.request_calls(ManyTools.read_turn(turn).round)  # type: ignore[union-attr]
         found.extend(ctx.inner.results[0].output)
         return "done"
 

@@ -69,7 +69,7 @@ def rejected(call: ToolMetadata, reason: str) -> ToolResult:
         id=call.id,
         name=call.name,
         arguments=call.arguments,
-        result=compact(f"__lutum_rejected__: {reason}"),
+        result=compact(f"Rejected: {reason}"),
         status="rejected",
     )
 

@@ -76,17 +76,17 @@ class Wire:
         self, call_id: str = "c1", *, begins: bool = True, name: str = "refund"
     ) -> Payload:
         """The response in which the program calls; a later one does not repeat the program."""
-        begun = [self.item] if begins else []
+        started = [self.item] if begins else []
         if self.dialect is openai_responses:
             call: Payload = {"type": "function_call", "call_id": call_id, "name": name}
             made = {**call, "arguments": ARGUMENTS, "caller": self.caller}
-            return {"id": "r", "model": "m", "status": "completed", "output": [*begun, made]}
+            return {"id": "r", "model": "m", "status": "completed", "output": [*started, made]}
         input = {"order": "A1", "cents": 9900}
         call = {"type": "tool_use", "id": call_id, "name": name, "input": input}
         return {
             "id": "r",
             "model": "m",
-            "content": [*begun, {**call, "caller": self.caller}],
+            "content": [*started, {**call, "caller": self.caller}],
             "stop_reason": "tool_use",
             "container": {"id": "box", "expires_at": "2026-01-01T00:00:00Z"},
         }
@@ -126,12 +126,12 @@ class Wire:
         """The first response as a stream."""
         whole = self.response()
         if self.dialect is openai_responses:
-            begun: Payload = {**whole, "status": "in_progress", "output": []}
+            started: Payload = {**whole, "status": "in_progress", "output": []}
             program, call = whole["output"]
             added = {**call, "arguments": ""}
             event = "response.function_call_arguments.delta"
             return [
-                {"type": "response.created", "response": begun},
+                {"type": "response.created", "response": started},
                 {"type": "response.output_item.done", "output_index": 0, "item": program},
                 {"type": "response.output_item.added", "output_index": 1, "item": added},
                 {"type": event, "output_index": 1, "delta": ARGUMENTS},
@@ -140,8 +140,8 @@ class Wire:
             ]
         program, call = whole.pop("content")
         container = whole.pop("container")
-        begun = {**whole, "content": [], "stop_reason": None}
-        made: list[Payload] = [{"type": "message_start", "message": begun}]
+        started = {**whole, "content": [], "stop_reason": None}
+        made: list[Payload] = [{"type": "message_start", "message": started}]
         texts = ('{"code":"await refund({order: \'A1\', cents: 9900})"}', ARGUMENTS)
         for at, (block, text) in enumerate(zip((program, call), texts, strict=True)):
             delta = {"type": "input_json_delta", "partial_json": text}

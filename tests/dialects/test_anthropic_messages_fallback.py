@@ -107,10 +107,10 @@ def test_what_was_declined_is_found_and_taken_out_of_a_history() -> None:
     assert {each.rule for each in dialect.check(said)} == {"declined", "orphan_result"}
     with pytest.raises(HistoryError):
         dialect.read_history(said)
-    mended, _ = dialect.repair(said)
-    assert mended[1:] == [
+    repaired, _ = dialect.repair(said)
+    assert repaired[1:] == [
         {"role": "assistant", "content": SENT},
         {"role": "user", "content": results[2:]},
     ]
-    items, lost = read(dialect, *mended)
+    items, lost = read(dialect, *repaired)
     assert (len(items), lost) == (3, [])

@@ -61,7 +61,7 @@ def test_a_round_goes_back_as_it_came() -> None:
                 {
                     "type": "tool_result",
                     "tool_use_id": "t2",
-                    "content": "__lutum_rejected__: no",
+                    "content": "Rejected: no",
                     "is_error": True,
                 },
             ],

@@ -1,4 +1,4 @@
-"""The Messages API: what its rules find, and how they are mended."""
+"""The Messages API: what its rules find, and how they are repaired."""
 
 from __future__ import annotations
 
@@ -137,19 +137,21 @@ def called_with(value: Any, **fields: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_each_breach_is_found_and_mended(messages: list[Any], rules: list[str], shape: str) -> None:
+def test_each_breach_is_found_and_repaired(
+    messages: list[Any], rules: list[str], shape: str
+) -> None:
     """Each rule has a violation with position and remedy, and a repair that ends it."""
     before = copy.deepcopy(messages)
     violations = dialect.check(messages)
     assert [violation.rule for violation in violations] == rules
     assert all(violation.position and violation.remedy for violation in violations)
-    mended, changes = dialect.repair(messages)
+    repaired, changes = dialect.repair(messages)
     assert [change.rule for change in changes if change.rule != "empty_conversation"] == rules
-    assert shape_of(mended) == shape
-    assert dialect.check(mended) == []
+    assert shape_of(repaired) == shape
+    assert dialect.check(repaired) == []
     assert messages == before
     body = {"model": "claude", "messages": messages}
-    assert dialect.repair(body)[0] == {"model": "claude", "messages": mended}
+    assert dialect.repair(body)[0] == {"model": "claude", "messages": repaired}
 
 
 def shape_of(messages: list[Any]) -> str:
@@ -165,9 +167,9 @@ def shape_of(messages: list[Any]) -> str:
 def test_an_odd_id_is_replaced_in_call_and_result() -> None:
     """Characters that the API refuses in an id are replaced on both sides alike."""
     messages = [USER, called("f:0"), said_results("f:0")]
-    mended, changes = dialect.repair(messages)
+    repaired, changes = dialect.repair(messages)
     assert [change.rule for change in changes] == ["invalid_call_id"]
-    assert mended[1]["content"][0]["id"] == mended[2]["content"][0]["tool_use_id"] != "f:0"
+    assert repaired[1]["content"][0]["id"] == repaired[2]["content"][0]["tool_use_id"] != "f:0"
 
 
 def test_calls_without_ids_meet_their_results_by_order() -> None:
@@ -175,17 +177,17 @@ def test_calls_without_ids_meet_their_results_by_order() -> None:
     call = {"type": "tool_use", "name": "f", "input": {}}
     messages = [USER, {"role": "assistant", "content": [call, call]}, said_results()]
     messages[2] = {"role": "user", "content": [NOBODY]}
-    mended, changes = dialect.repair(messages)
+    repaired, changes = dialect.repair(messages)
     assert [change.rule for change in changes] == ["call_without_result"]
-    assert mended[2]["content"][0] == NOBODY
-    assert mended[2]["content"][1]["is_error"] is True
-    assert "tool_use_id" not in mended[2]["content"][1]
+    assert repaired[2]["content"][0] == NOBODY
+    assert repaired[2]["content"][1]["is_error"] is True
+    assert "tool_use_id" not in repaired[2]["content"][1]
 
 
 def test_an_unanswered_call_is_never_called_a_success() -> None:
     """What a repair adds for a call says that its outcome is unknown, and is marked as an error."""
-    mended, _ = dialect.repair([USER, called("a")])
-    assert mended[2]["content"] == [
+    repaired, _ = dialect.repair([USER, called("a")])
+    assert repaired[2]["content"] == [
         {
             "type": "tool_result",
             "tool_use_id": "a",
@@ -214,7 +216,7 @@ MESSAGES = st.lists(
 @given(MESSAGES)
 def test_a_repair_leaves_nothing_to_repair(messages: list[Any]) -> None:
     """Whatever is wrong, a repaired conversation is clean, and a clean one is left as it is."""
-    mended, changes = dialect.repair(messages)
-    assert dialect.check(mended) == []
-    assert bool(changes) == (mended != messages) == bool(dialect.check(messages))
-    json.dumps(mended)
+    repaired, changes = dialect.repair(messages)
+    assert dialect.check(repaired) == []
+    assert bool(changes) == (repaired != messages) == bool(dialect.check(messages))
+    json.dumps(repaired)

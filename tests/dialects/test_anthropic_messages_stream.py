@@ -229,8 +229,8 @@ def test_arguments_that_are_no_json_complete_as_they_came() -> None:
     [
         ([], "before the first event", "before a message began"),
         ([START], "after event 0", "breaks off"),
-        ([begin(0, {"type": "text", "text": ""})], "event 0", "has not begun"),
-        ([START, delta(0, "text_delta", text="a")], "event 1", "block 0 has not begun"),
+        ([begin(0, {"type": "text", "text": ""})], "event 0", "has not started"),
+        ([START, delta(0, "text_delta", text="a")], "event 1", "block 0 has not started"),
         ([START, begin(0, {"type": "tool_use"})], "event 1.content_block", "'name' is missing"),
         (["{"], "event 0", "not JSON"),
         (

@@ -434,7 +434,7 @@ def test_user_and_assistant_take_turns() -> None:
     ]
 
 
-def test_what_is_broken_is_mended() -> None:
+def test_what_is_broken_is_repaired() -> None:
     """Text in the place of blocks, ids that are missing or odd, results that are text: a repair
     makes of them what the API takes.
     """
@@ -453,15 +453,15 @@ def test_what_is_broken_is_mended() -> None:
         "invalid_content",
         "orphan_result",
     }
-    mended, _ = bedrock_converse.repair(broken)
-    assert bedrock_converse.check(mended) == []
-    assert mended[0] == {"role": "user", "content": [{"text": NOT_SHOWN}]}
-    first, second, text = mended[1]["content"]
+    repaired, _ = bedrock_converse.repair(broken)
+    assert bedrock_converse.check(repaired) == []
+    assert repaired[0] == {"role": "user", "content": [{"text": NOT_SHOWN}]}
+    first, second, text = repaired[1]["content"]
     ids = [each["toolUse"]["toolUseId"] for each in (first, second)]
-    assert [each["toolResult"]["toolUseId"] for each in mended[2]["content"]] == ids
-    contents = [each["toolResult"]["content"] for each in mended[2]["content"]]
+    assert [each["toolResult"]["toolUseId"] for each in repaired[2]["content"]] == ids
+    contents = [each["toolResult"]["content"] for each in repaired[2]["content"]]
     assert contents == [[{"text": "done"}], [{"text": "x"}, {"text": "y"}]]
-    assert (text, mended[3]["content"]) == ({"text": "7"}, [{"text": "So"}])
+    assert (text, repaired[3]["content"]) == ({"text": "7"}, [{"text": "So"}])
     open_call = [{"role": "user", "content": [{"text": "Go"}]}, {**broken[0], "content": [use()]}]
     (answer,) = bedrock_converse.repair(open_call)[0][2]["content"]
     assert answer["toolResult"] == {
@@ -528,8 +528,8 @@ def test_bytes_of_others_stay_as_they_are() -> None:
     assert bedrock_converse.with_bytes(body) == body
 
 
-def start(index: int, **begun: Any) -> dict[str, Any]:
-    return {"contentBlockStart": {"start": begun, "contentBlockIndex": index}}
+def start(index: int, **started: Any) -> dict[str, Any]:
+    return {"contentBlockStart": {"start": started, "contentBlockIndex": index}}
 
 
 def delta(index: int, **more: Any) -> dict[str, Any]:
@@ -652,8 +652,8 @@ def test_a_stream_that_breaks_says_what_came() -> None:
     assert isinstance(caught.value.turn, AssistantTurn)
     assert (caught.value.turn.text, caught.value.turn.tool_calls) == ("Hi", ())
     for event in (delta(0, text="x"), STOP, {"contentBlockStop": {}}):
-        with pytest.raises(DialectError, match="has not begun"):
+        with pytest.raises(DialectError, match="has not started"):
             bedrock_converse.StreamDecoder().feed(event)
-    with pytest.raises(DialectError, match="the content block 0 has not begun"):
+    with pytest.raises(DialectError, match="the content block 0 has not started"):
         streamed({"contentBlockStop": {}})
     assert streamed({"ResponseMetadata": 7}, start(0, toolUse={"name": "f"})).tool_calls

@@ -132,8 +132,8 @@ def test_an_answer_repeats_who_called() -> None:
         "caller": caller,
         "output": "1",
     }
-    mended, _ = openai_responses.repair([call])
-    assert mended[1]["caller"] == caller
+    repaired, _ = openai_responses.repair([call])
+    assert repaired[1]["caller"] == caller
 
 
 def answered(id: str) -> list[Any]:
@@ -146,25 +146,25 @@ def test_two_calls_of_one_id_are_reported() -> None:
     module = openai_responses
     request = [*answered("c1"), *answered("c1")]
     assert [each.rule for each in module.check(request)] == ["duplicate_call_id"]
-    mended, changes = module.repair(request)
+    repaired, changes = module.repair(request)
     assert len(changes) == 1
-    assert module.check(mended) == []
-    calls, results = ids_in(module, mended)
+    assert module.check(repaired) == []
+    calls, results = ids_in(module, repaired)
     assert calls == results
     assert len(set(calls)) == 2
 
 
 def test_too_long_ids_are_reported() -> None:
-    """Responses takes 64 characters, and a longer id is replaced where a request is mended."""
+    """Responses takes 64 characters, and a longer id is replaced where a request is repaired."""
     for request in (
         answered("x" * 65),
         [*answered("x" * 65), *answered("x" * 65)],
         [*answered("x" * 64), *answered("x" * 64)],
     ):
         assert openai_responses.check(request)
-        mended, _ = openai_responses.repair(request)
-        assert openai_responses.check(mended) == []
-        calls, results = ids_in(openai_responses, mended)
+        repaired, _ = openai_responses.repair(request)
+        assert openai_responses.check(repaired) == []
+        calls, results = ids_in(openai_responses, repaired)
         assert calls == results
     rules = [each.rule for each in openai_responses.check(answered("x" * 65))]
     assert rules == ["invalid_call_id"]

@@ -1,4 +1,6 @@
-"""Every stream: each call is begun and completed once, and events of no known kind stand apart."""
+"""Every stream: each call is started and completed once, and events of no known kind stand
+apart.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,10 @@ def every_call_is_told_once(events: list[StreamEvent], turn: AssistantTurn) -> N
     """Each call of the turn: one start, then its arguments, then one end, which is the call."""
     ends = {event.index: event.metadata for event in events if isinstance(event, CallCompleted)}
     completed = [event for event in events if isinstance(event, CallCompleted)]
-    begun = [event for event in events if isinstance(event, CallStarted)]
+    started = [event for event in events if isinstance(event, CallStarted)]
     assert [ends[index] for index in sorted(ends)] == list(turn.tool_calls)
-    assert len(completed) == len(begun) == len(turn.tool_calls)
-    assert {event.index: (event.id, event.name) for event in begun} == {
+    assert len(completed) == len(started) == len(turn.tool_calls)
+    assert {event.index: (event.id, event.name) for event in started} == {
         index: (call.id, call.name) for index, call in ends.items()
     }
     for index, call in ends.items():
@@ -106,8 +108,8 @@ def test_calls_that_stand_in_the_first_event_are_told() -> None:
     start["message"]["content"] = [call]
     told, turn = fed(anthropic_messages, [start, *rest])
     assert [each.id for each in turn.tool_calls] == ["z", "a", "b"]
-    begun = [event.id for event in told if isinstance(event, CallStarted)]
-    assert sorted(begun) == ["a", "b", "z"]
+    started = [event.id for event in told if isinstance(event, CallStarted)]
+    assert sorted(started) == ["a", "b", "z"]
 
 
 UNKNOWN: list[dict[str, Any]] = [
@@ -152,7 +154,7 @@ def test_unknown_data_is_kept_as_it_came(dialect: ModuleType, data: dict[str, An
 
 @pytest.mark.parametrize("dialect", RECORDED_DIALECTS, indirect=True)
 def test_every_recorded_stream_tells_its_calls_once(dialect: ModuleType) -> None:
-    """In each recorded stream every call is begun once and completed once, and nothing of it is
+    """In each recorded stream every call is started once and completed once, and nothing of it is
     of an unknown kind.
     """
     from lutum_py.dialects import sse

@@ -180,16 +180,16 @@ def test_a_turn_of_any_dialect_goes_to_any_other(dialect: ModuleType, data: st.D
 @DIALECTS
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(conversation=conversations(), data=st.data())
-def test_whatever_is_lost_of_a_request_is_mended(
+def test_whatever_is_lost_of_a_request_is_repaired(
     dialect: ModuleType, conversation: list[TranscriptItem], data: st.DataObject
 ) -> None:
-    """A valid request of which items are dropped, doubled or moved is mended to a clean one."""
+    """A valid request of which items are dropped, doubled or moved is repaired to a clean one."""
     items = dialect.messages(conversation)
     kept = data.draw(st.lists(st.sampled_from(range(len(items))), max_size=len(items) + 2))
     broken = [items[index] for index in kept]
     before = copy.deepcopy(broken)
-    mended, changes = dialect.repair(broken)
-    assert dialect.check(mended) == []
+    repaired, changes = dialect.repair(broken)
+    assert dialect.check(repaired) == []
     assert bool(changes) == bool(dialect.check(broken))
     assert broken == before
 

@@ -48,7 +48,7 @@ TOOL_ERRORS = [
 ]
 
 WORDS = {
-    "__lutum_rejected__: too much": "rejected",
+    "Rejected: too much": "rejected",
     "Cancelled: no": "cancelled",
     "Not executed: the user left": "cancelled",
     "Outcome unknown: the line was cut.": "indeterminate",
@@ -58,7 +58,7 @@ WORDS = {
     "[timed_out] Outcome unknown: it did not finish": "indeterminate",
     '[The arguments of this call were edited: to = "Bo"]\n[denied] Denied: no': "error",
     "[The arguments of call c1/1 were edited: a = 1]\n[The arguments of this call were edited: "
-    "b = [1]]\nOutcome unknown: it was begun": "indeterminate",
+    "b = [1]]\nOutcome unknown: it was started": "indeterminate",
     "The tool call was denied.": "rejected",
     "Tool execution was not approved.": "rejected",
     "User rejected the tool call for `pay` with id c1": "rejected",

@@ -20,7 +20,7 @@ from lutum_py import (
     TurnRequest,
 )
 from lutum_py.dialects import DIALECTS
-from lutum_py.dialects._repair.mending import Form
+from lutum_py.dialects._repair.repairing import Form
 from tests.profiles import scaled
 
 from .broken_requests import broken_request
@@ -166,8 +166,8 @@ def requests(name: str, count: int) -> Iterator[Any]:
         yield {key: said, "tools": [{"name": random.choice(("f", "no such!"))}]}
         broken = broken_request(name, random)
         yield broken
-        mended, _ = form.repair(broken)
-        yield disordered(mended if is_array(mended) else mended[key], random)
+        repaired, _ = form.repair(broken)
+        yield disordered(repaired if is_array(repaired) else repaired[key], random)
 
 
 @EVERY
@@ -196,13 +196,13 @@ def test_what_the_library_writes_is_in_order_at_the_first_look(name: str) -> Non
     def never(*_: object) -> NoReturn:
         raise AssertionError
 
-    form = replace(form_of(name), mend=never)
+    form = replace(form_of(name), fix=never)
     for seed in range(50):
         said = conversation(name, Random(seed))
         assert form.check(said) == form.check({KEYS[name]: said}) == []
-        mended, changes = form.repair(said)
-        assert mended == said
-        assert mended is not said
+        repaired, changes = form.repair(said)
+        assert repaired == said
+        assert repaired is not said
         assert changes == []
 
 

@@ -39,8 +39,8 @@ def test_the_user_speaks_first(dialect: ModuleType, key: str, items: Any, said: 
     """A request that the API would refuse for its beginning is an error that says what to do."""
     with pytest.raises(InvalidValueError, match=rf"{said}.*session\.push_user"):
         dialect.encode_request(TurnRequest(items=items))
-    begun = dialect.encode_request(TurnRequest(items=[Message("user", "Add"), *items]))
-    assert dialect.check(begun) == []
+    started = dialect.encode_request(TurnRequest(items=[Message("user", "Add"), *items]))
+    assert dialect.check(started) == []
     own = [{"role": "user", "parts": [{"text": "x"}]}]
     body = dialect.encode_request(TurnRequest(items=items, extra={key: own}))
     assert body[key] is own

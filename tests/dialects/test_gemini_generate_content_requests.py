@@ -51,7 +51,7 @@ def test_a_round_goes_back_as_it_came() -> None:
                     "functionResponse": {
                         "name": "echo",
                         "id": "g1",
-                        "response": {"error": "__lutum_rejected__: no"},
+                        "response": {"error": "Rejected: no"},
                     }
                 },
             ],

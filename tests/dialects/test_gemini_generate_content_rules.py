@@ -1,4 +1,4 @@
-"""The API generateContent: what its rules find, and how they are mended."""
+"""The API generateContent: what its rules find, and how they are repaired."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ ANSWERED_LATE = {"role": "user", "parts": [*USER["parts"], *answered("f")["parts
         ([{"parts": [{"text": "Hi"}]}], [], "u:t"),
     ],
 )
-def test_each_breach_is_found_and_mended(
+def test_each_breach_is_found_and_repaired(
     contents: list[Any], rules: list[str] | None, shape: str
 ) -> None:
     """Each rule has a violation with position and remedy, and a repair that ends it."""
@@ -96,13 +96,13 @@ def test_each_breach_is_found_and_mended(
     else:
         assert len(violations) == 2
     assert all(violation.position and violation.remedy for violation in violations)
-    mended, changes = dialect.repair(contents)
+    repaired, changes = dialect.repair(contents)
     assert [change.rule for change in changes] == [violation.rule for violation in violations]
-    assert shape_of(mended) == shape
-    assert dialect.check(mended) == []
+    assert shape_of(repaired) == shape
+    assert dialect.check(repaired) == []
     assert contents == before
     body = {"contents": contents, "tools": []}
-    assert dialect.repair(body)[0] == {"contents": mended, "tools": []}
+    assert dialect.repair(body)[0] == {"contents": repaired, "tools": []}
 
 
 def shape_of(contents: list[Any]) -> str:
@@ -120,25 +120,25 @@ def shape_of(contents: list[Any]) -> str:
 
 
 def test_both_ways_of_writing_a_key_are_understood() -> None:
-    """A transcript in snake case is checked and mended like one in camel case."""
+    """A transcript in snake case is checked and repaired like one in camel case."""
     call = {"role": "model", "parts": [{"function_call": {"name": "f"}}]}
     wrong = {"function_response": {"name": "f", "response": 3}}
-    mended, changes = dialect.repair([USER, call, {"role": "function", "parts": [wrong]}])
+    repaired, changes = dialect.repair([USER, call, {"role": "function", "parts": [wrong]}])
     assert [change.rule for change in changes] == ["response_not_an_object"]
-    assert mended[2]["parts"][0]["function_response"]["response"] == {"output": 3}
+    assert repaired[2]["parts"][0]["function_response"]["response"] == {"output": 3}
     assert dialect.check([call])[0].rule == "call_without_user"
 
 
 def test_a_repair_lets_the_user_begin() -> None:
     """What a repair puts before a call is a whole content of the user, and says what it is."""
-    mended, _ = dialect.repair([called("f"), answered("f")])
-    assert mended[0] == {"role": "user", "parts": [{"text": NOT_SHOWN}]}
+    repaired, _ = dialect.repair([called("f"), answered("f")])
+    assert repaired[0] == {"role": "user", "parts": [{"text": NOT_SHOWN}]}
 
 
 def test_an_unanswered_call_is_never_called_a_success() -> None:
     """What a repair adds for a call says that its outcome is unknown, as an error."""
-    mended, _ = dialect.repair([USER, called("f#1")])
-    assert mended[2]["parts"] == [
+    repaired, _ = dialect.repair([USER, called("f#1")])
+    assert repaired[2]["parts"] == [
         {
             "functionResponse": {
                 "name": "f",
@@ -177,11 +177,11 @@ def said(text: str) -> dict[str, Any]:
 def test_a_call_stands_where_the_provider_takes_it(contents: list[Any], rules: list[str]) -> None:
     """Calls are objects of the model, right after the user; what it says before goes with them."""
     assert sorted(each.rule for each in dialect.check(contents)) == sorted(rules)
-    mended, changes = dialect.repair(contents)
-    assert dialect.check(mended) == []
+    repaired, changes = dialect.repair(contents)
+    assert dialect.check(repaired) == []
     assert {each.rule for each in changes} >= set(rules)
-    roles = [content["role"] for content in mended]
-    calls = [n for n, each in enumerate(mended) if "functionCall" in json.dumps(each)]
+    roles = [content["role"] for content in repaired]
+    calls = [n for n, each in enumerate(repaired) if "functionCall" in json.dumps(each)]
     assert all(number and (roles[number - 1] == "user" or number - 1 in calls) for number in calls)
 
 
@@ -220,10 +220,10 @@ CONTENTS = st.lists(
 )
 def test_a_repair_leaves_nothing_to_repair(contents: list[Any]) -> None:
     """Whatever is wrong, a repaired conversation is clean, and a clean one is left as it is."""
-    mended, changes = dialect.repair(contents)
-    assert dialect.check(mended) == []
-    assert bool(changes) == (mended != contents) == bool(dialect.check(contents))
-    json.dumps(mended)
+    repaired, changes = dialect.repair(contents)
+    assert dialect.check(repaired) == []
+    assert bool(changes) == (repaired != contents) == bool(dialect.check(contents))
+    json.dumps(repaired)
 
 
 @over("odd", [{"x": 1}, ["a"], 7, True])
@@ -238,9 +238,9 @@ def test_an_id_that_is_no_text_is_made_text(odd: Any) -> None:
         ("contents[1].parts[0].functionCall.id", "invalid_call_id"),
         ("contents[2].parts[0].functionResponse.id", "invalid_call_id"),
     ]
-    mended, _ = dialect.repair(contents)
-    assert dialect.check(mended) == []
-    (sent,), (got,) = mended[1]["parts"], mended[2]["parts"]
+    repaired, _ = dialect.repair(contents)
+    assert dialect.check(repaired) == []
+    (sent,), (got,) = repaired[1]["parts"], repaired[2]["parts"]
     assert isinstance(sent["functionCall"]["id"], str)
     assert sent["functionCall"]["id"] == got["functionResponse"]["id"]
 
@@ -251,10 +251,10 @@ def test_a_part_is_of_one_kind(call: Any) -> None:
     both = {"functionCall": call, "functionResponse": {"name": "f", "response": {}}}
     contents = [USER, {"role": "model", "parts": [both]}, {"role": "user", "parts": [both]}]
     assert [each.rule for each in dialect.check(contents)].count("part_of_two_kinds") == 2
-    mended, changes = dialect.repair(contents)
-    assert dialect.check(mended) == []
-    assert all(change.is_mended for change in changes)
-    assert [list(content["parts"][0]) for content in mended[1:]] == [
+    repaired, changes = dialect.repair(contents)
+    assert dialect.check(repaired) == []
+    assert all(change.is_repaired for change in changes)
+    assert [list(content["parts"][0]) for content in repaired[1:]] == [
         ["functionCall"],
         ["functionResponse"],
     ]

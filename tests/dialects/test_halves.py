@@ -114,5 +114,5 @@ def test_halves_in_streamed_arguments(dialect: ModuleType, pieces: list[str], te
 
 def test_a_call_that_begins_can_be_shown() -> None:
     """What is told of a call before it is whole holds no half, either."""
-    begun = CallStarted(0, "c\ud83d", "f\ude00")
-    assert (begun.id, begun.name) == ("c\ufffd", "f\ufffd")
+    started = CallStarted(0, "c\ud83d", "f\ude00")
+    assert (started.id, started.name) == ("c\ufffd", "f\ufffd")

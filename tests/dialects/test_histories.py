@@ -66,8 +66,8 @@ def test_reading_inverts_writing(dialect: ModuleType, conversation: list[Transcr
 def test_nothing_beside_what_the_model_says_is_lost_in_silence(dialect: ModuleType) -> None:
     """A field of a message of the model, as of a stored response, goes back or is a loss."""
     (said,) = dialect.messages([AssistantTurn(text="Hi")])
-    begun = [*dialect.messages([Message("user", "Hello")]), {**said, "stored": "Monday"}]
-    transcript, losses = dialect.read_history(begun)
+    started = [*dialect.messages([Message("user", "Hello")]), {**said, "stored": "Monday"}]
+    transcript, losses = dialect.read_history(started)
     goes_back = dialect.messages(transcript)[1].get("stored") == "Monday"
     named = [loss.where for loss in losses]
     assert (goes_back, named) in [(True, []), (False, [f"{key_of(dialect)}[1].stored"])]
@@ -147,10 +147,10 @@ def test_whatever_is_given_is_read_or_refused(dialect: ModuleType) -> None:
             assert caught.value.dialect == dialect.NAME
             assert list(caught.value.violations) == found
             assert all(str(each) in str(caught.value) for each in found)
-        mended, _ = dialect.repair(broken)
+        repaired, _ = dialect.repair(broken)
         where = key_of(dialect)
         try:
-            transcript, losses = dialect.read_history(mended)
+            transcript, losses = dialect.read_history(repaired)
         except DialectError as error:
             where = error.where
         else:

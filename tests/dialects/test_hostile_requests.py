@@ -1,4 +1,4 @@
-"""Requests that are not what they should be: found, mended as far as can be, never a crash."""
+"""Requests that are not what they should be: found, repaired as far as can be, never a crash."""
 
 from __future__ import annotations
 
@@ -49,26 +49,26 @@ def test_a_body_without_a_conversation_is_told(dialect: ModuleType) -> None:
         body = {"model": "m", key: conversation}
         found = [(each.position, each.rule) for each in dialect.check(body)]
         assert found == [(key, rule)], conversation
-        mended, changes = dialect.repair(body)
-        made = [(change.position, change.rule, change.is_mended) for change in changes]
+        repaired, changes = dialect.repair(body)
+        made = [(change.position, change.rule, change.is_repaired) for change in changes]
         assert made == [(key, rule, True)], conversation
-        assert (dialect.check(mended), mended["model"]) == ([], "m"), conversation
+        assert (dialect.check(repaired), repaired["model"]) == ([], "m"), conversation
         if conversation is None:
             assert rules(dialect, {}) == rules(dialect, {"model": "m"}) == [rule]
         if conversation == []:
             assert rules(dialect, []) == [rule]
-            assert dialect.repair([]) == (mended[key], changes)
+            assert dialect.repair([]) == (repaired[key], changes)
 
 
 @DIALECTS
 def test_what_is_no_request_is_told_and_left(dialect: ModuleType) -> None:
-    """What is neither a body nor a list is a violation, and the repair says that it cannot mend."""
+    """What is neither a body nor a list is a violation, and the repair says that it cannot fix."""
     for request in (None, "text", 7, b"{}", object, {1, 2}):
         found = [(each.position, each.rule) for each in dialect.check(request)]
         assert found == [("request", "not_a_request")], request
-        mended, changes = dialect.repair(request)
-        assert mended is request
-        made = [(change.rule, change.is_mended) for change in changes]
+        repaired, changes = dialect.repair(request)
+        assert repaired is request
+        made = [(change.rule, change.is_repaired) for change in changes]
         assert made == [("not_a_request", False)], request
 
 
@@ -76,9 +76,9 @@ def test_what_is_no_request_is_told_and_left(dialect: ModuleType) -> None:
 def test_text_in_place_of_the_list_is_what_the_user_says(dialect: ModuleType) -> None:
     """A text where the list belongs becomes a message of the user, or is taken as it is."""
     key = key_of(dialect)
-    mended, _ = dialect.repair({key: "Hello"})
-    assert "Hello" in json.dumps(mended)
-    assert dialect.check(mended) == []
+    repaired, _ = dialect.repair({key: "Hello"})
+    assert "Hello" in json.dumps(repaired)
+    assert dialect.check(repaired) == []
     one = dialect.repair({key: None})[0][key][0]
     assert dialect.repair({key: one})[0][key] in (one, [one])
 
@@ -96,19 +96,19 @@ def test_what_the_provider_keeps_needs_no_input(key: str) -> None:
         assert openai_responses.check(body) == [], input_
         assert openai_responses.repair(body) == (body, []), input_
         body = {**body, "tools": [{"type": "function", "name": "no such!"}]}
-        mended, changes = openai_responses.repair(body)
+        repaired, changes = openai_responses.repair(body)
         assert [change.rule for change in changes] == ["invalid_tool_name"], input_
-        assert mended["input"] == input_
+        assert repaired["input"] == input_
     assert rules(openai_responses, {key: "x", "input": 7}) == ["not_a_list"]
 
 
 @DIALECTS
 def test_a_conversation_of_which_nothing_is_left_gets_a_beginning(dialect: ModuleType) -> None:
     """Where all was removed, a repair says so and puts a message of the user there."""
-    mended, changes = dialect.repair([7])
-    assert dialect.check(mended) == []
+    repaired, changes = dialect.repair([7])
+    assert dialect.check(repaired) == []
     assert "empty_conversation" in [change.rule for change in changes]
-    assert "beginning" in json.dumps(mended)
+    assert "beginning" in json.dumps(repaired)
 
 
 @DIALECTS
@@ -121,9 +121,9 @@ def test_data_without_bottom_is_told_and_left(dialect: ModuleType) -> None:
     body = {key_of(dialect): [{"role": "user", "content": [part], "parts": [part]}]}
     for request in (body, body[key_of(dialect)], {"tools": deep, **body}):
         assert rules(dialect, request) == ["too_deep"]
-        mended, (change,) = dialect.repair(request)
-        assert mended is request
-        assert not change.is_mended
+        repaired, (change,) = dialect.repair(request)
+        assert repaired is request
+        assert not change.is_repaired
 
 
 WORDS = (
@@ -147,20 +147,20 @@ VALUES = st.recursive(
 
 
 def clean(dialect: ModuleType, request: Any) -> None:
-    """Hold that a request is checked, and mended to a clean one that can be sent."""
+    """Hold that a request is checked, and repaired to a clean one that can be sent."""
     before = repr(request)
     violations = dialect.check(request)
-    mended, changes = dialect.repair(request)
+    repaired, changes = dialect.repair(request)
     assert repr(request) == before
     assert bool(violations) == bool(changes), before
     assert all(each.position and each.rule and each.what for each in changes), before
     assert all(map(str, violations)), before
-    if all(change.is_mended for change in changes):
-        assert [violation.rule for violation in dialect.check(mended)] == [], before
-        assert dialect.repair(mended)[1] == [], before
-        repr(mended).encode()
+    if all(change.is_repaired for change in changes):
+        assert [violation.rule for violation in dialect.check(repaired)] == [], before
+        assert dialect.repair(repaired)[1] == [], before
+        repr(repaired).encode()
     if not violations:
-        assert repr(mended) == before
+        assert repr(repaired) == before
 
 
 @DIALECTS
@@ -182,9 +182,9 @@ def test_half_a_pair_in_a_request_is_told_and_replaced(dialect: ModuleType) -> N
         ("metadata.\ufffd", "half_surrogate_pair"),
         ("metadata.a[1]", "half_surrogate_pair"),
     ]
-    mended, changes = dialect.repair(body)
-    assert mended["metadata"] == {"a": ["x", "\ufffd"], "\ufffd": 1, "whole": "\U0001f600"}
-    assert all(change.is_mended for change in changes)
+    repaired, changes = dialect.repair(body)
+    assert repaired["metadata"] == {"a": ["x", "\ufffd"], "\ufffd": 1, "whole": "\U0001f600"}
+    assert all(change.is_repaired for change in changes)
     said = dialect.repair([{"role": "user", "content": "\ud83d", "parts": [{"text": "\ud83d"}]}])
     assert json.dumps(said[0], ensure_ascii=False).encode()
     assert {change.position.partition("[")[0] for change in said[1]} == {key_of(dialect)}
@@ -193,7 +193,7 @@ def test_half_a_pair_in_a_request_is_told_and_replaced(dialect: ModuleType) -> N
 @DIALECTS
 @SLOW
 @given(request=VALUES)
-def test_anything_is_checked_and_mended(dialect: ModuleType, request: Any) -> None:
+def test_anything_is_checked_and_repaired(dialect: ModuleType, request: Any) -> None:
     """Whatever JSON a request is, it is checked without a crash, and its repair is clean."""
     clean(dialect, request)
     clean(dialect, {key_of(dialect): request})
@@ -225,8 +225,8 @@ ODD: tuple[Any, ...] = (
 
 
 @DIALECTS
-def test_a_wrong_type_at_any_place_is_mended(dialect: ModuleType) -> None:
-    """A body with anything odd at any one of its places is checked, and mended to a clean one."""
+def test_a_wrong_type_at_any_place_is_repaired(dialect: ModuleType) -> None:
+    """A body with anything odd at any one of its places is checked, and repaired to a clean one."""
     body = bodies("f")[dialect.NAME]
     for odd in ODD:
         for way in places(body):
@@ -237,14 +237,14 @@ IDS: dict[str, Callable[[int], str]] = {"own": str, "one": lambda _: "a", "none"
 
 
 @DIALECTS
-def test_a_huge_request_is_mended_in_time(dialect: ModuleType) -> None:
+def test_a_huge_request_is_repaired_in_time(dialect: ModuleType) -> None:
     """Eight times as many calls take about eight times the work."""
     for kind, is_answered in product(IDS, (False, True)):
         taken: list[int] = []
         for count in (250, 2000):
             items = many_calls(dialect, count, IDS[kind], is_answered=is_answered)
             with calls() as called:
-                mended, _ = dialect.repair(items)
+                repaired, _ = dialect.repair(items)
             taken.append(called())
-            assert json.dumps(mended).count('"f"') >= count, (kind, is_answered)
+            assert json.dumps(repaired).count('"f"') >= count, (kind, is_answered)
         assert taken[1] < 12 * taken[0], (kind, is_answered)

@@ -1,4 +1,4 @@
-"""Chat Completions: the rules of a conversation, and how a broken one is mended."""
+"""Chat Completions: the rules of a conversation, and how a broken one is repaired."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def custom(text: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_each_breach_is_found_and_mended(messages: list[Any], found: list[str]) -> None:
+def test_each_breach_is_found_and_repaired(messages: list[Any], found: list[str]) -> None:
     """Each breach is reported under its rule with position and remedy, and a repair removes it."""
     body = {"model": "m", "messages": messages}
     before = json.dumps(body)
@@ -97,19 +97,19 @@ def test_each_breach_is_found_and_mended(messages: list[Any], found: list[str]) 
     assert sorted(violation.rule for violation in violations) == sorted(found)
     assert all(each.position.startswith("messages[") for each in violations)
     assert all(each.problem in str(each) and each.remedy in str(each) for each in violations)
-    mended, changes = dialect.repair(body)
+    repaired, changes = dialect.repair(body)
     made = [change.rule for change in changes if change.rule != "empty_conversation"]
     assert made == [each.rule for each in violations]
-    assert (mended["model"], rules(mended)) == ("m", [])
-    assert dialect.repair(messages) == (mended["messages"], changes)
+    assert (repaired["model"], rules(repaired)) == ("m", [])
+    assert dialect.repair(messages) == (repaired["messages"], changes)
     assert json.dumps(body) == before
 
 
 def test_an_unanswered_call_is_never_mended_to_a_success() -> None:
     """The result that a repair adds says that its outcome is unknown."""
-    mended, (change,) = dialect.repair([calls("a"), {"role": "user", "content": "x"}])
-    assert mended[1] == tool("a", mended[1]["content"])
-    assert mended[1]["content"] == (
+    repaired, (change,) = dialect.repair([calls("a"), {"role": "user", "content": "x"}])
+    assert repaired[1] == tool("a", repaired[1]["content"])
+    assert repaired[1]["content"] == (
         "Outcome unknown: the conversation holds no result for this call. "
         "It may or may not have run."
     )
@@ -118,17 +118,17 @@ def test_an_unanswered_call_is_never_mended_to_a_success() -> None:
 
 def test_results_go_back_to_their_own_calls() -> None:
     """A repair keeps each result with its call, also where ids were shared or moved."""
-    mended, _ = dialect.repair(
+    repaired, _ = dialect.repair(
         [tool("b", "2"), calls("a", "b"), {"role": "user", "content": "x"}, tool("a", "1")]
     )
-    assert mended == [
+    assert repaired == [
         calls("a", "b"),
         tool("a", "1"),
         tool("b", "2"),
         {"role": "user", "content": "x"},
     ]
-    mended, _ = dialect.repair([calls("a", "a"), tool("a", "1"), tool("a", "2")])
-    assert mended == [calls("a", "a_2"), tool("a", "1"), tool("a_2", "2")]
+    repaired, _ = dialect.repair([calls("a", "a"), tool("a", "1"), tool("a", "2")])
+    assert repaired == [calls("a", "a_2"), tool("a", "1"), tool("a_2", "2")]
 
 
 message_lists = st.lists(
@@ -151,14 +151,14 @@ message_lists = st.lists(
 @given(message_lists)
 def test_a_repair_is_always_clean_and_keeps_what_was_clean(messages: list[Any]) -> None:
     """Whatever was sent, its repair has no violation; what had none is not changed."""
-    mended, changes = dialect.repair(messages)
-    assert rules(mended) == []
+    repaired, changes = dialect.repair(messages)
+    assert rules(repaired) == []
     assert bool(changes) == bool(rules(messages))
     if not changes:
-        assert mended == messages
+        assert repaired == messages
     asked = [message for message in messages if message["role"] == "user"]
     if asked:
-        assert [message for message in mended if message["role"] == "user"] == asked
+        assert [message for message in repaired if message["role"] == "user"] == asked
 
 
 def _call(call_id: str, name: str = "f") -> dict[str, Any]:
@@ -173,8 +173,8 @@ def test_a_result_of_the_older_form_answers_the_call_of_its_name() -> None:
     """What a tool said is kept where it goes by a name, and its call by an id."""
     said = [{"role": "function", "name": name, "content": name.upper()} for name in ("g", "f", "h")]
     messages = [{"role": "user", "content": "Hi"}, _turn(_call("c1"), _call("c2", "g")), *said]
-    mended, changes = dialect.repair(messages)
-    assert mended[2:] == [
+    repaired, changes = dialect.repair(messages)
+    assert repaired[2:] == [
         {"role": "tool", "tool_call_id": "c1", "content": "F"},
         {"role": "tool", "tool_call_id": "c2", "content": "G"},
     ]
@@ -186,17 +186,20 @@ def test_a_result_of_the_older_form_answers_the_call_of_its_name() -> None:
         "results_out_of_order",
         "results_out_of_order",
     ]
-    assert dialect.check(mended) == []
+    assert dialect.check(repaired) == []
 
 
 def test_results_of_calls_with_one_id_in_turns_side_by_side_are_both_kept() -> None:
     """A round that was split over two messages keeps each of its results, in their order."""
     results = [{"role": "tool", "tool_call_id": "c1", "content": text} for text in ("one", "two")]
-    mended, _ = dialect.repair(
+    repaired, _ = dialect.repair(
         [{"role": "user", "content": "Hi"}, *[_turn(_call("c1"))] * 2, *results]
     )
-    assert [message["content"] for message in mended if message["role"] == "tool"] == ["one", "two"]
-    assert [message["role"] for message in mended] == [
+    assert [message["content"] for message in repaired if message["role"] == "tool"] == [
+        "one",
+        "two",
+    ]
+    assert [message["role"] for message in repaired] == [
         *("user", "assistant", "tool", "assistant", "tool"),
     ]
-    assert dialect.check(mended) == []
+    assert dialect.check(repaired) == []

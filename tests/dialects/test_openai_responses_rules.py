@@ -1,4 +1,4 @@
-"""Responses: the rules of an input, and how a broken one is mended."""
+"""Responses: the rules of an input, and how a broken one is repaired."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SEARCH = {"type": "tool_search_call", "call_id": "a", "execution": "client", "ar
         ),
     ],
 )
-def test_each_breach_is_found_and_mended(items: list[Any], found: list[str]) -> None:
+def test_each_breach_is_found_and_repaired(items: list[Any], found: list[str]) -> None:
     """Each breach is reported under its rule with position and remedy, and a repair removes it."""
     body = {"model": "m", "input": items}
     before = json.dumps(body)
@@ -72,11 +72,11 @@ def test_each_breach_is_found_and_mended(items: list[Any], found: list[str]) -> 
     assert sorted(violation.rule for violation in violations) == sorted(found)
     assert all(each.position.startswith("input[") for each in violations)
     assert all(each.problem in str(each) and each.remedy in str(each) for each in violations)
-    mended, changes = dialect.repair(body)
+    repaired, changes = dialect.repair(body)
     made = [change.rule for change in changes if change.rule != "empty_conversation"]
     assert made == [each.rule for each in violations]
-    assert (mended["model"], dialect.check(mended)) == ("m", [])
-    assert dialect.repair(items) == (mended["input"], changes)
+    assert (repaired["model"], dialect.check(repaired)) == ("m", [])
+    assert dialect.repair(items) == (repaired["input"], changes)
     assert json.dumps(body) == before
 
 
@@ -92,8 +92,8 @@ def test_a_conversation_that_the_provider_keeps_may_hold_the_call(key: str) -> N
 
 def test_an_unanswered_call_is_never_mended_to_a_success() -> None:
     """The output that a repair adds says that its outcome is unknown, in the round's place."""
-    mended, changes = dialect.repair([USER, call("a"), CUSTOM | {"call_id": "b"}, USER])
-    assert [item.get("type", "user") for item in mended] == [
+    repaired, changes = dialect.repair([USER, call("a"), CUSTOM | {"call_id": "b"}, USER])
+    assert [item.get("type", "user") for item in repaired] == [
         "user",
         "function_call",
         "custom_tool_call",
@@ -101,12 +101,12 @@ def test_an_unanswered_call_is_never_mended_to_a_success() -> None:
         "custom_tool_call_output",
         "user",
     ]
-    assert all(item["output"].startswith("Outcome unknown") for item in mended[3:5])
+    assert all(item["output"].startswith("Outcome unknown") for item in repaired[3:5])
     assert all("its outcome is unknown" in str(change) for change in changes)
 
 
 @over(
-    "items, mended",
+    "items, repaired",
     [
         (
             [call("a"), call("b"), output("b", "2"), USER],
@@ -126,11 +126,11 @@ def test_an_unanswered_call_is_never_mended_to_a_success() -> None:
         ),
     ],
 )
-def test_a_result_is_put_where_its_call_stands(items: list[Any], mended: list[Any]) -> None:
+def test_a_result_is_put_where_its_call_stands(items: list[Any], repaired: list[Any]) -> None:
     """A result that is added or moved stands in the order of the calls; the others stay."""
     made, _ = dialect.repair(items)
-    assert len(made) == len(mended)
-    for item, right in zip(made, mended, strict=True):
+    assert len(made) == len(repaired)
+    for item, right in zip(made, repaired, strict=True):
         assert item == right or (right is None and item["output"].startswith("Outcome unknown"))
 
 
@@ -163,10 +163,10 @@ item_lists = st.lists(
 @given(item_lists)
 def test_a_repair_is_always_clean_and_keeps_what_was_clean(items: list[Any]) -> None:
     """Whatever was sent, its repair has no violation; what had none is not changed."""
-    mended, changes = dialect.repair(items)
-    assert dialect.check(mended) == []
+    repaired, changes = dialect.repair(items)
+    assert dialect.check(repaired) == []
     assert bool(changes) == bool(dialect.check(items))
     if not changes:
-        assert mended == items
+        assert repaired == items
     if USER in items:
-        assert mended.count(USER) == items.count(USER)
+        assert repaired.count(USER) == items.count(USER)

@@ -132,12 +132,12 @@ def test_a_call_that_is_written_at_once_has_its_text(
 ) -> None:
     """Where no pieces came, the event that says all of it is read, and nowhere else."""
     written = {"type": f"response.{kind}.done", "output_index": 0, key: '{"a":1}'}
-    begun, end = added(item, 0), ended(response())
+    started, end = added(item, 0), ended(response())
     cases: list[tuple[list[Any], str]] = [
-        ([begun, written], '{"a":1}'),
-        ([begun, delta(kind, '{"a"'), delta(kind, ":2}"), written], '{"a":2}'),
-        ([begun, {**written, key: {"a": 1}}], ""),
-        ([written, begun], ""),
+        ([started, written], '{"a":1}'),
+        ([started, delta(kind, '{"a"'), delta(kind, ":2}"), written], '{"a":2}'),
+        ([started, {**written, key: {"a": 1}}], ""),
+        ([written, started], ""),
     ]
     for events, said in cases:
         decoder = dialect.StreamDecoder()
@@ -216,7 +216,7 @@ def test_a_stream_that_breaks_off_is_an_error_with_the_turn_so_far() -> None:
         ([ended({"status": "failed"}, "failed")], "event 0.response", "failed"),
         ([ended({"status": "failed"})], "", "does not say why"),
         ([{"type": "response.completed"}], "event 0", "'response' is missing"),
-        ([delta("function_call_arguments", "{")], "event 0", "has not begun"),
+        ([delta("function_call_arguments", "{")], "event 0", "has not started"),
         (["<html>"], "event 0", "not JSON"),
     ],
 )

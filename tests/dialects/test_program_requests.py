@@ -43,7 +43,7 @@ def answered(turn: AssistantTurn, said: str = '"done"') -> CommittedRound:
     return CommittedRound(turn, results)
 
 
-def begun(wire: Wire, *responses: Payload) -> Transcript:
+def started(wire: Wire, *responses: Payload) -> Transcript:
     """The conversation up to the results for what the program called."""
     transcript = Transcript()
     transcript.push(Message("user", "Refund A1."))
@@ -76,7 +76,7 @@ def fits_the_sdk(wire: Wire, body: Payload) -> None:
 @BOTH
 def test_what_a_program_called_goes_back_in_the_form_of_its_provider(wire: Wire) -> None:
     """All comes back as it came, the result says who called, and the SDK's types take it."""
-    transcript = begun(wire)
+    transcript = started(wire)
     body = body_of(wire, transcript)
     fits_the_sdk(wire, body)
     assert wire.dialect.check(body) == []
@@ -99,7 +99,7 @@ def test_what_a_program_called_goes_back_in_the_form_of_its_provider(wire: Wire)
 @BOTH
 def test_who_may_call_a_tool_is_said_in_the_words_of_the_provider(wire: Wire) -> None:
     """`callers=` is `allowed_callers`; a tool of which nothing is said is sent without it."""
-    orders, refund, note, *_ = body_of(wire, begun(wire))["tools"]
+    orders, refund, note, *_ = body_of(wire, started(wire))["tools"]
     program = "programmatic" if wire is OPENAI else "code_execution_20260521"
     assert orders["allowed_callers"] == [program]
     assert refund["allowed_callers"] == ["direct", program]
@@ -160,7 +160,7 @@ def test_output_schemas_are_of_what_is_no_text() -> None:
 @BOTH
 def test_a_history_keeps_who_called(wire: Wire) -> None:
     """A request of such a conversation is read as it was, and goes on as it would have."""
-    body = body_of(wire, begun(wire))
+    body = body_of(wire, started(wire))
     transcript, losses = wire.dialect.read_history(body)
     assert losses == []
     turn = transcript[1]
@@ -171,7 +171,7 @@ def test_a_history_keeps_who_called(wire: Wire) -> None:
 
 def test_what_the_user_says_waits_behind_the_program() -> None:
     """Beside results for a program nothing is sent: it follows the next turn, and is in no loss."""
-    transcript = begun(ANTHROPIC)
+    transcript = started(ANTHROPIC)
     transcript.push(Message("user", "And hurry."))
     body = body_of(ANTHROPIC, transcript, cache=Cache())
     assert [block["type"] for block in body["messages"][-1]["content"]] == ["tool_result"]
@@ -184,7 +184,7 @@ def test_what_the_user_says_waits_behind_the_program() -> None:
 
 def test_what_is_ephemeral_waits_as_well() -> None:
     """A message for one request alone is not sent beside such results, and marks stay in bounds."""
-    session = Session(begun(ANTHROPIC))
+    session = Session(started(ANTHROPIC))
     session.push_user("And hurry.")
     session.push_ephemeral_user("It is noon.")
     request = session.text_turn(ScriptedModel([])).tools(Shop).cache(Cache()).request()
@@ -203,7 +203,7 @@ def test_a_container_is_sent_where_something_waits_in_it() -> None:
             TurnRequest(items=[Message("user", "Go"), turn], extra={})
         )
         assert body.get("container") == sent
-    by_model = begun(ANTHROPIC, {**ANTHROPIC.direct(), **box})
+    by_model = started(ANTHROPIC, {**ANTHROPIC.direct(), **box})
     assert body_of(ANTHROPIC, by_model)["container"] == "box"
     other: Payload = {**body_of(ANTHROPIC, by_model), "container": {"id": "box", "skills": []}}
     assert body_of(ANTHROPIC, anthropic_messages.read_history(other)[0])["container"] == "box"
@@ -211,7 +211,9 @@ def test_a_container_is_sent_where_something_waits_in_it() -> None:
 
 def test_results_for_a_program_stand_alone() -> None:
     """What else is in their message is found, and put behind the next turn that allows it."""
-    transcript = begun(ANTHROPIC, ANTHROPIC.response("c1"), ANTHROPIC.response("c2", begins=False))
+    transcript = started(
+        ANTHROPIC, ANTHROPIC.response("c1"), ANTHROPIC.response("c2", begins=False)
+    )
     transcript.append_turn(anthropic_messages.decode(ANTHROPIC.done()))
     transcript.push(Message("user", "Thanks."))
     body = body_of(ANTHROPIC, transcript)
@@ -224,33 +226,33 @@ def test_results_for_a_program_stand_alone() -> None:
         ("messages[2].content[1]", "result_not_alone"),
         ("messages[5].content[0]", "result_not_alone"),
     ]
-    mended, _ = anthropic_messages.repair(messages)
-    assert anthropic_messages.check(mended) == []
-    assert mended[:6] == body["messages"][:6]
+    repaired, _ = anthropic_messages.repair(messages)
+    assert anthropic_messages.check(repaired) == []
+    assert repaired[:6] == body["messages"][:6]
     thanks = {"type": "text", "text": "Thanks."}
-    assert mended[6]["content"] == [hurry, noon, thanks]
+    assert repaired[6]["content"] == [hurry, noon, thanks]
     cut, _ = anthropic_messages.repair(messages[:3])
     assert cut == body["messages"][:3]
 
 
 def test_a_turn_that_is_left_out_parts_nothing() -> None:
     """Where the turn between goes, what the user said behind it stands beside the results."""
-    messages = body_of(ANTHROPIC, begun(ANTHROPIC))["messages"]
+    messages = body_of(ANTHROPIC, started(ANTHROPIC))["messages"]
     stray = {"type": "tool_result", "tool_use_id": "c9", "content": "1"}
     said = [
         {"role": "assistant", "content": [stray]},
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "And hurry."},
     ]
-    mended, changes = anthropic_messages.repair([*messages, *said])
-    assert mended == [*messages, said[1]]
+    repaired, changes = anthropic_messages.repair([*messages, *said])
+    assert repaired == [*messages, said[1]]
     assert [change.rule for change in changes] == ["orphan_result", "result_not_alone"]
-    assert anthropic_messages.check(mended) == []
+    assert anthropic_messages.check(repaired) == []
 
 
 def test_a_result_says_who_called() -> None:
     """An output without the caller of its call, or with another, is found and gets it."""
-    body = body_of(OPENAI, begun(OPENAI))
+    body = body_of(OPENAI, started(OPENAI))
     right = body["input"][3]
     for wrong in ({}, {"caller": {"type": "program", "caller_id": "p2"}}):
         broken = [*body["input"][:3], {**right, "caller": None, **wrong}]
@@ -262,7 +264,7 @@ def test_a_result_says_who_called() -> None:
 
 def test_another_model_gets_the_calls_without_the_program() -> None:
     """The program is the other model's own, and a call names no item that is not there."""
-    request = TurnRequest(items=begun(OPENAI))
+    request = TurnRequest(items=started(OPENAI))
     body = openai_responses.encode_request(request, model="other")
     assert [item.get("type") for item in body["input"]] == [
         None,

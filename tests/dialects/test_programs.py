@@ -27,7 +27,7 @@ from lutum_py.errors import DialectError, TranscriptError
 from lutum_py.execution import run_sync
 from lutum_py.testing import ScriptedModel
 from lutum_py.turns import ServerToolItem, ToolCallItem
-from lutum_py.typing import Within
+from lutum_py.typing import Ancestor
 
 from .program_wires import ARGUMENTS, BOTH, Shop, Wire, callers
 
@@ -35,7 +35,7 @@ from .program_wires import ARGUMENTS, BOTH, Shop, Wire, callers
 @tool_fn(idempotent=True)
 def desk(order: str, cents: int, ctx: ToolContext) -> str:
     """Ask for a refund."""
-    ctx.ask([("refund", {"order": order, "cents": cents})])
+    ctx.request_calls([("refund", {"order": order, "cents": cents})])
 
 
 class Desk(Toolset):
@@ -120,12 +120,17 @@ def test_what_made_calls_is_told_by_its_id(payload: dict[str, Any], said: Any) -
 @BOTH
 def test_a_call_stands_within_the_program(wire: Wire) -> None:
     """The plan, its rows and what they pickle to say which program called, with its source."""
-    expected = (Within(wire.id, wire.name, wire.given),)
+    expected = (Ancestor(wire.id, wire.name, wire.given),)
     plan = planned(wire)
     (row,) = plan.calls
-    assert plan.within("c1") == row.within == pickle.loads(pickle.dumps(row)).within == expected
+    assert (
+        plan.ancestors("c1")
+        == row.ancestors
+        == pickle.loads(pickle.dumps(row)).ancestors
+        == expected
+    )
     with Shop.load_plan(plan.dump_json()) as loaded:
-        assert loaded.within("c1") == expected
+        assert loaded.ancestors("c1") == expected
 
 
 @BOTH
@@ -140,12 +145,12 @@ def test_a_program_that_goes_on_is_found_in_the_conversation(wire: Wire) -> None
     run_sync(plan := opened(session, model))
     plan.commit(session)
     plan = opened(session, model)
-    assert plan.within("c2") == (Within(wire.id, wire.name, wire.given),)
+    assert plan.ancestors("c2") == (Ancestor(wire.id, wire.name, wire.given),)
     loaded = Shop.load_session(Shop.dump_session(session, plan)).plan
     assert loaded is not None
-    assert loaded.within("c2") == plan.within("c2")
+    assert loaded.ancestors("c2") == plan.ancestors("c2")
     with Shop.load_plan(loaded.dump_json()) as alone:
-        assert alone.within("c2") == (Within(wire.id, "program", None),)
+        assert alone.ancestors("c2") == (Ancestor(wire.id, "program", None),)
 
 
 def opened(session: Session, model: ScriptedModel) -> ToolRoundPlan[Any]:
@@ -161,6 +166,6 @@ def test_a_call_within_stands_within_the_program_as_well(wire: Wire) -> None:
     outcome = Desk.read_turn(wire.dialect.decode(wire.response(name="desk")))
     assert isinstance(outcome, NeedsTools)
     plan = run_sync(outcome.round.plan())
-    names = [(each.id, each.tool) for each in plan.within("c1/1")]
+    names = [(each.id, each.tool) for each in plan.ancestors("c1/1")]
     plan.dump_json()
     assert names == [(wire.id, wire.name), ("c1", "desk")]

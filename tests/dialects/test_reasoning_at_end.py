@@ -93,7 +93,7 @@ def of(*content: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_turn_that_ends_with_its_reasoning_is_mended(
+def test_a_turn_that_ends_with_its_reasoning_is_repaired(
     messages: list[Any], positions: list[str], repaired: list[Any]
 ) -> None:
     """Messages of the assistant that follow each other are one turn, whose end counts."""
@@ -102,6 +102,6 @@ def test_a_turn_that_ends_with_its_reasoning_is_mended(
     assert {each.rule for each in violations} <= {
         *("reasoning_at_end", "empty_text", "unknown_block")
     }
-    mended, _ = anthropic_messages.repair(messages)
-    assert mended == repaired
-    assert anthropic_messages.check(mended) == []
+    repaired, _ = anthropic_messages.repair(messages)
+    assert repaired == repaired
+    assert anthropic_messages.check(repaired) == []

@@ -55,8 +55,8 @@ def encoded_for(name: str, transcript: Transcript) -> dict[str, Any]:
     except InvalidValueError:
         told = [isinstance(each, Message) and each.role != "user" for each in transcript]
         first = told.index(False) if False in told else len(told)
-        begun = [*transcript[:first], Message("user", NOT_SHOWN), *transcript[first:]]
-        body = encode(TurnRequest(items=begun))
+        started = [*transcript[:first], Message("user", NOT_SHOWN), *transcript[first:]]
+        body = encode(TurnRequest(items=started))
     return body
 
 

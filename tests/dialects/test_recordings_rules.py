@@ -76,8 +76,8 @@ def test_no_id_of_ours_goes_back(dialect: ModuleType) -> None:
 
 @DIALECTS
 @over("how", ["dropped", "doubled", "reordered", "renamed"])
-def test_every_broken_round_is_found_and_mended(dialect: ModuleType, how: str) -> None:
-    """A dropped, doubled, reordered or renamed result is found, and mended to a clean request."""
+def test_every_broken_round_is_found_and_repaired(dialect: ModuleType, how: str) -> None:
+    """A dropped, doubled, reordered or renamed result is found, and repaired to a clean request."""
     key = key_of(dialect)
     rounds = BROKEN[dialect.NAME]
     mutate = getattr(rounds, how)
@@ -91,12 +91,12 @@ def test_every_broken_round_is_found_and_mended(dialect: ModuleType, how: str) -
             broken = {**one.request, key: mutate(items, at)}
             before = copy.deepcopy(broken)
             assert dialect.check(broken), (one.id, at)
-            mended, changes = dialect.repair(broken)
+            repaired, changes = dialect.repair(broken)
             assert changes, (one.id, at)
             assert all(change.position and change.rule and change.what for change in changes)
-            assert dialect.check(mended) == [], (one.id, at)
+            assert dialect.check(repaired) == [], (one.id, at)
             assert broken == before
             if how == "doubled":
-                assert mended == one.request
+                assert repaired == one.request
             good += 1
-    report(dialect.NAME, f"{how} results found and mended", good, tried)
+    report(dialect.NAME, f"{how} results found and repaired", good, tried)

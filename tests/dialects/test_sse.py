@@ -146,7 +146,7 @@ def test_bytes_that_are_no_text_are_an_error(raw: bytes) -> None:
 
 def raw_lines(events: list[Any]) -> list[str]:
     """A response of events, line by line, with all that may stand between them."""
-    lines = [": begun", "retry: 10"]
+    lines = [": started", "retry: 10"]
     for number, event in enumerate(events):
         lines += ["event: e", f"id: {number}", f"data: {json.dumps(event)}", "", ": alive", ""]
     return [*lines, "event", "data: [DONE]", "", "data:"]

@@ -37,14 +37,14 @@ def test_a_call_whose_id_comes_late_is_still_one_call() -> None:
 
 
 def test_a_call_that_begins_twice_is_told_once() -> None:
-    """A second word of a call that has begun, as hosts send it, is passed over."""
+    """A second word of a call that has started, as hosts send it, is passed over."""
     reports = CallReports()
-    begun = CallStarted(0, "c1", "f")
-    assert reports.of([begun, begun]) == [begun]
-    assert reports.of([begun]) == []
+    started = CallStarted(0, "c1", "f")
+    assert reports.of([started, started]) == [started]
+    assert reports.of([started]) == []
 
 
-def test_an_event_of_no_call_goes_on_as_it_is() -> None:
+def test_an_event_of_no_call_continued_as_it_is() -> None:
     """What is of no call is neither kept nor told twice."""
     finished = TurnFinished(AssistantTurn(text="Hi"))
     assert CallReports().of([finished, TextDelta("a"), TextDelta("a")]) == [

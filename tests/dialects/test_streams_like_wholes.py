@@ -44,8 +44,8 @@ def responses(said: list[Call], *, cut: bool = False) -> Said:
     whole: dict[str, Any] = {"id": "r", "status": status, "output": output}
     if cut:
         whole["incomplete_details"] = {"reason": "max_output_tokens"}
-    begun = {**whole, "output": [], "status": "in_progress"}
-    events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+    started = {**whole, "output": [], "status": "in_progress"}
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": started}]
     for at, item in enumerate(output):
         kind = "response.function_call_arguments.delta"
         added = {**item, "arguments": ""}
@@ -66,8 +66,8 @@ def anthropic(said: list[Call], *, cut: bool = False) -> Said:
     ]
     usage = {"input_tokens": 1, "output_tokens": 1}
     whole = {"role": "assistant", "content": blocks, "stop_reason": reason, "usage": usage}
-    begun = {**whole, "content": [], "stop_reason": None}
-    events: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
+    started = {**whole, "content": [], "stop_reason": None}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": started}]
     for at, (block, (_, _, text)) in enumerate(zip(blocks, said, strict=True)):
         delta = {"type": "input_json_delta", "partial_json": text}
         events += [
@@ -189,10 +189,10 @@ def test_a_stream_costs_by_its_length(wire: Callable[..., Said], named: bool) ->
 def test_citations_of_a_stream_cost_by_their_number() -> None:
     """Each citation of a text is added to those before it, which are not copied."""
     cited = {"type": "citations_delta", "citation": {"type": "char_location", "cited_text": "x"}}
-    begun = {"type": "message_start", "message": {"role": "assistant", "content": []}}
+    started = {"type": "message_start", "message": {"role": "assistant", "content": []}}
     block: dict[str, Any] = {"type": "text", "text": "", "citations": []}
     events: list[dict[str, Any]] = [
-        begun,
+        started,
         {"type": "content_block_start", "index": 0, "content_block": block},
     ]
     events += [{"type": "content_block_delta", "index": 0, "delta": cited}] * 3

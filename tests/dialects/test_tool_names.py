@@ -169,11 +169,11 @@ def test_a_refused_name_is_found_everywhere_and_mended_alike(dialect: ModuleType
     assert {each.rule for each in violations} == {"invalid_tool_name"}
     assert len(violations) == json.dumps(body).count(BAD)
     assert len({each.position for each in violations}) == len(violations)
-    mended, changes = dialect.repair(body)
+    repaired, changes = dialect.repair(body)
     (made,) = sent_as(dialect, BAD)
-    assert mended == bodies(made)[dialect.NAME]
-    assert all(made in change.what and change.is_mended for change in changes)
-    assert dialect.check(mended) == []
+    assert repaired == bodies(made)[dialect.NAME]
+    assert all(made in change.what and change.is_repaired for change in changes)
+    assert dialect.check(repaired) == []
     assert body == before
 
 
@@ -185,8 +185,8 @@ def test_a_declared_name_alone_is_found_at_its_place(dialect: ModuleType) -> Non
     (violation,) = dialect.check(body)
     assert violation.position.startswith(f"{wire_of(dialect.NAME).TOOLS}[0]")
     assert violation.position.endswith("name")
-    mended, _ = dialect.repair(body)
-    assert mended[key_of(dialect)] == fine[key_of(dialect)]
+    repaired, _ = dialect.repair(body)
+    assert repaired[key_of(dialect)] == fine[key_of(dialect)]
 
 
 @DIALECTS
@@ -198,9 +198,9 @@ def test_a_call_by_no_name_gets_one(dialect: ModuleType) -> None:
         broken = [each for each in json.loads(text) if "function_call" not in each]
         broken = [each for each in broken if each.get("role") != "function"]
         assert "invalid_tool_name" in {each.rule for each in dialect.check(broken)}, name
-        mended, _ = dialect.repair(broken)
-        assert dialect.check(mended) == [], name
-        assert len(mended) == len(broken), name
+        repaired, _ = dialect.repair(broken)
+        assert dialect.check(repaired) == [], name
+        assert len(repaired) == len(broken), name
 
 
 HOSTILE = [

@@ -39,7 +39,7 @@ SLOW = settings(
 )
 
 
-def begun(data: st.DataObject) -> Transcript:
+def started(data: st.DataObject) -> Transcript:
     transcript = Transcript()
     for text in data.draw(st.lists(SPOKEN, max_size=2)):
         transcript.push(Message("system", text))
@@ -73,7 +73,7 @@ def test_every_view_of_a_valid_transcript_is_valid_in_every_dialect(data: st.Dat
     """Wherever it is cut, and whoever said what, no provider refuses what is sent; a model that
     refuses what a provider would takes it too, and nothing is said in the transcript.
     """
-    transcript, view = begun(data), View()
+    transcript, view = started(data), View()
     model = ScriptedModel(lambda _: ScriptedModel.text("yes"))
     for number in range(data.draw(st.integers(1, 8))):
         grow(data, transcript, number, instruct=True)
@@ -97,7 +97,7 @@ def test_a_request_is_the_last_one_with_something_at_its_end(
     """While the view is the same, what was sent is the beginning of what is sent, byte for byte,
     cache markers aside, and the rest of the body does not change.
     """
-    transcript, view = begun(data), View()
+    transcript, view = started(data), View()
     cache = data.draw(st.sampled_from([None, Cache(turns=1), Cache(turns=2)]))
     last, last_view = without_markers(body_of(name, view, transcript, cache)), view
     for number in range(data.draw(st.integers(2, 8))):
@@ -124,7 +124,7 @@ def test_what_is_kept_of_a_rendering_is_what_would_be_rendered(
     """However a caller spoils the bodies that it is given, each request is what a transcript that
     was never sent before gives, ephemeral messages included.
     """
-    transcript, view = begun(data), View()
+    transcript, view = started(data), View()
     for number in range(data.draw(st.integers(1, 6))):
         place = len(transcript)
         grow(data, transcript, number, instruct=True)

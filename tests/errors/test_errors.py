@@ -98,7 +98,7 @@ def documented() -> list[str]:
 
 
 def test_each_exception_shows_its_cause_and_its_remedy() -> None:
-    """The docstring of each exception has the line that causes it and the line that mends it."""
+    """The docstring of each exception has the line that causes it and the line that fixes it."""
     install = "pip install -e '.[jsonschema]'"
     pytest.importorskip("jsonschema", reason=f"jsonschema is not installed: {install}")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -168,7 +168,7 @@ def drive(folder: Path) -> None:
     sys.path.insert(0, str(EXAMPLE))
     for step in ("pay", "approve", "resume"):
         importlib.import_module(step)
-    # What a killed process had begun is in doubt as soon as nobody can still be at it.
+    # What a killed process had started is in doubt as soon as nobody can still be at it.
     importlib.import_module("desk").__dict__["LEASE"] = 0.05
     scenarios = json.load(sys.stdin)
     print(json.dumps([play(folder / str(i), kills) for i, kills in enumerate(scenarios)]))
@@ -259,7 +259,7 @@ def test_a_kill_at_any_step_loses_nothing_and_repeats_nothing(
 def test_kills_in_a_row_lose_nothing_and_repeat_nothing(
     undisturbed: Outcome, in_memory: Path
 ) -> None:
-    """Killed again and again, also while it mends what a kill left, it still ends as it should."""
+    """Killed again and again, also while it fixes what a kill left, it still ends as it should."""
     dice = random.Random(4)
     longest = max(undisturbed["statements"].values())
     scenarios = [[dice.randint(1, longest) for _ in range(dice.randint(2, 9))] for _ in range(60)]

@@ -120,7 +120,7 @@ def test_before_anything_was_asked_it_says_how_to_begin(tmp_path: Path) -> None:
     for early in (("inbox",), ("approve", "call_1", "00000000")):
         refused = run(tmp_path, *early)
         assert (refused.returncode, refused.stdout) == (1, "")
-        assert re.fullmatch("Nothing was begun here.*\n", refused.stderr)
+        assert re.fullmatch("Nothing was started here.*\n", refused.stderr)
 
 
 def test_a_decision_on_other_arguments_is_refused(tmp_path: Path) -> None:

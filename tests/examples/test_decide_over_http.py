@@ -139,7 +139,7 @@ def test_what_waits_outlives_the_program(in_memory: Path) -> None:
 )
 def test_what_is_no_decision_is_refused(path: str, body: Any, status: int, addressed: str) -> None:
     """What names nothing, or is no decision and no question, is a status that says so, and nothing
-    is begun.
+    is started.
     """
     assert ask(addressed + path, body)[0] == status
     assert ask(f"{addressed}/waiting") == (200, [])

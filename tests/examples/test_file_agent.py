@@ -106,7 +106,7 @@ def test_the_default_run_needs_nothing(tmp_path: Path) -> None:
 
 
 def test_a_run_shows_every_kind_of_call(root: Path) -> None:
-    """Several turns, parallel calls, a rejected call and a mended one are there to be seen."""
+    """Several turns, parallel calls, a rejected call and a repaired one are there to be seen."""
     shown = run("--root", root, "--question", 'Where is "frog"?').stdout
     turns = re.findall(r"^turn \d+  (\d+) calls?", shown, re.MULTILINE)
     assert len(turns) >= 3

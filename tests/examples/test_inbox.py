@@ -246,7 +246,7 @@ async def test_what_others_wrote_is_text_and_shows_what_hides(desk: Desk) -> Non
 def run_code(code: str, ctx: ToolContext) -> str:
     """Ask for a payment, as a program would."""
     if ctx.inner is None:
-        ctx.ask([("pay", {"cents": 1})])
+        ctx.request_calls([("pay", {"cents": 1})])
     return "done"
 
 

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from random import Random
 
 from lutum_py._round.order import waits_for
-from lutum_py._schema.touch import Touch
+from lutum_py._schema.resource_access import ResourceAccess
 from lutum_py.execution._batch import Schedule
 
 
@@ -64,7 +64,7 @@ def random_plan(random: Random) -> tuple[list[list[int]], list[float], int]:
     """What the calls of a plan wait for, how long each takes, and how many may run at once."""
     targets = [f"src/{at}.py" for at in range(random.randint(1, 12))] + ["src"]
     calls = [
-        [Touch("files", random.choice(targets), random.random() < 0.5)]
+        [ResourceAccess("files", random.choice(targets), random.random() < 0.5)]
         for _ in range(random.randint(2, 24))
     ]
     seconds = [random.choice((random.expovariate(1), random.uniform(0.5, 1.5))) for _ in calls]

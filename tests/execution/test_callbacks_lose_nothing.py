@@ -154,7 +154,7 @@ def listener(kind: str, error: type[BaseException]) -> Any:
     [
         (way, kind, error, name)
         for way in RUNS
-        for kind in ("begun", "ended")
+        for kind in ("started", "ended")
         for error in RAISES
         for name in ("send", "post")
         if (way, name) != ("run_sync", "post")
@@ -171,7 +171,7 @@ def test_a_listener_that_raises_loses_no_state(
     else:
         with pytest.raises(error) as caught:
             WAYS[way](plan, on_event=listener(kind, error))
-        expected = "indeterminate" if kind == "begun" else "success"
+        expected = "indeterminate" if kind == "started" else "success"
         assert [each.status for each in outcomes_of(caught.value)] == [expected]  # type: ignore[union-attr]
     assert [each.status for each in plan.finished] == [expected]
     assert plan.pending == ()
@@ -278,7 +278,7 @@ def test_an_after_hook_that_raises_about_a_call_within_loses_no_result(
 
 CASES = [
     *((f"around_{place}", error) for place in ("entry", "outcome", "exit") for error in RAISES),
-    *((f"on_{kind}", error) for kind in ("begun", "ended", "asked") for error in RAISES),
+    *((f"on_{kind}", error) for kind in ("started", "ended", "proposed") for error in RAISES),
     *(("context", error) for error in RAISES),
     *(("output", error) for error in RAISES[:3]),
 ]
@@ -291,7 +291,7 @@ def test_no_callback_leaves_a_call_of_a_store_running(
     """Each call has its result on record, or can be claimed at once; the error comes out."""
     kind, _, place = where.partition("_")
     store = open_store(":memory:")
-    within = where == "on_asked"
+    within = where == "on_proposed"
     plan = asking(asks([("pay", {"cents": 5})])) if within else of("send", text="a")
     if where == "output":
         plan.discard()

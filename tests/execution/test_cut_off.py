@@ -313,7 +313,7 @@ def test_a_call_in_time_is_answered(is_async: bool) -> None:
 
         call = call_to(swift)
     assert asyncio.run(call.call()).output == 7
-    assert asyncio.run(call.again().invoke()) == 7
+    assert asyncio.run(call.retry().invoke()) == 7
 
 
 # What is no exception.

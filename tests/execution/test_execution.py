@@ -118,7 +118,7 @@ def test_a_hidden_parameter_may_have_a_default() -> None:
     """A hidden parameter with a default need not be given."""
     metadata = ToolMetadata(id="c1", name="greet", arguments='{"name": "Ada"}')
     call = MoreTools.parse_tool_call(metadata)
-    assert result_of(running(execute(call.again()))).output == "Hello Ada"
+    assert result_of(running(execute(call.retry()))).output == "Hello Ada"
     assert result_of(running(execute(call, skipped={"greeting": "Hi"}))).output == "Hi Ada"
 
 
@@ -137,7 +137,7 @@ def test_a_call_runs_once() -> None:
     running(execute(call, skipped={"act": double}))
     with pytest.raises(LifecycleError):
         running(execute(call, skipped={"act": double}))
-    assert result_of(running(execute(call.again(), skipped={"act": double}))).output == 6
+    assert result_of(running(execute(call.retry(), skipped={"act": double}))).output == 6
 
 
 def test_a_running_call_is_not_run_beside_itself() -> None:
@@ -152,7 +152,7 @@ def test_a_running_call_is_not_run_beside_itself() -> None:
 
     call = call_of()
     assert result_of(running(execute(call, skipped={"act": act}))).is_success
-    fresh = call.again()
+    fresh = call.retry()
     with pytest.raises(LifecycleError):
         running(execute_all([fresh, fresh], skipped={"act": act}))
     assert started == [1]

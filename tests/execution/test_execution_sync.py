@@ -161,7 +161,7 @@ def test_a_call_runs_once() -> None:
     execute_sync(call, skipped={"act": double})
     with pytest.raises(LifecycleError):
         execute_sync(call, skipped={"act": double})
-    again = call.again()
+    again = call.retry()
     with pytest.raises(LifecycleError):
         execute_all_sync([again, again], skipped={"act": double}, limit=None)
     assert statuses(execute_all_sync([again], skipped={"act": double})) == ["success"]

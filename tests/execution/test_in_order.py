@@ -152,8 +152,8 @@ def test_the_longest_chain_begins_first() -> None:
     """Where places are few, a call with others behind it comes before one with none."""
     asked = ("edit_sync a", "edit_sync b", "edit_sync c", "edit_sync c", "edit_sync c")
     run_sync(plan_of(*asked), in_order=True).resolve()
-    begun = [each.removeprefix("begin ") for each in told if each.startswith("begin")]
-    assert begun == ["2", "3", "0", "1", "4"]
+    started = [each.removeprefix("begin ") for each in told if each.startswith("begin")]
+    assert started == ["2", "3", "0", "1", "4"]
 
 
 def test_one_that_waits_takes_no_place() -> None:
@@ -182,23 +182,23 @@ def test_behind_a_call_that_waits_nothing_begins_that_meets_it(running: Running)
 
 
 def test_behind_a_call_that_was_refused_nothing_begins_that_meets_it(running: Running) -> None:
-    """A call whose `on_begin` raises is not begun, nor is what waits for it."""
+    """A call whose `on_start` raises is not started, nor is what waits for it."""
     plan = plan_of("edit_sync a", "edit_sync a", "edit_sync b")
 
-    def on_begin(call: Any) -> None:
+    def on_start(call: Any) -> None:
         if call.id == "c0":
             raise ConnectionError("no record")
 
     with pytest.raises(ConnectionError, match="no record"):
-        running(plan, on_begin=on_begin)
+        running(plan, on_start=on_start)
     assert [call.id for call in plan.pending] == ["c0", "c1"]
     running(plan).resolve()
     assert files == {"a": "01", "b": "2"}
 
 
 def test_behind_doubt_what_meets_it_is_cancelled(running: Running) -> None:
-    """Behind a call of unknown outcome, which perhaps still works, nothing is begun that meets it;
-    what meets only such a call goes on, and the round can be committed.
+    """Behind a call of unknown outcome, which perhaps still works, nothing is started that meets
+    it; what meets only such a call goes on, and the round can be committed.
     """
     session = Session()
     session.push_user("Edit.")
@@ -215,11 +215,11 @@ def test_behind_doubt_what_meets_it_is_cancelled(running: Running) -> None:
         ("cancelled", "after_doubt"),
     ]
     assert behind[0].model_text.startswith(
-        "[after_doubt] Cancelled: not begun, because call 'c0' of tool `lose` came before it"
+        "[after_doubt] Cancelled: not started, because call 'c0' of tool `lose` came before it"
     )
     assert json.loads(behind[0].result)["error"]["code"] == "after_doubt"
     kinds = {id: [each.kind for each in events if each.row.id == id] for id in ("c0", "c1", "c3")}
-    assert kinds == {"c0": ["begun", "ended"], "c1": ["ended"], "c3": ["begun", "ended"]}
+    assert kinds == {"c0": ["started", "ended"], "c1": ["ended"], "c3": ["started", "ended"]}
     assert files == {"b": "3"}
 
 
@@ -237,20 +237,20 @@ def test_without_an_order_doubt_cancels_nothing() -> None:
 
 
 def test_what_is_behind_a_call_that_runs_elsewhere_is_not_begun(running: Running) -> None:
-    """A plan is run as it stands: begun calls hold up those that meet them."""
+    """A plan is run as it stands: started calls hold up those that meet them."""
     plan = plan_of("edit a", "edit_sync a", "edit_sync b")
-    begun = plan.pending[0]
-    begun.begin()
+    started = plan.pending[0]
+    started.start()
     running(plan)
     assert [call.id for call in plan.pending] == ["c0", "c1"]
     assert files == {"b": "2"}
-    plan.record(begun.complete("done"))
+    plan.record(started.complete("done"))
     running(plan).resolve()
     assert files == {"a": "1", "b": "2"}
 
 
 def test_a_cancelled_run_leaves_what_waited_pending() -> None:
-    """Where the task is cancelled, nothing more is begun, and the plan says what was."""
+    """Where the task is cancelled, nothing more is started, and the plan says what was."""
 
     async def main() -> None:
         plan = plan_of("edit a", "edit a", "edit b")
@@ -276,11 +276,11 @@ def test_random_plans_are_run_as_in_turn() -> None:
         calls = {call.id: call for call in plan.pending}
         serial, ran = Run(), Run()
         for call in plan.pending:
-            serial.begin(call)
+            serial.start(call)
             serial.end(call.id)
 
         async def do(_: Any, ctx: ToolContext, calls: Any = calls, ran: Run = ran) -> str:
-            ran.begin(calls[ctx.call_id])
+            ran.start(calls[ctx.call_id])
             for _ in range(random.randint(0, 3)):
                 await asyncio.sleep(0)
             ran.end(ctx.call_id)

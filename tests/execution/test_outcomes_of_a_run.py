@@ -62,11 +62,11 @@ def cut_off() -> BaseException:
 
 
 def test_a_run_that_begins_while_another_is_handled_has_outcomes_of_its_own() -> None:
-    """Within the `except` of a run, no other run takes the outcomes of that one for its own."""
+    """Ancestor the `except` of a run, no other run takes the outcomes of that one for its own."""
 
     async def cancelled() -> None:
         plan = of(SEND)
-        task = asyncio.create_task(run(plan, on_begin=lambda _: asyncio.sleep(9)))
+        task = asyncio.create_task(run(plan, on_start=lambda _: asyncio.sleep(9)))
         await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError) as caught:

@@ -43,7 +43,7 @@ def ran(plan: Any, *, is_sync: bool, **options: Any) -> Events:
 
 @over("is_sync", [False, True])
 def test_a_run_with_hooks_goes_on_until_nothing_is_pending(is_sync: bool) -> None:
-    """Each thing is told once, in order: asks, asked, decided, begun, ended, goes_on."""
+    """Each thing is told once, in order: asks, asked, decided, started, ended, goes_on."""
     plan = opened(TWO)
     assert ran(plan, is_sync=is_sync, hooks=let_pass) == TOLD_OF_TWO
     assert plan.commit(Session()).results[0].output == SAID_BY_TWO
@@ -53,8 +53,8 @@ def test_a_run_with_hooks_goes_on_until_nothing_is_pending(is_sync: bool) -> Non
 def test_without_hooks_what_was_asked_stays_asked(is_sync: bool) -> None:
     """A run decides nothing by itself; one with hooks goes on from there."""
     plan = opened(asks([("note", {"text": "a"})]))
-    assert ran(plan, is_sync=is_sync)[-1] == ("asked", "c1/1")
-    assert states(plan) == {"c1": "asking", "c1/1": "asked"}
+    assert ran(plan, is_sync=is_sync)[-1] == ("proposed", "c1/1")
+    assert states(plan) == {"c1": "awaiting", "c1/1": "unreviewed"}
     assert ran(plan, is_sync=is_sync) == []
     assert ran(plan, is_sync=is_sync, hooks=let_pass)[0] == ("decided", "c1/1")
     assert plan.is_settled
@@ -69,16 +69,16 @@ def test_a_wait_within_ends_a_run_and_a_decision_lets_it_go_on(is_sync: bool) ->
     events = ran(plan, is_sync=is_sync, hooks=let_pass)
     assert ("suspended", "c1/1/1") in events
     assert states(plan) == {
-        "c1": "asking",
-        "c1/1": "asking",
+        "c1": "awaiting",
+        "c1/1": "awaiting",
         "c1/2": "finished",
         "c1/1/1": "suspended",
     }
     plan.resume(plan.suspended[0].approve())
     assert [each for each in ran(plan, is_sync=is_sync) if each[0] != "ended"] == [
-        ("begun", "c1/1/1"),
-        ("goes_on", "c1/1"),
-        ("goes_on", "c1"),
+        ("started", "c1/1/1"),
+        ("continued", "c1/1"),
+        ("continued", "c1"),
     ]
     assert plan.commit(Session()).results[0].is_success
 
@@ -87,13 +87,13 @@ def test_a_wait_within_ends_a_run_and_a_decision_lets_it_go_on(is_sync: bool) ->
 def test_a_call_that_asks_for_too_much_has_ended(is_sync: bool) -> None:
     """The step is told as an end, with its error."""
     plan = opened(asks([("note", {"text": "a"})] * 101))
-    assert ran(plan, is_sync=is_sync, hooks=let_pass) == [("begun", "c1"), ("ended", "c1")]
+    assert ran(plan, is_sync=is_sync, hooks=let_pass) == [("started", "c1"), ("ended", "c1")]
     assert plan.finished[0].code == "too_many_calls"
     plan.discard()
 
 
 @over("is_sync", [False, True])
-def test_after_hooks_are_asked_by_a_run_before_the_asking_call_goes_on(is_sync: bool) -> None:
+def test_after_hooks_are_asked_by_a_run_before_the_asking_call_continued(is_sync: bool) -> None:
     """Once a result within, by whoever it was given; results of the turn are for the commit."""
     hooks = Asking.HookSet()
     seen: list[str] = []
@@ -101,7 +101,7 @@ def test_after_hooks_are_asked_by_a_run_before_the_asking_call_goes_on(is_sync: 
     @hooks.after()
     def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
         seen.append(result.id)
-        return call.again().fail("hidden") if result.id == "c1/1" else None
+        return call.retry().fail("hidden") if result.id == "c1/1" else None
 
     plan = opened(asks([("note", {"text": "a"}), ("pay", {"cents": 1})]), toolset=Asking)
     ran(plan, is_sync=is_sync, hooks=hooks)
@@ -120,7 +120,7 @@ def test_after_hooks_are_asked_by_a_run_before_the_asking_call_goes_on(is_sync: 
 
 @over("is_sync", [False, True])
 def test_no_call_within_is_run_whose_result_could_not_be_shown(is_sync: bool) -> None:
-    """Hooks that lack an after-hook of those that decided are refused before a tool is begun."""
+    """Hooks that lack an after-hook of those that decided are refused before a tool is started."""
     deciding, others = Desk.HookSet(), Desk.HookSet()
 
     @deciding.after()
@@ -149,7 +149,7 @@ def test_an_async_hook_is_named_by_a_run_in_sync_code() -> None:
     plan = opened(asks([("note", {"text": "a"})]))
     with pytest.raises(MisuseError, match="await run"):
         run_sync(plan, hooks=hooks)
-    assert len(plan.asked) == 1
+    assert len(plan.unreviewed) == 1
     asyncio.run(run(plan, hooks=hooks))
     assert plan.is_settled
     plan.discard()
@@ -164,7 +164,7 @@ def test_a_hook_that_raises_ends_a_run() -> None:
     plan = opened(asks([("note", {"text": "a"})]))
     with pytest.raises(HookError, match="broken"):
         asyncio.run(run(plan, hooks=hooks))
-    assert len(plan.asked) == 1
+    assert len(plan.unreviewed) == 1
     plan.discard()
 
 
@@ -180,7 +180,7 @@ def test_no_call_waits_for_one_that_it_stands_within() -> None:
 
     Files = Toolset.of("Files", write, steps, note)
     first: Any = ("write", {"path": "a", "text": "first"})
-    within: Any = asks([("write", {"path": "a", "text": "within"}), ("note", {"text": "n"})])
+    within: Any = asks([("write", {"path": "a", "text": "ancestors"}), ("note", {"text": "n"})])
     last: Any = ("write", {"path": "a", "text": "last"})
     plan = opened(first, within, last, toolset=Files)
     step_one = plan.batches()
@@ -194,7 +194,7 @@ def test_no_call_waits_for_one_that_it_stands_within() -> None:
         "c3": ("c2",),
     }
     asyncio.run(run(plan, in_order=True, hooks=let_pass))
-    assert written == ["first", "within", "last"]
+    assert written == ["first", "ancestors", "last"]
     plan.discard()
 
 
@@ -204,7 +204,16 @@ def test_a_log_tells_of_calls_within(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "lutum.calls"):
         asyncio.run(run(plan, hooks=let_pass, on_event=log_events()))
     words = [record.getMessage().split(" ")[0] for record in caplog.records]
-    assert words == ["begun", "asks", "asked", "decided", "begun", "ended", "goes_on", "ended"]
+    assert words == [
+        "started",
+        "requested",
+        "proposed",
+        "decided",
+        "started",
+        "ended",
+        "continued",
+        "ended",
+    ]
     plan.discard()
 
 
@@ -216,12 +225,12 @@ def test_a_tool_that_leaves_on_being_stopped_has_left() -> None:
         try:
             await asyncio.sleep(5)
         except asyncio.CancelledError:
-            ctx.ask([("note", {"text": "late"})])
+            ctx.request_calls([("note", {"text": "late"})])
         return "never"
 
     plan = opened(("slow", {}), toolset=Toolset.of("Slow", slow, note))
     asyncio.run(run(plan))
-    assert states(plan) == {"c1": "asking", "c1/1": "asked"}
+    assert states(plan) == {"c1": "awaiting", "c1/1": "unreviewed"}
     step(plan)
     plan.discard()
 
@@ -252,7 +261,7 @@ def test_a_run_that_is_cut_off_leaves_what_after_hooks_have_not_seen() -> None:
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert states(plan) == {"c1": "asking", "c1/1": "pending"}
+        assert states(plan) == {"c1": "awaiting", "c1/1": "pending"}
         (result,) = plan.abort(Session(), "stopped").results
         assert "c1/1 of tool note: indeterminate" in result.model_text
 
@@ -284,7 +293,7 @@ def test_what_a_call_came_to_is_told_though_an_after_hook_came_to_no_end(how: st
         (result,) = outcomes_of(caught.value)
         assert isinstance(result, ToolResult)
         assert (result.id, result.status) == ("c1/1", "success")
-        assert states(plan) == {"c1": "asking", "c1/1": "pending"}
+        assert states(plan) == {"c1": "awaiting", "c1/1": "pending"}
         (again,) = await plan.apply_after_hooks(hooks, [result])
         plan.record(again)
         await run(plan, hooks=hooks)
@@ -308,10 +317,10 @@ def test_a_later_run_shows_what_a_hook_that_raised_did_not_see(is_sync: bool) ->
     plan = opened(asks([("note", {"text": "a"})]))
     with pytest.raises(HookError):
         ran(plan, is_sync=is_sync, hooks=hooks)
-    assert states(plan) == {"c1": "asking", "c1/1": "pending"}
+    assert states(plan) == {"c1": "awaiting", "c1/1": "pending"}
     assert ran(plan, is_sync=is_sync) == []
     events = ran(plan, is_sync=is_sync, hooks=hooks)
-    assert events == [("ended", "c1/1"), ("goes_on", "c1"), ("ended", "c1")]
+    assert events == [("ended", "c1/1"), ("continued", "c1"), ("ended", "c1")]
     assert seen[0] is seen[1]
     plan.discard()
 

@@ -116,10 +116,10 @@ def test_a_plan_that_was_run_is_committed_without_results(running: Any) -> None:
 
 
 def test_only_what_was_not_begun_is_run(running: Any) -> None:
-    """A call that was begun by hand, or is recorded, is left alone; twice runs nothing twice."""
+    """A call that was started by hand, or is recorded, is left alone; twice runs nothing twice."""
     plan = plan_of(("note", "a"), ("note", "b"), ("note", "c"))
     first, second, _ = plan.pending
-    first.begin()
+    first.start()
     plan.record(second.complete("by hand"))
     running(running(plan))
     assert done == ["c"]
@@ -131,7 +131,7 @@ def test_where_on_begin_raises_that_call_is_not_begun(running: Any) -> None:
     """The others end and are recorded, the exception comes out, and the call is still pending."""
     seen: list[str] = []
 
-    def on_begin(call: AnyToolCall) -> None:
+    def on_start(call: AnyToolCall) -> None:
         assert call.status is CallStatus.NEW
         seen.append(call.id)
         if call.id in ("c0", "c2"):
@@ -139,8 +139,8 @@ def test_where_on_begin_raises_that_call_is_not_begun(running: Any) -> None:
 
     plan = plan_of(("note", "a"), ("note", "b"), ("note", "c"))
     with pytest.raises(LookupError, match="c0") as caught:
-        running(plan, on_begin=on_begin)
-    assert caught.value.__notes__ == ["`on_begin` raised for another call, too: LookupError('c2')"]
+        running(plan, on_start=on_start)
+    assert caught.value.__notes__ == ["`on_start` raised for another call, too: LookupError('c2')"]
     assert sorted(seen) == ["c0", "c1", "c2"]
     assert [each.status for each in outcomes_of(caught.value)] == [  # type: ignore[union-attr]
         "cancelled",
@@ -156,7 +156,7 @@ def test_where_on_begin_raises_that_call_is_not_begun(running: Any) -> None:
 def test_what_an_async_on_begin_awaits_in_vain_is_raised_as_well() -> None:
     """Somebody cancelled what it waits for, and nobody the run: that is no silent end."""
 
-    async def on_begin(call: AnyToolCall) -> None:
+    async def on_start(call: AnyToolCall) -> None:
         if call.id == "c0":
             awaited = asyncio.get_running_loop().create_future()
             awaited.cancel()
@@ -164,22 +164,22 @@ def test_what_an_async_on_begin_awaits_in_vain_is_raised_as_well() -> None:
 
     plan = plan_of(("note", "a"), ("note", "b"))
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(run(plan, on_begin=on_begin))
+        asyncio.run(run(plan, on_start=on_start))
     assert statuses(plan) == ["pending", "success"]
     close(plan)
 
 
 def test_a_run_that_is_cancelled_while_on_begin_waits_is_cancelled() -> None:
-    """The call is not begun, and the task ends as any that was cancelled."""
+    """The call is not started, and the task ends as any that was cancelled."""
 
     async def cut_off() -> None:
         waits = asyncio.Event()
 
-        async def on_begin(call: AnyToolCall) -> None:
+        async def on_start(call: AnyToolCall) -> None:
             waits.set()
             await asyncio.get_running_loop().create_future()
 
-        running = asyncio.create_task(run(plan, on_begin=on_begin))
+        running = asyncio.create_task(run(plan, on_start=on_start))
         await waits.wait()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -195,24 +195,24 @@ def test_an_async_on_begin_is_awaited_before_the_tool_begins() -> None:
     """What it does is done when the tool starts."""
     events: list[str] = []
 
-    async def on_begin(call: AnyToolCall) -> None:
+    async def on_start(call: AnyToolCall) -> None:
         await asyncio.sleep(0)
         events.append(f"begin {call.id} after {done}")
 
-    plan = asyncio.run(run(plan_of(("note", "a"), ("note", "b")), on_begin=on_begin, limit=1))
+    plan = asyncio.run(run(plan_of(("note", "a"), ("note", "b")), on_start=on_start, limit=1))
     assert events == ["begin c0 after []", "begin c1 after ['a']"]
     close(plan)
 
 
 def test_sync_code_refuses_an_async_on_begin() -> None:
-    """It would never be done; nothing was begun."""
+    """It would never be done; nothing was started."""
 
-    async def on_begin(call: AnyToolCall) -> None:
+    async def on_start(call: AnyToolCall) -> None:
         """Never awaited."""
 
     plan = plan_of(("note", "a"))
     with pytest.raises(MisuseError):
-        run_sync(plan, on_begin=on_begin)
+        run_sync(plan, on_start=on_start)
     assert statuses(plan) == ["pending"]
     close(plan)
 
@@ -240,19 +240,19 @@ def test_what_is_recorded_is_there_as_soon_as_it_is() -> None:
 
 
 def test_a_cancelled_run_leaves_in_the_plan_what_is_known() -> None:
-    """What was begun has its outcome, the rest stays pending and can be run elsewhere."""
+    """What was started has its outcome, the rest stays pending and can be run elsewhere."""
 
     async def cut() -> ToolRoundPlan[Any]:
         gates["a"] = asyncio.Event()
         plan = plan_of(("note", "x"), ("wait", "a"), ("note", "b"))
-        begun = asyncio.Event()
+        started = asyncio.Event()
 
-        def on_begin(call: AnyToolCall) -> None:
+        def on_start(call: AnyToolCall) -> None:
             if call.id == "c1":
-                begun.set()
+                started.set()
 
-        task = asyncio.create_task(run(plan, on_begin=on_begin, limit=1))
-        await begun.wait()
+        task = asyncio.create_task(run(plan, on_start=on_start, limit=1))
+        await started.wait()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         task.cancel()
@@ -277,20 +277,20 @@ def test_an_interrupt_leaves_in_the_plan_what_is_known(running: Any) -> None:
 
 
 def test_an_interrupt_in_on_begin_leaves_the_call_pending(running: Any) -> None:
-    """Nothing was begun, and nothing is said to have been."""
+    """Nothing was started, and nothing is said to have been."""
 
-    def on_begin(call: AnyToolCall) -> None:
+    def on_start(call: AnyToolCall) -> None:
         raise KeyboardInterrupt
 
     plan = plan_of(("note", "a"))
     with pytest.raises(KeyboardInterrupt):
-        running(plan, on_begin=on_begin)
+        running(plan, on_start=on_start)
     assert statuses(plan) == ["pending"]
     close(plan)
 
 
 def test_a_context_that_does_not_open_leaves_the_call_pending(running: Any) -> None:
-    """`around` raised before the call was begun: it is raised in the end, the others are done."""
+    """`around` raised before the call was started: it is raised in the end, the others are done."""
 
     @contextmanager
     def around(call: AnyToolCall) -> Any:
@@ -306,13 +306,13 @@ def test_a_context_that_does_not_open_leaves_the_call_pending(running: Any) -> N
 
 
 def test_what_is_stopped_before_it_begins_is_recorded_as_cancelled(running: Any) -> None:
-    """Its token says that it is not to run: `on_begin` is not done, and the result says so."""
+    """Its token says that it is not to run: `on_start` is not done, and the result says so."""
     token = CancellationToken()
     token.cancel("enough")
     plan = plan_of(("note", "a"))
     running(
         plan,
-        on_begin=lambda call: pytest.fail("begun"),
+        on_start=lambda call: pytest.fail("started"),
         context=lambda call: ToolContext.for_call(call, cancellation=token),
     )
     assert statuses(plan) == ["cancelled"]
@@ -332,7 +332,7 @@ def test_what_a_plan_does_not_take_comes_out(running: Any) -> None:
     """The round was closed while its call ran: nothing is lost in silence."""
     plan = plan_of(("note", "a"))
     with pytest.raises(RoundClosedError) as caught:
-        running(plan, on_event=lambda event: plan.discard() if event.kind == "begun" else None)
+        running(plan, on_event=lambda event: plan.discard() if event.kind == "started" else None)
     assert done == ["a"]
     assert len(outcomes_of(caught.value)) == 1
 
@@ -375,7 +375,7 @@ def test_only_an_open_plan_is_run(given: Any, running: Any) -> None:
 
 @over("name", ["in_order", "raise_errors"])
 def test_what_is_neither_true_nor_false_is_refused_by_name(name: str, running: Any) -> None:
-    """`"no"` would count as yes; nothing is begun then."""
+    """`"no"` would count as yes; nothing is started then."""
     plan = plan_of(("note", "a"))
     with pytest.raises(MisuseError, match=f"{name}='no'"):
         running(plan, **{name: "no"})
@@ -383,9 +383,9 @@ def test_what_is_neither_true_nor_false_is_refused_by_name(name: str, running: A
     plan.discard()
 
 
-@over("name", ["around", "context", "hooks", "on_begin", "on_event", "skipped"])
+@over("name", ["around", "context", "hooks", "on_start", "on_event", "skipped"])
 def test_what_is_no_function_or_mapping_is_refused_by_name(name: str, running: Any) -> None:
-    """Nothing is begun then."""
+    """Nothing is started then."""
     plan = plan_of(("note", "a"))
     with pytest.raises(MisuseError, match=f"{name}=5"):
         running(plan, **{name: 5})
@@ -407,12 +407,12 @@ def test_in_threads_one_on_begin_is_done_at_a_time() -> None:
     """What it writes to need not be shared by threads."""
     lock = threading.Lock()
 
-    def on_begin(call: AnyToolCall) -> None:
+    def on_start(call: AnyToolCall) -> None:
         assert lock.acquire(blocking=False)
         lock.release()
 
     plan = plan_of(*(("note", str(at)) for at in range(20)))
-    run_sync(plan, limit=8, on_begin=on_begin)
+    run_sync(plan, limit=8, on_start=on_start)
     assert sorted(done) == sorted(map(str, range(20)))
     close(plan)
 
@@ -478,18 +478,18 @@ def test_of_two_runs_at_once_the_first_to_begin_a_call_has_it(first: str, second
 
 @over("way", ["run", "run_sync", "execute_all_sync"])
 def test_a_run_leaves_alone_what_somebody_else_began_before_it(way: str) -> None:
-    """A call that is begun between the look at it and its turn is not this run's to end."""
+    """A call that is started between the look at it and its turn is not this run's to end."""
     plan = opened(("c0", "note", {"text": "a"}), toolset=Desk).plan()
     (call,) = plan.pending
 
     @contextmanager
     def around(given: AnyToolCall) -> Any:
-        given.begin()
+        given.start()
         yield lambda outcome: None
 
     ways: dict[str, Callable[[], object]] = {
-        "run": lambda: asyncio.run(run(plan, on_begin=lambda given: given.begin())),
-        "run_sync": lambda: run_sync(plan, on_begin=lambda given: given.begin()),
+        "run": lambda: asyncio.run(run(plan, on_start=lambda given: given.start())),
+        "run_sync": lambda: run_sync(plan, on_start=lambda given: given.start()),
         "execute_all_sync": lambda: execute_all_sync([call], around=around),
     }
     with pytest.raises((LifecycleError, ExecutionErrors)):
@@ -503,7 +503,7 @@ def test_a_task_that_is_cancelled_before_it_starts_ends_no_call_of_others() -> N
 
     async def main(call: AnyToolCall) -> BaseException:
         batch = asyncio.create_task(execute_all([call]))
-        asyncio.get_running_loop().call_soon(lambda: (call.begin(), batch.cancel()))
+        asyncio.get_running_loop().call_soon(lambda: (call.start(), batch.cancel()))
         with pytest.raises(asyncio.CancelledError) as caught:
             await batch
         return caught.value

@@ -314,10 +314,10 @@ def test_a_batch_that_winds_up_after_an_interrupt_can_be_cancelled() -> None:
 
 def test_a_run_that_is_dropped_says_nothing() -> None:
     """Where its coroutine is closed, as a loop that goes away does, the call stays as it was."""
-    begun: list[int] = []
+    started: list[int] = []
 
     async def act(n: int) -> object:
-        begun.append(n)
+        started.append(n)
         await asyncio.Event().wait()
         return n
 
@@ -326,7 +326,7 @@ def test_a_run_that_is_dropped_says_nothing() -> None:
     said: list[str] = []
     loop.set_exception_handler(lambda _, what: said.append(what["message"]))
     task = loop.create_task(execute_all(calls, skipped={"act": act}))
-    loop.run_until_complete(until(lambda: len(begun) == 2))
+    loop.run_until_complete(until(lambda: len(started) == 2))
     loop.close()
     del task
     gc.collect()
@@ -387,7 +387,7 @@ def test_a_round_that_is_closed_meanwhile_is_an_error_and_no_hold_up() -> None:
         plan = plan_of(2, Tools.doing_alone)
 
         async def act(n: int) -> object:
-            if n == 1:  # the last: none is begun after that
+            if n == 1:  # the last: none is started after that
                 plan.discard()
             return await work(n, None)  # type: ignore[arg-type]
 
@@ -483,10 +483,10 @@ def test_no_call_is_begun_after_an_interrupt_by_a_task_that_begins_at_once(
     limit: int | None,
 ) -> None:
     """Where tasks begin as they are made, the calls after one that raises an interrupt stay new."""
-    begun: list[int] = []
+    started: list[int] = []
 
     async def act(n: int) -> object:
-        begun.append(n)
+        started.append(n)
         raise Fatal
 
     async def main() -> None:
@@ -494,7 +494,7 @@ def test_no_call_is_begun_after_an_interrupt_by_a_task_that_begins_at_once(
         asyncio.get_running_loop().set_task_factory(at_once)
         with pytest.raises(Fatal) as caught:
             await run(plan, skipped={"act": act}, limit=limit)
-        assert begun == [0]
+        assert started == [0]
         outcomes = outcomes_of(caught.value)
         assert [each[0] for each in said(outcomes)] == ["indeterminate", "cancelled", "cancelled"]
         assert [call.status for call in plan.pending] == [CallStatus.NEW] * 2

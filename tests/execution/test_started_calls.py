@@ -78,7 +78,7 @@ async def by_cancelling(work: Any) -> list[Any]:
 
 
 def by_on_begin(plan: ToolRoundPlan[Any]) -> list[Any]:
-    return asyncio.run(by_cancelling(run(plan, on_begin=lambda _: asyncio.sleep(9))))
+    return asyncio.run(by_cancelling(run(plan, on_start=lambda _: asyncio.sleep(9))))
 
 
 WAYS: dict[str, Callable[[ToolRoundPlan[Any]], list[Any]]] = {
@@ -89,7 +89,7 @@ WAYS: dict[str, Callable[[ToolRoundPlan[Any]], list[Any]]] = {
     "tokens": lambda plan: asyncio.run(execute_all(plan.pending, context=stopped)),
     "run": lambda plan: list(asyncio.run(run(plan, context=stopped)).finished)[:1],
     "around": by_around,
-    "on_begin": by_on_begin,
+    "on_start": by_on_begin,
 }
 
 
@@ -101,7 +101,7 @@ def test_a_call_that_comes_back_and_is_stopped_is_in_doubt(way: str) -> None:
     assert isinstance(outcome, ToolResult)
     assert outcome.status == "indeterminate"
     assert "not executed" not in outcome.model_text
-    assert "Within it, c1/1 of tool pay: success." in outcome.model_text
+    assert "Ancestor it, c1/1 of tool pay: success." in outcome.model_text
     if plan.pending:
         (told,) = plan.abort(Session(), "Enough.", [outcome]).results
         assert told.status == "indeterminate"
@@ -117,7 +117,7 @@ def paid_in(store: Store, **options: Any) -> ToolResult:
         task: Any = None
 
         def stop(event: Any) -> None:
-            if event.kind == "goes_on" and not options:
+            if event.kind == "continued" and not options:
                 task.cancel()
 
         task = asyncio.create_task(store.run("one", Desk, hooks=let_pass, on_event=stop, **options))
@@ -136,7 +136,7 @@ def test_a_call_of_a_store_that_is_cancelled_as_it_goes_on_is_in_doubt() -> None
     store = open_store(":memory:")
     result = paid_in(store)
     assert result.status == "indeterminate"
-    assert "Within it, c1/1 of tool pay: success." in result.model_text
+    assert "Ancestor it, c1/1 of tool pay: success." in result.model_text
     store.close()
 
 
@@ -145,7 +145,7 @@ def test_a_call_of_a_store_whose_context_does_not_open_again_is_in_doubt() -> No
 
     @contextmanager
     def once(call: AnyToolCall) -> Any:
-        if any(each.kind == "asks" for each in call.steps):
+        if any(each.kind == "requested" for each in call.steps):
             raise OSError("closed")
         yield lambda _: None
 
@@ -160,7 +160,7 @@ def test_a_call_of_a_store_whose_context_does_not_open_again_is_in_doubt() -> No
 def peek(deep: bool, ctx: ToolContext) -> str:
     """Look something up, by other calls."""
     if ctx.inner is None:
-        ctx.ask([("lose" if deep else "glance", {})])
+        ctx.request_calls([("lose" if deep else "glance", {})])
     return "seen"
 
 

@@ -241,7 +241,7 @@ def test_a_store_keeps_them_of_what_it_runs(store: Store) -> None:
     store.save("one", opened(READ, toolset=Box).plan())
     claim = store.claim(Box)
     assert claim is not None
-    store.finish(claim, store.begin(claim).call_sync())
+    store.finish(claim, store.start(claim).call_sync())
     plan = store.load("one", Box).plan
     assert plan is not None
     assert [each.labels for each in plan.resolve().results] == [OURS]

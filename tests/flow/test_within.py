@@ -73,7 +73,7 @@ def steps(each: list[list[Asked]], ctx: ToolContext, trusted: bool | None = None
     """Ask for calls, step by step; the answer says of itself whether it is trusted."""
     done = 0 if ctx.inner is None else len(ctx.inner.rounds)
     if done < len(each):
-        ctx.ask(each[done])
+        ctx.request_calls(each[done])
     return Reply("done", labels=None if trusted is None else Labels(trusted))
 
 
@@ -246,7 +246,7 @@ def test_what_is_within_another_call_of_the_round_counts_as_well() -> None:
     plan = opened(
         session, asks(("mail", {"text": "x"}), SEND), SEND, hooks=hooks_of(policy, session)
     )
-    assert [row.state for row in plan.calls] == ["asking", "finished", "finished", "suspended"]
+    assert [row.state for row in plan.calls] == ["awaiting", "finished", "finished", "suspended"]
     assert [each.id for each in questions(plan)] == ["c0/2"]
 
 
@@ -322,8 +322,8 @@ def test_a_saved_plan_is_judged_by_what_was_read_within() -> None:
     outcome = session.text_turn(ScriptedModel([turn])).tools(Desk).collect_sync()
     assert isinstance(outcome, NeedsTools)
     plan = outcome.round.apply_hooks_sync(Desk.HookSet())
-    while not plan.asked or plan.asked[0].id == "c1/1":
-        plan = plan.apply_hooks_sync(Desk.HookSet()) if plan.asked else plan
+    while not plan.unreviewed or plan.unreviewed[0].id == "c1/1":
+        plan = plan.apply_hooks_sync(Desk.HookSet()) if plan.unreviewed else plan
         for call in plan.pending:
             plan.record(execute_sync(call))
     saved = Desk.dump_session(session, plan)

@@ -114,16 +114,16 @@ class TestAfterHooks:
         """A result that an after-hook returns is committed, and the next after-hook sees it."""
 
         def shout(call: AnyToolCall, result: ToolResult) -> ToolResult:
-            return call.again().complete({"hits": [result.output["hits"][0].upper()]})
+            return call.retry().complete({"hits": [result.output["hits"][0].upper()]})
 
         async def twice(call: AnyToolCall, result: ToolResult) -> ToolResult:
-            return call.again().complete({"hits": result.output["hits"] * 2})
+            return call.retry().complete({"hits": result.output["hits"] * 2})
 
         hooks = on_user(lambda metadata, input: Complete(ALICE))
         hooks.after(AppTools.web_search)(shout)
         hooks.register_web_search_after_hook(twice)
         hooks.after(AppTools.data.get_user)(
-            lambda call, result: call.again().complete(User(name="Bob"))
+            lambda call, result: call.retry().complete(User(name="Bob"))
         )
         with opened(AppTools, USER, SEARCH) as asked:
 
@@ -223,7 +223,7 @@ class TestAfterHooks:
         """After a hook that leaves the result as it is, the next one still may replace it."""
         hooks = AppTools.HookSet()
         hooks.after()(lambda call, result: None)
-        hooks.after()(lambda call, result: call.again().fail("replaced"))
+        hooks.after()(lambda call, result: call.retry().fail("replaced"))
         with opened(AppTools, USER) as asked:
             plan = asked.plan()
             (shown,) = plan.apply_after_hooks_sync(hooks, [plan.pending[0].complete(ALICE)])
@@ -275,7 +275,7 @@ class TestAfterHooks:
         @hooks.after()
         def mask(call: AnyToolCall, result: ToolResult) -> ToolResult:
             seen.append(call.id)
-            return call.again().fail("masked")
+            return call.retry().fail("masked")
 
         transcript = Transcript()
         with opened(AppTools, USER if how == "handled" else SEARCH) as asked:
@@ -307,12 +307,12 @@ class TestAfterHooks:
         neither what the tool gave, nor what an earlier hook made of it.
         """
         hooks = AppTools.HookSet()
-        hooks.after()(lambda call, result: call.again().complete({"hits": ["half"]}))
+        hooks.after()(lambda call, result: call.retry().complete({"hits": ["half"]}))
         masks = AppTools.HookSet()
 
         @masks.after()
         def mask(call: AnyToolCall, result: ToolResult) -> ToolResult:
-            return call.again().complete({"hits": ["masked"]})
+            return call.retry().complete({"hits": ["masked"]})
 
         transcript = Transcript()
         with opened(AppTools, SEARCH) as asked:
@@ -337,12 +337,12 @@ class TestAfterHooks:
     def test_a_result_that_nobody_showed_the_hooks_is_taken(self) -> None:
         """What the program made of what the hooks gave, or of another try, is its own word."""
         hooks = AppTools.HookSet()
-        hooks.after()(lambda call, result: call.again().complete({"hits": ["masked"]}))
+        hooks.after()(lambda call, result: call.retry().complete({"hits": ["masked"]}))
         with opened(AppTools, SEARCH) as asked:
             plan = asked.plan()
             call = plan.pending[0]
             plan.apply_after_hooks_sync(hooks, [call.complete({"hits": ["secret"]})])
-            own = call.again().complete({"hits": ["nothing"]})
+            own = call.retry().complete({"hits": ["nothing"]})
             assert plan.resolve([own]).results == (own,)
 
     @pytest.mark.parametrize("end", ["commit", "resolve", "abort"])
@@ -398,7 +398,7 @@ class TestAfterHooks:
 
         def sign(call: AnyToolCall, result: ToolResult) -> ToolResult:
             seen.append(call.id)
-            return call.again().complete({"hits": ["signed"]})
+            return call.retry().complete({"hits": ["signed"]})
 
         hooks = AppTools.HookSet()
         hooks.after(AppTools.web_search)(sign)

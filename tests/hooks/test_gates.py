@@ -183,7 +183,7 @@ def test_siblings_of_a_suspended_call_go_on() -> None:
 def test_a_gate_may_give_a_whole_result() -> None:
     """A `ToolResult` of a gate is the call's result as it is, with its status and message."""
     call = parse()
-    answer = call.again().fail("not today", code="closed")
+    answer = call.retry().fail("not today", code="closed")
     outcome = call.hook_sync(gated(answer))
     assert isinstance(outcome, HandledCall)
     assert outcome.result is answer

@@ -144,7 +144,7 @@ class TestPlainFunctions:
             plan = asked.apply_hooks_sync(lambda call: call)
             assert plan.pending == asked.tool_calls
             assert [(r.phase, r.decision) for r in plan.decisions] == [
-                ("function", "run_normally")
+                ("execution", "run_normally")
             ] * 2
 
     @pytest.mark.parametrize("way", ["assigned", "made"])
@@ -316,7 +316,9 @@ class TestHookObjects:
     def test_what_one_call_was_asked_is_on_its_line(self) -> None:
         """Who was asked about a call, without a plan, stands in the history of the call itself."""
         asked: Any = parse().hook_sync(on_user(lambda metadata, input: RunNormally(input)))
-        assert [(step.kind, step.said) for step in asked.steps[1:]] == [("asked", "run_normally")]
+        assert [(step.kind, step.verdict) for step in asked.steps[1:]] == [
+            ("reviewed", "run_normally")
+        ]
 
 
 class Odd(BaseModel):

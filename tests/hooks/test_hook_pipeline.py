@@ -90,9 +90,9 @@ class TestExecutionHooks:
             plan = asked.apply_hooks_sync(hooks)
             (call,) = plan.pending
         said = [(step.kind, step.phase) for step in call.steps]
-        passed = [("asked", "hook")] * 3
-        changed = [("asked", "hook"), ("changed", "hook")] if changes else []
-        assert said == [("proposed", None), *passed, *changed, ("asked", "gate")]
+        passed = [("reviewed", "execution")] * 3
+        changed = [("reviewed", "execution"), ("changed", "execution")] if changes else []
+        assert said == [("proposed", None), *passed, *changed, ("reviewed", "gate")]
         assert len(plan.decisions) == 3 + changes
 
     @pytest.mark.parametrize("decision", [Complete(ALICE), Reject("no")])

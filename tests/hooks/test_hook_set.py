@@ -40,14 +40,14 @@ from tests.sample_tools import (
 )
 
 PHASES = ("hook", "gate", "before_hook", "after_hook", "description_hook")
-ENDINGS = dict(zip(PHASES, ("execution", "gates", "before", "after", "description"), strict=True))
+ENDINGS = dict(zip(PHASES, ("execution", "gate", "before", "after", "description"), strict=True))
 
 
 def nothing(*_: object) -> None:
     """A hook that is registered, never asked."""
 
 
-def asked(hooks: HookSet[Any], selector: Any, phase: Any = "gates") -> list[Any]:
+def asked(hooks: HookSet[Any], selector: Any, phase: Any = "gate") -> list[Any]:
     return [hook.function for hook in hooks._hooks_for(selector, phase)]
 
 
@@ -75,7 +75,7 @@ def test_decorators_give_the_function_back() -> None:
     assert hooks.after()(nothing) is nothing
     assert repr(hooks) == "<HookSet of AppTools: 8 hooks>"
     assert asked(hooks, get_user, "execution") == [hook]
-    assert [asked(hooks, get_user, phase) for phase in ("gates", "before", "after")] == [
+    assert [asked(hooks, get_user, phase) for phase in ("gate", "before", "after")] == [
         [nothing, nothing]
     ] * 3
     assert asked(hooks, get_user, "description") == [nothing]
@@ -163,7 +163,7 @@ def test_a_nested_toolset_stands_for_its_tools(verb: Any, given: Any) -> None:
     """A gate, before- or after-hook of a group is asked about the group's tools, and no other."""
     hooks: Any = DeepTools.HookSet()
     getattr(hooks, verb)(given)(nothing)
-    phase = "gates" if verb == "gate" else verb
+    phase = "gate" if verb == "gate" else verb
     assert asked(hooks, DeepTools.app.data.get_user, phase) == [nothing]
     assert asked(hooks.app.data, DataTools.list_orders, phase) == [nothing]
     assert asked(hooks, DeepTools.app.web_search, phase) == []
@@ -388,7 +388,7 @@ def test_hook_sets_of_module_functions_pickle() -> None:
     again = pickle.loads(pickle.dumps(hooks))
     assert repr(again) == "<HookSet of AppTools: 1 hook>"
     assert [
-        hook.function.__name__ for hook in again._hooks_for(AppTools.data.get_user, "gates")
+        hook.function.__name__ for hook in again._hooks_for(AppTools.data.get_user, "gate")
     ] == ["nothing"]
 
 
@@ -397,7 +397,7 @@ def test_hooks_have_names() -> None:
     hooks = AppTools.HookSet()
     hooks.gate(AppTools.web_search)(nothing)
     hooks.gate(AppTools.web_search)(functools.partial(nothing, 1))
-    assert [hook.name for hook in hooks._hooks_for(AppTools.web_search, "gates")] == [
+    assert [hook.name for hook in hooks._hooks_for(AppTools.web_search, "gate")] == [
         "nothing",
         "partial",
     ]

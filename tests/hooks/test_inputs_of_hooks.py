@@ -98,7 +98,7 @@ def test_an_execution_hook_may_change_its_input_in_place(phase: str, call: ToolM
     after = before.model_copy(deep=True)
     spoil(after)
     assert (plan.pending[0].input, asked.tool_calls[0].input) == (after, before)
-    assert [step.kind for step in plan.pending[0].steps] == ["proposed", "asked", "changed"]
+    assert [step.kind for step in plan.pending[0].steps] == ["proposed", "reviewed", "changed"]
     assert [step.kind for step in asked.tool_calls[0].steps] == ["proposed"]
     plan.discard()
 

@@ -240,8 +240,8 @@ def test_marked_methods_are_registered_whatever_their_names() -> None:
     hooks.register_hooks(policy)
     assert count(hooks) == "7 hooks"
     assert functions(hooks, DataTools.get_user) == [policy.nobody, policy.get_user_hook]
-    assert functions(hooks, DataTools.get_user, "gates") == [policy.zzz_gate]
-    assert functions(hooks, DataTools.list_orders, "gates") == [policy.zzz_gate]
+    assert functions(hooks, DataTools.get_user, "gate") == [policy.zzz_gate]
+    assert functions(hooks, DataTools.list_orders, "gate") == [policy.zzz_gate]
     assert functions(hooks, DataTools.list_orders, "before") == [policy.noted]
     assert functions(hooks, DataTools.get_user, "after") == [policy.looked]
     assert hooks.description_overrides_sync() == [(DataTools.get_user, "Told.")]
@@ -272,8 +272,8 @@ def test_a_mark_of_a_nested_toolset_stands_for_its_tools() -> None:
             return Block("closed")
 
     hooks.register_hooks(Closed())
-    assert len(functions(hooks, AppTools.data.get_user, "gates")) == 1
-    assert functions(hooks, AppTools.web_search, "gates") == []
+    assert len(functions(hooks, AppTools.data.get_user, "gate")) == 1
+    assert functions(hooks, AppTools.web_search, "gate") == []
     with pytest.raises(HookError):
         marks.on(AppTools.data)  # type: ignore[call-overload]
 
@@ -295,7 +295,7 @@ def test_marks_are_inherited_taken_out_and_kept_by_static_methods() -> None:
     hooks.register_hooks(policy)
     found = functions(hooks, DataTools.get_user)
     assert found == [policy.nobody, policy.get_user_hook, policy.free]
-    assert functions(hooks, DataTools.get_user, "gates") == []
+    assert functions(hooks, DataTools.get_user, "gate") == []
     assert functions(hooks, DataTools.list_orders, "before") == [policy.noted]
     policy.noted = refined = lambda metadata, input: None  # type: ignore[method-assign]
     hooks = DataTools.HookSet()

@@ -121,8 +121,10 @@ def test_whoever_decides_about_a_round_asks(way: str) -> None:
     plan = ASK[way](opened(of_tool(cents_at_most), cents=700))
     (call,) = plan.pending
     assert call.input.cents == 100
-    said = [(step.by, step.phase, step.said) for step in call.steps if step.by == "cents_at_most"]
-    assert ("cents_at_most", "hook", "run_normally") in said
+    said = [
+        (step.by, step.phase, step.verdict) for step in call.steps if step.by == "cents_at_most"
+    ]
+    assert ("cents_at_most", "execution", "run_normally") in said
     assert call.call_sync().model_text == "100 to acme None"
 
 
@@ -149,13 +151,13 @@ def test_an_edit_of_a_person_goes_through_it_and_a_yes_does_not(answer: str) -> 
         return
     edit = waiting.edit({"cents": 900})
     if answer == "plan.amend":
-        amended = plan.amend_sync(edit, desk.HookSet())
+        arepaired = plan.amend_sync(edit, desk.HookSet())
     else:
         with open_store(":memory:") as store:
             store.save("one", plan, session=Session())
-            amended = store.decide("one", edit, desk, hooks=desk.HookSet())
+            arepaired = store.decide("one", edit, desk, hooks=desk.HookSet())
     assert ASKED == ["cents_at_most"]
-    assert amended.call.input.cents == 100  # it waits again, for it is not what was decided
+    assert arepaired.call.input.cents == 100  # it waits again, for it is not what was decided
 
 
 # Order.
@@ -400,7 +402,7 @@ def test_that_of_a_group_is_a_function_of_the_call(given: str, way: str) -> None
 
 def asks(call: Any) -> Any:
     """Let each call wait for a person, as a function in place of hooks, or as a rule."""
-    ASKED.append("asks")
+    ASKED.append("requested")
     return call.suspend(SuspendTicket(message="Sure?"))
 
 
@@ -453,10 +455,10 @@ def test_a_call_waits_only_once_all_rules_were_asked(asker: str) -> None:
     plan = decided(changes)
     (waiting,) = plan.suspended
     assert (waiting.ticket.message, waiting.arguments["cents"]) == ("Sure?", 100)
-    assert ASKED == ["asks", "cents_at_most"]
+    assert ASKED == ["requested", "cents_at_most"]
     plan.resume(waiting.approve())
     assert plan.pending[0].call_sync().model_text == "100 to acme None"
-    assert ASKED == ["asks", "cents_at_most"]
+    assert ASKED == ["requested", "cents_at_most"]
 
 
 def test_the_first_question_counts_and_a_later_rule_may_answer() -> None:
@@ -472,13 +474,13 @@ def test_a_function_that_began_the_call_before_it_asks_lets_it_wait_at_once() ->
     """What runs cannot be changed or refused any more."""
 
     def runs(call: Any) -> Any:
-        call.begin()
+        call.start()
         return asks(call)
 
     plan = opened(of_tool(cents_at_most), cents=7).plan()
     ASKED.clear()
     (waiting,) = plan.apply_hooks_sync(runs).suspended
-    assert (waiting.was_started, ASKED) == (True, ["asks"])
+    assert (waiting.was_started, ASKED) == (True, ["requested"])
 
 
 def test_a_call_that_the_program_let_wait_goes_past_no_rule() -> None:

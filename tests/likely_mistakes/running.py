@@ -69,7 +69,7 @@ def an_output_of_another_type() -> object:
 
 @comes_to(
     """LifecycleError: Call 'c1' of tool 'forecast' is succeeded and cannot become running. That
-    status is final: nothing is reachable from it. `call.again()` makes a new call of the same
+    status is final: nothing is reachable from it. `call.retry()` makes a new call of the same
     metadata and input, in status 'new'."""
 )
 def a_call_run_twice() -> object:
@@ -90,7 +90,7 @@ def a_missing_result() -> object:
 
 
 @comes_to(
-    """CommitError: Cannot commit: call 'c4' of tool 'look_up' was begun, and has no result: its
+    """CommitError: Cannot commit: call 'c4' of tool 'look_up' was started, and has no result: its
     tool raised, was cut off, or still runs. Pass `call.fail(message)`, or
     `call.indeterminate(reason)` if nobody knows what it did, or close the round with
     `plan.abort(session, reason)`."""

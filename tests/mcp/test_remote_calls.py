@@ -436,11 +436,11 @@ class Hanging:
     """A tool that never answers, and keeps whether it was stopped."""
 
     def __init__(self) -> None:
-        self.begun = asyncio.Event()
+        self.started = asyncio.Event()
         self.stopped = asyncio.Event()
 
     async def __call__(self, request: Request, params: CallToolRequestParams) -> Answer:
-        self.begun.set()
+        self.started.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -468,14 +468,14 @@ async def test_a_token_stops_the_call_and_tells_the_server(kind: str, hints: str
         running = asyncio.create_task(
             call.call(context=ToolContext.for_call(call, cancellation=token))
         )
-        await hangs.begun.wait()
+        await hangs.started.wait()
         token.cancel("enough")
         result = await running
         await hangs.stopped.wait()
         status = "cancelled" if hints == "reading" else "indeterminate"
         assert (result.status, result.code) == (status, "cancelled")
         assert "enough" in result.model_text
-        again = call.again()
+        again = call.retry()
         late = await again.call(context=ToolContext.for_call(again, cancellation=token))
         assert (late.status, late.code) == ("cancelled", "cancelled")
     assert len(server.received) == 1
@@ -522,7 +522,7 @@ async def test_a_cancelled_task_stays_cancelled() -> None:
         turn = AssistantTurn(tool_calls=[ToolMetadata(id="c1", name="t", arguments="{}")])
         plan = remote.toolset.read_turn(turn).round.plan()  # type: ignore[union-attr]
         running = asyncio.create_task(plan.pending[0].call())
-        await hangs.begun.wait()
+        await hangs.started.wait()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running

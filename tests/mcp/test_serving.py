@@ -331,7 +331,7 @@ async def test_what_the_client_did_wrong_is_told_to_its_model(kind: str) -> None
             result = await client.call_tool(name, arguments)
             assert result.is_error
             assert said in text_of(result)
-            assert "__lutum_rejected__" not in text_of(result)
+            assert "Rejected" not in text_of(result)
     assert RAN == []
 
 
@@ -368,7 +368,7 @@ async def test_only_what_was_meant_for_the_client_is_told(
 async def pass_on(how: str, ctx: ToolContext) -> str:
     """Tell what another tool said."""
     if ctx.inner is None:
-        ctx.ask([("fail", {"how": how})])
+        ctx.request_calls([("fail", {"how": how})])
     return ctx.inner.results[0].model_text
 
 
@@ -479,13 +479,13 @@ async def test_hooks_and_gates_decide_as_in_any_round(kind: str) -> None:
     hooks = Tools.HookSet()
 
     @hooks.after(Tools.fail)
-    def mend(call: AnyToolCall, result: ToolResult) -> ToolResult:
+    def coerce(call: AnyToolCall, result: ToolResult) -> ToolResult:
         return ToolResult(
-            id=result.id, name=result.name, arguments=result.arguments, result='"mended"'
+            id=result.id, name=result.name, arguments=result.arguments, result='"coerced"'
         )
 
     async with connected(create_server(Tools, hooks=hooks), kind) as client:
-        assert text_of(await client.call_tool("fail", {"how": "raise"})) == "mended"
+        assert text_of(await client.call_tool("fail", {"how": "raise"})) == "coerced"
     async with connected(create_server(Tools, hooks=doubling), kind) as client:
         assert text_of(await client.call_tool("add", {"a": 1})) == "42"
 
@@ -544,7 +544,7 @@ async def test_hidden_parameters_and_contexts_come_from_the_server() -> None:
 
     @tool_fn
     def who(user: Annotated[str, Skip()], ctx: ToolContext) -> str:
-        ctx.report_progress("running", "asking", 0.5)
+        ctx.report_progress("running", "awaiting", 0.5)
         seen.append(ctx.run.actor)
         return user
 
@@ -668,7 +668,7 @@ async def test_a_gate_asks_the_user_of_the_client(kind: str) -> None:
 async def adds(each: list[int], ctx: ToolContext) -> list[str]:
     """Add one to each, by calls of another tool."""
     if ctx.inner is None:
-        ctx.ask([("add", {"a": number}) for number in each], state=b"began")
+        ctx.request_calls([("add", {"a": number}) for number in each], state=b"began")
     assert ctx.inner.state == b"began"
     return [result.model_text for result in ctx.inner.results]
 
@@ -966,7 +966,7 @@ async def test_progress_rises_over_all_calls_of_a_request() -> None:
     def twice(ctx: ToolContext) -> None:
         ctx.report_progress("running", "begin")
         if ctx.inner is None:
-            ctx.ask([("half", {}), ("half", {})])
+            ctx.request_calls([("half", {}), ("half", {})])
 
     got: list[tuple[float, str | None]] = []
 
@@ -1061,17 +1061,17 @@ async def test_a_deadline_is_told() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_cancelled_request_cancels_the_token(kind: str, is_sync: bool) -> None:
     """A client that gives up stops the tool by its token, and the server goes on to serve."""
-    begun, stopped = threading.Event(), threading.Event()
+    started, stopped = threading.Event(), threading.Event()
     shared: list[Any] = []
 
     def waits(ctx: ToolContext) -> str:
-        begun.set()
+        started.set()
         if ctx.cancellation.wait(10):
             stopped.set()
         return ""
 
     async def async_waits(ctx: ToolContext) -> str:
-        begun.set()
+        started.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -1089,7 +1089,7 @@ async def test_a_cancelled_request_cancels_the_token(kind: str, is_sync: bool) -
     tools = Toolset.of("Waits", waiting, add)
     async with connected(create_server(tools, context=context), kind) as client:
         task = asyncio.create_task(client.call_tool("waits", {}))
-        await asyncio.to_thread(begun.wait, 10)
+        await asyncio.to_thread(started.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -238,12 +238,12 @@ async def test_a_stream_shows_the_answer_so_far(
     seen, stream = await parts_of(wire, mode, server, by, reply)
     assert stream.partial == seen[-1] == DATA
     stream.outcome.round.discard()
-    begun = [json.dumps(each) for each in seen if each]
-    lengths = [len(each) for each in begun]
+    started = [json.dumps(each) for each in seen if each]
+    lengths = [len(each) for each in started]
     assert lengths == sorted(lengths)
     # Gemini sends arguments whole.
     is_whole = by == "tool" and wire.name == "gemini_generate_content"
-    assert (len(set(begun)) == 1) is is_whole
+    assert (len(set(started)) == 1) is is_whole
 
 
 @STREAMED

@@ -26,7 +26,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 }
 
 
-def begun() -> Session:
+def started() -> Session:
     session = Session()
     session.push_system("Be brief.")
     session.push_user("Hello")
@@ -37,7 +37,7 @@ def begun() -> Session:
 async def test_a_cache_reaches_the_wire(wire: Wire, mode: str, server: Loopback) -> None:
     """The SDK's types and the dialect's rules take what a cache says, and it arrives."""
     server.replies.extend([wire.reply(CALL, mode), wire.reply(ANSWER, mode)])
-    session = begun()
+    session = started()
     async with wire.client(server.url, mode) as client:
         model = wire.model(client, MODEL)
         turn = session.text_turn(model).tools(Sums).cache(**FIELDS[wire.name])
@@ -71,7 +71,7 @@ async def test_a_word_that_the_dialect_lacks_is_warned_of(wire: Wire, server: Lo
     lacking = "ttl" if wire.name.startswith(("openai", "gemini")) else "key"
     async with wire.client(server.url, "collect") as client:
         model = wire.model(client, MODEL)
-        session = begun()
+        session = started()
         fields: Any = {lacking: "1h"}
         with pytest.warns(LossWarning, match=rf"cache\.{lacking}: {wire.name} has no word for it"):
             await session.text_turn(model).cache(**fields).collect()
@@ -96,7 +96,7 @@ async def test_another_model_goes_on(
 ) -> None:
     """A conversation goes on with another model, without what only the first one reads."""
     server.replies.extend([wire.reply(CALL, mode), wire.reply(ANSWER, mode)])
-    session = begun()
+    session = started()
     async with wire.client(server.url, mode) as client:
         first = wire.model(client, MODEL)
         match await outcome_of(session.text_turn(first).tools(Sums), mode):
@@ -121,7 +121,7 @@ async def test_another_model_goes_on(
 async def test_an_alias_is_the_same_model(wire: Wire, mode: str, server: Loopback) -> None:
     """A model that answers under another name than it was asked by gets its own thoughts back."""
     server.replies.extend([wire.reply(CALL, mode), wire.reply(ANSWER, mode)])
-    session = begun()
+    session = started()
     async with wire.client(server.url, mode) as client:
         model = wire.model(client, "an-alias")  # which answers as `MODEL`
         match await outcome_of(session.text_turn(model).tools(Sums), mode):
@@ -141,7 +141,7 @@ async def test_capped_results_are_what_is_sent(wire: Wire, server: Loopback) -> 
         add_ = tool(add)
 
     server.replies.extend([wire.reply(CALL, "collect"), wire.reply(ANSWER, "collect")])
-    session = begun()
+    session = started()
     async with wire.client(server.url, "collect") as client:
         turn = session.text_turn(wire.model(client, MODEL)).tools(Capped)
         plan = (await outcome_of(turn, "collect")).round.plan()

@@ -29,7 +29,7 @@ from .wires import WIRES, Wire, outcome_of
 ANSWER = Said(text="Hello.")
 
 
-def begun() -> Session:
+def started() -> Session:
     session = Session()
     session.push_user("Hello")
     return session
@@ -76,7 +76,7 @@ async def test_the_other_kind_of_method_is_refused(wire: Wire, mode: str, server
     """A method that the client cannot serve is a TypeError with the remedy; nothing is sent."""
     other = mode.removesuffix("_sync") if mode.endswith("_sync") else f"{mode}_sync"
     async with wire.client(server.url, mode) as client:
-        turn = begun().text_turn(wire.model(client, MODEL))
+        turn = started().text_turn(wire.model(client, MODEL))
         if wire.name == "gemini_generate_content" and mode.endswith("_sync"):
             # This client is both; the model of its `aio` is async only.
             server.replies.append(wire.reply(ANSWER, other))
@@ -94,7 +94,7 @@ async def test_a_client_of_both_kinds_serves_all(server: Loopback, wire: Wire, m
     async with wire.client(server.url, mode) as client:
         model = wire.model(client, MODEL)
         assert repr(model) == f"<{wire.model.__name__} 'model-1' by {type(client).__name__}>"
-        assert (await outcome_of(begun().text_turn(model), mode)).result.text == ANSWER.text
+        assert (await outcome_of(started().text_turn(model), mode)).result.text == ANSWER.text
 
 
 async def test_a_client_that_a_tracer_wrapped_is_told_apart() -> None:
@@ -109,7 +109,7 @@ async def test_a_client_that_a_tracer_wrapped_is_told_apart() -> None:
         return create(*args, **kwargs)
 
     model = OpenAIChat(chat_client(traced), MODEL)
-    outcome = await begun().text_turn(model).temperature(0.5).collect()
+    outcome = await started().text_turn(model).temperature(0.5).collect()
     assert outcome.result.text == ANSWER.text  # type: ignore[union-attr]
 
 
@@ -126,7 +126,7 @@ async def test_an_async_client_is_known_by_itself() -> None:
         return answer()
 
     client = Client(**vars(chat_client(create)))
-    outcome = await begun().text_turn(OpenAIChat(client, MODEL)).collect()
+    outcome = await started().text_turn(OpenAIChat(client, MODEL)).collect()
     assert outcome.result.text == ANSWER.text  # type: ignore[union-attr]
 
 
@@ -154,7 +154,7 @@ async def test_streams_need_no_close() -> None:
     async def acreate(**request: Any) -> Any:
         return Events()
 
-    session = begun()
+    session = started()
     outcome = session.text_turn(OpenAIChat(chat_client(create), MODEL)).stream_sync().collect()
     assert outcome.result.text == ANSWER.text  # type: ignore[union-attr]
     turn = session.text_turn(OpenAIChat(chat_client(acreate), MODEL))
@@ -172,7 +172,7 @@ def test_the_usage_of_a_stream_can_be_left_unasked(extra: dict[str, Any]) -> Non
         return openai_chat.events(ANSWER)
 
     model = OpenAIChat(chat_client(create), MODEL, stream_usage=bool(extra))
-    begun().text_turn(model).extra(extra).stream_sync().collect()
+    started().text_turn(model).extra(extra).stream_sync().collect()
     assert "stream_options" not in asked[0]
     assert asked[0].get("extra_body", {}) == extra
 
@@ -183,7 +183,7 @@ def test_arguments_that_are_no_json_go_back(kind: Any, fields: dict[str, bool], 
     """They go back as they came, and inside of a JSON object with `json_arguments=True`."""
     asked: list[Any] = []
     bad = ScriptedModel([ScriptedModel.tool_calls(("c1", "add", "{bad"))])
-    session = begun()
+    session = started()
     outcome = session.text_turn(bad).tools(Sums).collect_sync()
     assert isinstance(outcome, NeedsTools)
     outcome.round.commit(session, [])
@@ -211,7 +211,7 @@ def test_the_bound_that_anthropic_demands(bound: Any, extra: Any, sent: int) -> 
         return {"role": "assistant", "content": [], "stop_reason": "end_turn"}
 
     client = SimpleNamespace(messages=SimpleNamespace(create=create))
-    turn = begun().text_turn(Anthropic(client, MODEL, max_tokens=99)).extra(extra)
+    turn = started().text_turn(Anthropic(client, MODEL, max_tokens=99)).extra(extra)
     (turn if bound is None else turn.max_output_tokens(bound)).collect_sync()
     assert asked[0]["max_tokens"] == sent
 
@@ -231,7 +231,7 @@ def test_what_gemini_does_by_itself_is_switched_off(
         monkeypatch.setitem(sys.modules, "google.genai.types", None)
     methods = SimpleNamespace(generate_content=generate, generate_content_stream=None)
     model = Gemini(SimpleNamespace(models=methods), MODEL)
-    begun().text_turn(model).collect_sync()
+    started().text_turn(model).collect_sync()
     assert asked[0]["automatic_function_calling"] == {"disable": True}
     assert asked[0].get("automatic_continuation", False) is False
 
@@ -246,7 +246,7 @@ def test_extras_may_take_the_place_of_tools(strict: bool) -> None:
         return openai_chat.response(ANSWER)
 
     model = OpenAIChat(chat_client(create), MODEL, strict=strict)
-    begun().text_turn(model).tools(Sums).extra({"tools": "own"}).collect_sync()
+    started().text_turn(model).tools(Sums).extra({"tools": "own"}).collect_sync()
     assert asked[0]["tools"] == "own"
 
 
@@ -261,7 +261,7 @@ def test_strict_arguments_are_read_by_either_name(sent: str) -> None:
     said = Said(calls=(("c1", sent, {"of": None}),))
     client = chat_client(lambda **_: openai_chat.response(said))
     model = OpenAIChat(client, MODEL, strict=True)
-    outcome = begun().text_turn(model).tools(Toolset.of("Halves", half)).collect_sync()
+    outcome = started().text_turn(model).tools(Toolset.of("Halves", half)).collect_sync()
     assert isinstance(outcome, NeedsTools)
     call = outcome.round.expect_one()
     assert (call.name, call.metadata.arguments) == ("math.half", "{}")
@@ -285,7 +285,7 @@ def test_strict_arguments_are_read_by_either_name(sent: str) -> None:
 def test_gemini_is_strict_beside_extras(extra: Any, sent: Any) -> None:
     """An extra that says nothing of the mode of calling leaves that strict."""
     client = ScriptedClient([ScriptedModel.text("Hi")], "gemini_generate_content")
-    turn = begun().text_turn(Gemini(client, MODEL, strict=True)).tools(Sums)
+    turn = started().text_turn(Gemini(client, MODEL, strict=True)).tools(Sums)
     turn.extra({"toolConfig": extra}).collect_sync()
     assert client.requests[0]["toolConfig"] == sent
 
@@ -294,7 +294,7 @@ def test_a_choice_of_the_program_stays_where_gemini_is_strict() -> None:
     """Only the choice that is free is replaced: a call that is required is held to its schema."""
     calls = ScriptedModel.tool_calls(("c1", "add", {"a": 1, "b": 2}))
     client = ScriptedClient([calls], "gemini_generate_content")
-    turn = begun().text_turn(Gemini(client, MODEL, strict=True)).tools(Sums)
+    turn = started().text_turn(Gemini(client, MODEL, strict=True)).tools(Sums)
     outcome = turn.require_any_tool().collect_sync()
     assert isinstance(outcome, NeedsTools)
     outcome.round.discard()

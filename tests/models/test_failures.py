@@ -193,8 +193,8 @@ async def test_a_reader_that_stops_early_closes_the_connection(
 ) -> None:
     """Who leaves a stream in the middle leaves no connection open, and no turn behind."""
     events = wire.events(ANSWER)[:-1]
-    begun = wire.stream(events, whole=False)
-    server.replies.append(Reply(text=begun.text, content_type=EVENTS, endless=": wait\n\n" * 99))
+    started = wire.stream(events, whole=False)
+    server.replies.append(Reply(text=started.text, content_type=EVENTS, endless=": wait\n\n" * 99))
     session = Session()
     session.push_user("Hello")
     async with wire.client(server.url, mode) as client:

@@ -47,7 +47,7 @@ async def talk(wire: Wire, mode: str, server: Loopback, tools: type[Toolset], **
         assert result.output == "Ada"
         assert isinstance(await outcome_of(turn, mode), Finished)
     assert server.refusals == []
-    assert [each.name for each in tools.loaded(session)] == ["crm_find_customer"]
+    assert [each.name for each in tools.loaded_tools(session)] == ["crm_find_customer"]
 
 
 def tools_of(body: Payload) -> list[Payload]:

@@ -47,7 +47,7 @@ class Searching(Toolset):
     search = tool(Search)
 
 
-def begun() -> Session:
+def started() -> Session:
     session = Session()
     session.push_user("Hello")
     return session
@@ -82,7 +82,7 @@ def sent_turn(wire: Wire, mode: str) -> Any:
 async def test_a_turn_goes_back_as_it_came(wire: Wire, mode: str, server: Loopback) -> None:
     """Reasoning, signatures and the text of arguments are sent again as the provider sent them."""
     server.replies.extend([wire.reply(CALLS, mode), wire.reply(ANSWER, mode)])
-    session = begun()
+    session = started()
     async with wire.client(server.url, mode) as client:
         turn = session.text_turn(wire.model(client, MODEL)).tools(Sums)
         match await outcome_of(turn, mode):
@@ -98,7 +98,7 @@ async def test_a_turn_goes_back_as_it_came(wire: Wire, mode: str, server: Loopba
 async def test_what_a_turn_asks_for_is_sent(wire: Wire, mode: str, server: Loopback) -> None:
     """Temperature, bound, required tool and parallel calls stand in the request."""
     server.replies.append(wire.reply(CALLS, mode))
-    session = begun()
+    session = started()
     async with wire.client(server.url, mode) as client:
         model = wire.model(client, MODEL)
         turn = session.text_turn(model).tools(Sums).require_tool(Sums.add)
@@ -133,7 +133,7 @@ async def test_extras_arrive_untouched(wire: Wire, mode: str, server: Loopback) 
     server.judge = lambda body: []
     server.replies.append(wire.reply(ANSWER, mode))
     async with wire.client(server.url, mode) as client:
-        turn = begun().text_turn(wire.model(client, MODEL)).temperature(1.0).extra(extra)
+        turn = started().text_turn(wire.model(client, MODEL)).temperature(1.0).extra(extra)
         assert isinstance(await outcome_of(turn, mode), Finished)
     body = server.received[0].body
     assert {key: body[key] for key in extra} == extra
@@ -146,7 +146,7 @@ async def test_extras_are_joined_with_what_is_sent_anyway(wire: Wire, server: Lo
     server.replies.append(wire.reply(ANSWER, "collect"))
     async with wire.client(server.url, "collect") as client:
         model = wire.model(client, MODEL, strict=True)
-        await begun().text_turn(model).tools(Sums).extra({"tools": [own]}).collect()
+        await started().text_turn(model).tools(Sums).extra({"tools": [own]}).collect()
     tools = server.received[0].body["tools"]
     assert tools == [*wire.dialect.tools(Sums, strict=True), own]
 
@@ -159,7 +159,7 @@ async def test_strict_tools_are_offered_strictly(
     server.replies.append(wire.reply(ANSWER, mode))
     async with wire.client(server.url, mode) as client:
         model = wire.model(client, MODEL, strict=strict)
-        await outcome_of(begun().text_turn(model).tools(Sums), mode)
+        await outcome_of(started().text_turn(model).tools(Sums), mode)
     assert server.refusals == []
     body = server.received[0].body
     assert body["tools"] == wire.dialect.tools(Sums, strict=strict)
@@ -174,7 +174,7 @@ async def test_a_null_of_strict_mode_means_left_out(
 ) -> None:
     """A field that strict mode made the model fill with null has its default; replay keeps it."""
     server.replies.extend([wire.reply(NULL_CALL, mode), wire.reply(ANSWER, mode)])
-    session = begun()
+    session = started()
     async with wire.client(server.url, mode) as client:
         model = wire.model(client, MODEL, strict=True)
         turn = session.text_turn(model).tools(Searching)
@@ -194,7 +194,7 @@ async def test_events_of_strict_mode_carry_the_authors_form(wire: Wire, server: 
     server.replies.append(wire.reply(NULL_CALL, "stream"))
     async with wire.client(server.url, "stream") as client:
         model = wire.model(client, MODEL, strict=True)
-        request = TurnRequest(items=begun().transcript, tools=Searching.definitions())
+        request = TurnRequest(items=started().transcript, tools=Searching.definitions())
         events = [event async for event in model.stream(request)]
     (call,) = [event.metadata for event in events if isinstance(event, CallCompleted)]
     assert call == events[-1].turn.tool_calls[0]  # type: ignore[union-attr]
@@ -208,7 +208,7 @@ async def test_what_a_request_cannot_carry_is_warned_of_once(
     foreign = AssistantTurn(
         items=[ReasoningItem("I think."), TextItem("Hello")], dialect="another", payload={}
     )
-    session = begun()
+    session = started()
     session.transcript.append_turn(foreign)
     session.push_user("Go on.")
     server.replies.extend([wire.reply(ANSWER, mode)] * 2)
@@ -229,7 +229,7 @@ async def test_a_loss_whose_warning_is_an_error_refuses_each_request(
 ) -> None:
     """Where a `LossWarning` is an error, a request that has the loss is not sent, however often."""
     foreign = AssistantTurn(items=[ReasoningItem("I think.")], dialect="another", payload={})
-    session = begun()
+    session = started()
     session.transcript.append_turn(foreign)
     session.push_user("Go on.")
     async with wire.client(server.url, "collect") as client:
@@ -257,7 +257,7 @@ async def test_a_rule_that_is_checked_here_is_no_warning(
     caplog.set_level(logging.INFO, "lutum.models")
     async with wire.client(server.url, "collect") as client:
         model = wire.model(client, MODEL, strict=True)
-        await begun().text_turn(model).tools(Ages).collect()
+        await started().text_turn(model).tools(Ages).collect()
     assert [str(loss) for loss in model.losses] == [record.message for record in caplog.records]
 
 

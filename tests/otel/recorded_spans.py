@@ -25,10 +25,10 @@ def run(text: str, work: Annotated[Callable[[str], Any], Skip()]) -> str:
 
 
 @tool_fn(timeout=0.02)
-async def wait(stubborn: bool = False, begun: Annotated[Any, Skip()] = None) -> str:
+async def wait(stubborn: bool = False, started: Annotated[Any, Skip()] = None) -> str:
     """Wait for ever, or until it is told not to."""
-    if begun is not None:
-        begun.set()
+    if started is not None:
+        started.set()
     try:
         await asyncio.Event().wait()
     except asyncio.CancelledError:

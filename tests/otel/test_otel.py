@@ -230,7 +230,7 @@ def test_each_kind_of_result_is_told_apart(recorded: Recorded) -> None:
         (lambda call: call.fail("no"), ("error", "tool_error", StatusCode.ERROR)),
         (lambda call: call.reject("no"), ("cancelled", "cancelled", StatusCode.ERROR)),
         (lambda call: call.suspend(SuspendTicket()), ("suspended", None, StatusCode.UNSET)),
-        (lambda call: call.begin(), (None, None, StatusCode.UNSET)),
+        (lambda call: call.start(), (None, None, StatusCode.UNSET)),
         (lambda call: None, (None, None, StatusCode.UNSET)),
     ],
 )
@@ -279,10 +279,10 @@ def test_an_exception_after_the_outcome_does_not_change_it(recorded: Recorded) -
 
 
 async def cut_off(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
-    """Cancel a task as soon as its tool has begun."""
-    begun = asyncio.Event()
-    task = asyncio.create_task(work(begun))
-    await begun.wait()
+    """Cancel a task as soon as its tool has started."""
+    started = asyncio.Event()
+    task = asyncio.create_task(work(started))
+    await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -291,10 +291,10 @@ async def cut_off(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) ->
 async def test_a_call_that_is_cut_off_while_it_runs_is_indeterminate(recorded: Recorded) -> None:
     """Cancelled in the middle, nobody knows what the tool did."""
 
-    async def by_hand(begun: asyncio.Event) -> None:
+    async def by_hand(started: asyncio.Event) -> None:
         call = call_of({}, "in_wait")
         with recorded.tracer.span(call) as record:
-            record(await call.call(begun=begun))
+            record(await call.call(started=started))
 
     await cut_off(by_hand)
     kind = "asyncio.exceptions.CancelledError"
@@ -304,9 +304,9 @@ async def test_a_call_that_is_cut_off_while_it_runs_is_indeterminate(recorded: R
 async def test_a_call_that_is_cut_off_before_it_runs_is_cancelled(recorded: Recorded) -> None:
     """Cancelled while it waits for its turn, a call did nothing."""
 
-    async def waiting(begun: asyncio.Event) -> None:
+    async def waiting(started: asyncio.Event) -> None:
         with recorded.tracer.span(call_of({}, "in_wait")):
-            begun.set()
+            started.set()
             await asyncio.Event().wait()
 
     await cut_off(waiting)
@@ -317,10 +317,10 @@ async def test_a_call_that_is_cut_off_before_it_runs_is_cancelled(recorded: Reco
 async def test_what_execute_tells_of_a_cancelled_run_is_found(recorded: Recorded) -> None:
     """Where `execute` is cancelled, its outcome is that of the span."""
 
-    async def executing(begun: asyncio.Event) -> None:
+    async def executing(started: asyncio.Event) -> None:
         call = call_of({}, "in_wait")
         with recorded.tracer.span(call) as record:
-            record(await execute(call, skipped={"begun": begun}))
+            record(await execute(call, skipped={"started": started}))
 
     await cut_off(executing)
     assert recorded.outcome() == ("indeterminate", "cancelled", StatusCode.ERROR)

@@ -125,17 +125,17 @@ async def test_a_call_that_is_not_started_has_no_span(recorded: Recorded) -> Non
 
 async def test_a_batch_that_is_cut_off_tells_what_each_call_came_to(recorded: Recorded) -> None:
     """Where the task is cancelled, the spans say what `outcomes_of` says, for what was started."""
-    begun = asyncio.Event()
+    started = asyncio.Event()
     waiting = [call_of({}, "in_wait"), *calls(1)]
     task = asyncio.create_task(
         execute_all(
             waiting,
-            skipped={"begun": begun, "work": str},
+            skipped={"started": started, "work": str},
             limit=1,
             around=recorded.tracer.span,
         )
     )
-    await begun.wait()
+    await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError) as stopped:
         await task

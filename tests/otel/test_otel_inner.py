@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 from opentelemetry.trace import Link, StatusCode
 
 from lutum_py import ToolRoundPlan
-from lutum_py.context import ToolAsks
+from lutum_py.context import ToolRequestedCalls
 from lutum_py.execution import execute_sync, run, run_sync
 from lutum_py.otel import ToolTracer
 from tests.inner_tools import Asked, Asking, asks, let_pass, opened
@@ -70,7 +70,7 @@ def check_nested(recorded: Recorded) -> None:
             assert first.parent.span_id == under[id.rpartition("/")[0] or "turn"]
             assert {each.parent and each.parent.span_id for each in later} <= {under[id]}
             came_to = [said_by(each) for each in (first, *later)]
-            assert came_to[:-1] == ["asks"] * len(later)
+            assert came_to[:-1] == ["requested"] * len(later)
             assert came_to[-1] in ("success", "error")
 
 
@@ -99,11 +99,11 @@ def test_a_tool_that_asks_has_not_failed(recorded: Recorded) -> None:
     one, two = plan.pending
     with recorded.tracer.span(one) as record:
         plan.record(record(execute_sync(one)))
-    with pytest.raises(ToolAsks), recorded.tracer.span(two):
+    with pytest.raises(ToolRequestedCalls), recorded.tracer.span(two):
         two.call_sync()
     plan.discard()
     for span in recorded.spans:
-        assert (said_by(span), span.status.status_code) == ("asks", StatusCode.UNSET)
+        assert (said_by(span), span.status.status_code) == ("requested", StatusCode.UNSET)
         assert "error.type" not in (span.attributes or {})
 
 
@@ -219,7 +219,7 @@ def test_where_nobody_listens_nothing_is_saved(
         monkeypatch.setitem(sys.modules, "opentelemetry", None)
     plan = opened(asks([("pay", {"cents": 2})]), toolset=Asking)
     run_sync(plan, hooks=let_pass, around=ToolTracer().span)
-    (ask,) = json.loads(plan.dump_json())["inner"]["asks"]
+    (ask,) = json.loads(plan.dump_json())["inner"]["requested"]
     assert "trace" not in ask
 
 
@@ -227,7 +227,7 @@ def test_where_nobody_listens_nothing_is_saved(
 def test_a_saved_span_that_is_none_is_passed_over(recorded: Recorded, trace: str) -> None:
     """Where the text that was saved names no span, the current one is the parent."""
     data = json.loads(left(recorded))
-    for ask in data["inner"]["asks"]:
+    for ask in data["inner"]["requested"]:
         ask["trace"] = trace
     plan = Asking.load_plan(json.dumps(sealed(data)))
     recorded.exporter.clear()

@@ -98,7 +98,7 @@ def test_a_resumed_call_names_the_suspension_that_it_comes_from(recorded: Record
     assert recorded.outcome() == ("success", None, StatusCode.UNSET)
 
 
-def test_a_call_goes_on_in_another_process_within_the_same_trace(recorded: Recorded) -> None:
+def test_a_call_continued_in_another_process_within_the_same_trace(recorded: Recorded) -> None:
     """With the trace context carried along, the span there is in the trace that began here."""
     plan = opened(("c1", "add", {"a": 1})).apply_hooks_sync(gated(SuspendTicket(id="t1")))
     carrier: dict[str, str] = {}
@@ -257,8 +257,8 @@ def test_what_was_decided_is_seen_on_the_current_span(open_recorded: Recorded) -
         for event in events(open_recorded)
     ]
     assert seen == [
-        ("c1", "add", "run_normally", "hook", "small"),
-        ("c2", "add", "reject", "hook", "small"),
+        ("c1", "add", "run_normally", "execution", "small"),
+        ("c2", "add", "reject", "execution", "small"),
         ("c3", "shout", "block", "gate", "quiet"),
         ("c4", "shout", "complete", "gate", "quiet"),
         ("c5", "nope", "unknown_tool", "decode", "-"),

@@ -48,7 +48,7 @@ def own_question(before: HookSet[Any] | None = None, **ticket: Any) -> ToolRound
     if before is not None:
         plan = plan.apply_hooks_sync(before)
     (call,) = plan.pending
-    call.begin()
+    call.start()
     plan.record(call.suspend(SuspendTicket(id="own", **ticket)))
     return plan
 

@@ -112,7 +112,7 @@ def history(steps: Iterable[CallStep]) -> list[str]:
     """Steps in a short form: the kind, who, in which phase, and what was said."""
     shown = []
     for step in steps:
-        said = "/".join(each or "" for each in (step.by, step.phase, step.said)).rstrip("/")
+        said = "/".join(each or "" for each in (step.by, step.phase, step.verdict)).rstrip("/")
         shown.append(f"{step.kind} {said}".rstrip())
     return shown
 

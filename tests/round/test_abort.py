@@ -39,7 +39,7 @@ def test_abort_answers_every_call() -> None:
     session = Session()
     plan = opened(*adds(4), ("u", "nope", "{}")).plan()
     untouched, running, failed, finished = plan.pending
-    running.begin()
+    running.start()
     failed.fail("no luck")
     result = finished.call_sync()
     committed = plan.abort(session, "The user left.", [result])
@@ -58,7 +58,7 @@ def test_abort_answers_every_call() -> None:
     assert committed.results[3] is result
     check_transcript(session.transcript)
     with pytest.raises(RoundClosedError):
-        plan.abort(session, "again")
+        plan.abort(session, "retried")
 
 
 def test_a_tool_that_raised_is_indeterminate() -> None:
@@ -87,7 +87,7 @@ def test_abort_answers_suspended_calls() -> None:
         gated(SuspendTicket(), Shop.add)
     )
     (started,) = plan.pending
-    started.begin()
+    started.start()
     plan.suspend(started.suspend(SuspendTicket()))
     plan.abort(session, "Nobody answered.")
     assert statuses(session) == {"c0": "cancelled", "s": "indeterminate"}
@@ -101,7 +101,7 @@ def test_what_was_started_stays_started(saved: bool, again: bool) -> None:
     session = Session()
     plan = opened(*adds(2)).plan()
     call = plan.pending[0]
-    call.begin()
+    call.start()
     plan.suspend(call.suspend(SuspendTicket()))
     plan.resume(plan.suspended[0].approve())
     if again:
@@ -119,7 +119,7 @@ def test_all_that_was_started_stays_started() -> None:
     session = Session()
     plan = opened(*adds(2)).plan()
     for call in plan.pending:
-        call.begin()
+        call.start()
         plan.suspend(call.suspend(SuspendTicket()))
     for waiting in plan.suspended:
         plan.resume(waiting.approve())
@@ -128,10 +128,10 @@ def test_all_that_was_started_stays_started() -> None:
 
 
 def test_hooks_are_not_asked_about_what_was_begun() -> None:
-    """A call that was begun is past the hooks: no approval lets it be begun a second time."""
+    """A call that was started is past the hooks: no approval lets it be started a second time."""
     session = Session()
     plan = opened(*adds(1)).plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     plan = plan.apply_hooks_sync(lambda call: call.suspend(SuspendTicket()))
     assert [call.id for call in plan.pending] == ["c0"]
     plan.abort(session, "stop")
@@ -221,7 +221,7 @@ def test_a_call_that_suspended_itself_was_started() -> None:
     session = Session()
     plan = opened(*adds(2)).plan()
     for call in plan.pending:
-        call.begin()
+        call.start()
     outcome = plan.pending[0].suspend(SuspendTicket(action="ask"))
     plan.pending[1].suspend(SuspendTicket(action="ask"))
     committed = plan.abort(session, "The user left.", [outcome])
@@ -232,7 +232,7 @@ def test_an_abort_that_fails_has_changed_nothing() -> None:
     """A suspended call of another round says nothing about the calls of this one."""
     plan, other = opened(*adds(1)).plan(), opened(("c0", "add", {"a": 7})).plan()
     (foreign,) = other.pending
-    foreign.begin()
+    foreign.start()
     stranger = foreign.suspend(SuspendTicket())
     wrong = forged(other.pending[0].metadata)
     with pytest.raises(CommitError):

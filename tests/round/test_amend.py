@@ -302,7 +302,7 @@ def test_an_answer_to_the_tool_does_not_pass_a_gate() -> None:
     plan.resume(yes)
     (call,) = plan.pending
     assert (call.approval, call.resume) == (yes, own)
-    assert call.indeterminate("was begun").status == "indeterminate"
+    assert call.indeterminate("was started").status == "indeterminate"
     close(plan)
 
 
@@ -312,7 +312,7 @@ def test_a_gate_that_was_answered_about_an_edit_is_not_asked_about_the_same_agai
     plan = waits(hooks=hooks)
     plan.amend_sync(plan.suspended[0].edit({"a": 5}), Shop.HookSet())
     (call,) = plan.pending
-    call.begin()
+    call.start()
     plan.record(call.suspend(SuspendTicket(id="own")))
     assert plan.amend_sync(plan.suspended[0].edit({"a": 5}), hooks) is call
     assert (plan.pending, plan.suspended, call.suspension_id) == ((call,), (), "own")
@@ -335,7 +335,7 @@ def test_an_answer_counts_for_the_arguments_that_it_was_given_about() -> None:
     plan = waits(hooks=hooks)
     plan.resume(plan.suspended[0].approve())
     (call,) = plan.pending
-    call.begin()
+    call.start()
     plan.record(call.suspend(SuspendTicket(id="own")))
     hooks.gate(Shop.add)(lambda metadata, input, decision: seen.append(decision))
     again = plan.amend_sync(plan.suspended[0].edit({"a": 7}), hooks)
@@ -356,7 +356,7 @@ def test_an_answer_to_the_tool_is_spent_where_a_hook_changes_the_edit() -> None:
 
 
 def test_a_started_call_stays_started() -> None:
-    """A call whose tool asked was begun: an edit does not make it new, and an abort says so."""
+    """A call whose tool asked was started: an edit does not make it new, and an abort says so."""
     plan = own_question()
     plan.amend_sync(plan.suspended[0].edit({"a": 5}), Shop.HookSet())
     plan = Shop.load_plan(plan.dump_json())
@@ -508,7 +508,7 @@ def test_a_hook_that_raises_changes_nothing() -> None:
     close(plan)
 
 
-def test_a_closed_round_is_not_amended() -> None:
+def test_a_closed_round_is_not_acoerced() -> None:
     """A round that ends before or while hooks are awaited is not changed any more."""
     plan = waits()
     decision = plan.suspended[0].edit({"a": 5})

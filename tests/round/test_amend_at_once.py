@@ -37,13 +37,13 @@ def racing(plan: ToolRoundPlan[Any], decision: Decision, meanwhile: Callable[[],
 
         hooks = Shop.HookSet()
         hooks.before(Shop.add)(slow)
-        amending = asyncio.create_task(plan.amend(decision, hooks))
+        acoercing = asyncio.create_task(plan.amend(decision, hooks))
         await entered.wait()
         try:
             meanwhile()
         finally:
             go_on.set()
-            outcome = (await asyncio.gather(amending, return_exceptions=True))[0]
+            outcome = (await asyncio.gather(acoercing, return_exceptions=True))[0]
         return outcome
 
     return asyncio.run(main())
@@ -109,7 +109,7 @@ def test_an_edit_does_not_count_for_the_next_question() -> None:
 
     def meanwhile() -> None:
         plan.resume(waiting.approve())
-        waiting.call.begin()
+        waiting.call.start()
         plan.record(waiting.call.suspend(SuspendTicket(id="own")))
 
     error = racing(plan, waiting.edit({"a": 5}), meanwhile)
@@ -157,11 +157,11 @@ def test_an_edit_marks_before_hooks_for_its_own_call_only() -> None:
         hooks.before(Shop.add)(before)
         applying = asyncio.create_task(plan.apply_hooks(hooks))
         await asyncio.sleep(0)
-        amending = asyncio.create_task(plan.amend(waiting.edit({"a": 5}), hooks))
+        acoercing = asyncio.create_task(plan.amend(waiting.edit({"a": 5}), hooks))
         with pytest.raises(HookError):
             await applying
         broken.set()
-        await amending
+        await acoercing
         await plan.apply_hooks(hooks)
         close(plan)
 
@@ -191,6 +191,6 @@ def test_a_tool_that_asks_twice_with_one_ticket_asks_two_questions() -> None:
 
     with pytest.raises(ResumeError, match="comes too late"):
         asyncio.run(plan.amend(waiting.edit({"to": "eve"}, by="cy"), hooks))
-    told = [(step.kind, step.by) for step in plan.steps if step.kind in ("begun", "answered")]
-    assert told == [("begun", None), ("answered", "ann"), ("begun", None)]
+    told = [(step.kind, step.by) for step in plan.steps if step.kind in ("started", "decided")]
+    assert told == [("started", None), ("decided", "ann"), ("started", None)]
     plan.discard()

@@ -52,9 +52,9 @@ def test_a_call_is_told_of_at_each_step() -> None:
         ("c3", "suspended", "suspended"),
         ("c1", "resumed", "pending"),
         ("c3", "edited", "pending"),
-        ("c1", "begun", "pending"),
+        ("c1", "started", "pending"),
         ("c1", "ended", "finished"),
-        ("c3", "begun", "pending"),
+        ("c3", "started", "pending"),
         ("c3", "ended", "finished"),
     ]
     assert events[-1].row.arguments == {"a": 6, "b": 0}
@@ -147,7 +147,7 @@ def test_what_a_listener_raises_is_logged_and_breaks_nothing(
     assert run_sync(plan, on_event=listener).is_settled
     said = [record.getMessage() for record in caplog.records]
     assert [line.split(" raised at ")[1] for line in said] == [
-        f"call_{kind} of call c1." for kind in ("decided", "begun", "ended")
+        f"call_{kind} of call c1." for kind in ("decided", "started", "ended")
     ]
     close(plan)
 
@@ -197,7 +197,7 @@ def test_a_tool_that_suspends_itself_is_told_of_as_suspended() -> None:
     plan = run_sync(
         opened(("c1", "check", {"order": "A"}), toolset=Desk).plan(), on_event=events.append
     )
-    assert kinds(events) == [("c1", "begun", "pending"), ("c1", "suspended", "suspended")]
+    assert kinds(events) == [("c1", "started", "pending"), ("c1", "suspended", "suspended")]
     close(plan)
 
 
@@ -214,7 +214,7 @@ def test_sinks_take_events() -> None:
     async def all_of() -> list[str]:
         return [event.event_type async for event in queue]
 
-    assert asyncio.run(all_of()) == ["call_begun", "call_ended"]
+    assert asyncio.run(all_of()) == ["call_started", "call_ended"]
     dumped = kept.dump()[1]
     assert (dumped["kind"], dumped["state"]) == ("ended", "finished")
     assert dumped["result"] == {"status": "success", "text": "1"}
@@ -246,7 +246,7 @@ def test_log_events_writes_one_line_with_the_final_arguments(
             "was not run:\\n- Invalid JSON: EOF while parsing a value at line 1 column 6 (got "
             """'{"a": ')\\nCall it again with corrected arguments."""
         ),
-        'begun add {"a":7,"b":0} (c1)',
+        'started add {"a":7,"b":0} (c1)',
         'ended add {"a":7,"b":0} (c1) -> success',
     ]
     assert caplog.records[0].__dict__["tool_call_id"] == "c1"
@@ -273,7 +273,7 @@ def test_log_events_says_what_a_decision_did(caplog: pytest.LogCaptureFixture) -
         'resumed add {"a":1,"b":0} (c1) by ann',
         'cancelled add {"a":2,"b":0} (c2) by bo: too much',
         'answered add {"a":3,"b":0} (c3) -> success by cy',
-        'begun add {"a":1,"b":0} (c1), approved by ann',
+        'started add {"a":1,"b":0} (c1), approved by ann',
         'ended add {"a":1,"b":0} (c1) -> success, approved by ann',
     ]
     assert [record.__dict__["event_type"] for record in caplog.records[:3]] == ["call_resumed"] * 3

@@ -107,7 +107,7 @@ def test_after_hooks_see_the_whole_and_what_they_put_in_is_capped() -> None:
     @hooks.after(Capped.log)
     def after(call: Any, result: ToolResult) -> ToolResult:
         seen.append(result.model_text)
-        return call.again().complete(LONG * 2)  # type: ignore[no-any-return]
+        return call.retry().complete(LONG * 2)  # type: ignore[no-any-return]
 
     plan = opened(*calls_of("log"), toolset=Capped).plan().apply_hooks_sync(hooks)
     results = plan.apply_after_hooks_sync(hooks, [plan.pending[0].complete(LONG)])

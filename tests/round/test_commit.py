@@ -153,7 +153,7 @@ CORRUPTIONS = [
 
 @given(st.integers(1, 6), st.data())
 def test_a_single_corruption_is_reported_as_exactly_that(count: int, data: st.DataObject) -> None:
-    """One thing wrong gives its one fault, changes nothing, and the mended results commit."""
+    """One thing wrong gives its one fault, changes nothing, and the coerced results commit."""
     corruption = data.draw(st.sampled_from(CORRUPTIONS))
     at = data.draw(st.integers(0, count - 1))
     hooks = Shop.HookSet()
@@ -217,7 +217,7 @@ def test_the_error_says_what_to_do_about_each_fault() -> None:
     close(plan)
 
 
-def test_a_failed_commit_can_be_mended() -> None:
+def test_a_failed_commit_can_be_coerced() -> None:
     """After a refused commit the same plan commits with what was missing."""
     plan = opened(*adds(2)).plan()
     first, second = done(plan.pending)
@@ -239,7 +239,7 @@ def test_handled_and_rejected_calls_are_results() -> None:
     plan = opened(*adds(2)).plan()
     one, two = plan.pending
     committed = plan.resolve([two.reject("not now"), one.handled(7)])
-    assert [r.result for r in committed.results] == ["7", '"__lutum_rejected__: not now"']
+    assert [r.result for r in committed.results] == ["7", '"Rejected: not now"']
     assert committed.results[1].rejection_reason == "not now"
     assert committed.results[1].status == "rejected"
 
@@ -261,7 +261,7 @@ def test_the_plan_adds_what_hooks_settled() -> None:
     committed = plan.resolve()
     assert [(r.result, r.status) for r in committed.results] == [
         ("41", "success"),
-        ('"__lutum_rejected__: no"', "rejected"),
+        ('"Rejected: no"', "rejected"),
     ]
 
 

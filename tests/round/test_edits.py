@@ -126,7 +126,7 @@ def test_no_line_is_told_of_what_was_not_run() -> None:
     plan.resume(plan.suspended[0].cancel("no"))
     statuses = [(each.status, each.model_text) for each in plan.resolve().results]
     assert statuses == [
-        ("rejected", "__lutum_rejected__: closed"),
+        ("rejected", "Rejected: closed"),
         ("cancelled", "Cancelled: no"),
     ]
 

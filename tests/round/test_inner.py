@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from lutum_py import (
     Answer,
     AnyToolCall,
-    AskingCall,
+    AwaitingCall,
     Block,
     CallStatus,
     Complete,
@@ -34,7 +34,7 @@ from lutum_py import (
     tool_fn,
     toolset,
 )
-from lutum_py.context import CancellationToken, ToolAsks
+from lutum_py.context import CancellationToken, ToolRequestedCalls
 from lutum_py.errors import (
     CommitError,
     HookError,
@@ -57,7 +57,7 @@ class Nothing(BaseModel):
     """An answer."""
 
 
-def begun(*calls: Any, toolset: type[Toolset] = Desk) -> ToolRoundPlan[Any]:
+def started(*calls: Any, toolset: type[Toolset] = Desk) -> ToolRoundPlan[Any]:
     """A plan of which each call was run once."""
     plan = opened(*calls, toolset=toolset)
     step(plan)
@@ -65,8 +65,8 @@ def begun(*calls: Any, toolset: type[Toolset] = Desk) -> ToolRoundPlan[Any]:
 
 
 def run_to_its_end(plan: ToolRoundPlan[Any], hooks: Any = let_pass) -> ToolRoundPlan[Any]:
-    while plan.asked or plan.pending:
-        plan = plan.apply_hooks_sync(hooks) if plan.asked else plan
+    while plan.unreviewed or plan.pending:
+        plan = plan.apply_hooks_sync(hooks) if plan.unreviewed else plan
         step(plan)
     return plan
 
@@ -77,18 +77,18 @@ def only(results: tuple[ToolResult, ...]) -> ToolResult:
 
 
 def test_a_call_that_asks_waits_until_each_call_within_has_its_result() -> None:
-    """It is in `asking`, suspended, and pending again, resuming, once each has a result."""
-    plan = begun(asks([("note", {"text": "a"}), ("fail", {"why": "b"})]))
-    (asking,) = plan.asking
+    """It is in `awaiting`, suspended, and pending again, resuming, once each has a result."""
+    plan = started(asks([("note", {"text": "a"}), ("fail", {"why": "b"})]))
+    (asking,) = plan.awaiting
     assert (asking.id, asking.status) == ("c1", CallStatus.SUSPENDED)
-    assert [call.id for call in plan.asked] == ["c1/1", "c1/2"]
+    assert [call.id for call in plan.unreviewed] == ["c1/1", "c1/2"]
     assert not plan.is_settled
-    assert "1 asking, 2 asked" in repr(plan)
+    assert "1 awaiting, 2 unreviewed" in repr(plan)
     plan = plan.apply_hooks_sync(let_pass)
-    assert states(plan) == {"c1": "asking", "c1/1": "pending", "c1/2": "pending"}
+    assert states(plan) == {"c1": "awaiting", "c1/1": "pending", "c1/2": "pending"}
     first, second = plan.pending
     plan.record(asyncio.run(execute(first)))
-    assert states(plan)["c1"] == "asking"
+    assert states(plan)["c1"] == "awaiting"
     plan.record(asyncio.run(execute(second)))
     assert [(call.id, call.status) for call in plan.pending] == [("c1", CallStatus.RESUMING)]
     assert only(run_to_its_end(plan).finished[:1]).output == [["c1/1 success", "c1/2 error"]]
@@ -106,7 +106,7 @@ def test_ids_go_on_counting_past_those_of_the_turn() -> None:
     plan = run_to_its_end(plan)
     assert [row.id for row in plan.calls] == ["c1", "c1/2", "c1/1", "c1/3"]
     assert " ".join(each.kind for each in plan.calls[0].steps) == (
-        "proposed begun asks begun asks begun ended recorded"
+        "proposed started requested started requested started ended recorded"
     )
     assert plan.calls[0].steps[2].reason == "c1/1"
     plan.discard()
@@ -114,10 +114,10 @@ def test_ids_go_on_counting_past_those_of_the_turn() -> None:
 
 def test_what_was_asked_cannot_run_before_hooks_were_asked() -> None:
     """Nobody decides by default: not by running it, trying again or copying it."""
-    plan = begun(asks([("note", {"text": "a"})]))
-    (asked,) = plan.asked
+    plan = started(asks([("note", {"text": "a"})]))
+    (asked,) = plan.unreviewed
     assert asked.status is CallStatus.NEW
-    for call in (asked, asked.again(), copy.copy(asked)):
+    for call in (asked, asked.retry(), copy.copy(asked)):
         with pytest.raises(LifecycleError, match="nobody decided"):
             call.call_sync()
     assert plan.batches() == []
@@ -136,13 +136,13 @@ def test_what_a_gate_was_shown_of_a_call_within_is_not_run_beside_it(raises: boo
 
     hooks = Desk.HookSet()
     hooks.gate()(Keeping())
-    plan = begun(asks([("note", {"text": "a"})]))
+    plan = started(asks([("note", {"text": "a"})]))
     refused: Any = pytest.raises(HookError) if raises else nullcontext()
     with refused:
         plan = plan.apply_hooks_sync(hooks)
     with pytest.raises(LifecycleError, match="Go on with the newer plan"):
         kept[0].call_sync()
-    assert states(plan)["c1/1"] == ("asked" if raises else "pending")
+    assert states(plan)["c1/1"] == ("unreviewed" if raises else "pending")
     plan.discard()
 
 
@@ -179,7 +179,7 @@ def test_a_hook_that_raises_decides_nothing() -> None:
             raise ValueError("broken")
         return call
 
-    plan = begun(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
+    plan = started(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
     before = plan.steps
     with pytest.raises(HookError):
         plan.apply_hooks_sync(hooks)
@@ -189,21 +189,21 @@ def test_a_hook_that_raises_decides_nothing() -> None:
 
 def test_an_answer_that_comes_while_hooks_are_asked_counts() -> None:
     """What was answered by hand meanwhile is not decided on any more."""
-    plan = begun(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
+    plan = started(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
 
     def hooks(call: AnyToolCall) -> AnyToolCall:
         if call.id == "c1/2":
-            plan.record(plan.asked[0].reject("never mind"))
+            plan.record(plan.unreviewed[0].reject("never mind"))
         return call
 
     newer = plan.apply_hooks_sync(hooks)
-    assert states(newer) == {"c1": "asking", "c1/1": "finished", "c1/2": "pending"}
+    assert states(newer) == {"c1": "awaiting", "c1/1": "finished", "c1/2": "pending"}
     newer.discard()
 
 
 def test_a_run_that_comes_while_hooks_are_asked_counts() -> None:
     """What others decided about and ran meanwhile is not asked about, and keeps its result."""
-    plan = begun(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
+    plan = started(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
 
     def hooks(call: AnyToolCall) -> Any:
         if call.id == "c1/2":
@@ -219,50 +219,55 @@ def test_a_run_that_comes_while_hooks_are_asked_counts() -> None:
 
 
 def test_the_line_of_a_call_within_says_who_asked_and_who_decided() -> None:
-    """It begins with the asking call; an `asked` without a name stands where there was nobody."""
+    """It begins with the asking call; an `reviewed` without a name stands where there was
+    nobody.
+    """
     hooks = Desk.HookSet()
 
     @hooks.gate(Desk.pay)
     def guard(metadata: ToolMetadata, input: Any) -> Suspend | None:
         return Suspend(SuspendTicket(id="t", message="Pay?"))
 
-    plan = begun(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
+    plan = started(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
     plan = plan.apply_hooks_sync(hooks)
     noted, paid = plan.calls[1:]
     assert [(s.kind, s.by, s.phase) for s in noted.steps] == [
         ("proposed", "c1", None),
-        ("asked", None, "gate"),
+        ("reviewed", None, "gate"),
     ]
     assert [(s.kind, s.by) for s in paid.steps] == [
         ("proposed", "c1"),
-        ("asked", plan.suspended[0].by),
+        ("reviewed", plan.suspended[0].by),
         ("suspended", plan.suspended[0].by),
     ]
     (waiting,) = plan.suspended
     assert plan.resume(waiting.approve()) is not None
-    assert plan.within("c1/2") == paid.within
-    assert [(each.id, each.tool) for each in paid.within] == [("c1", "steps")]
-    assert paid.within[0].arguments["each"][0][1] == ["pay", {"cents": 5}]
-    assert plan.within("c1") == ()
+    assert plan.ancestors("c1/2") == paid.ancestors
+    assert [(each.id, each.tool) for each in paid.ancestors] == [("c1", "steps")]
+    assert paid.ancestors[0].arguments["each"][0][1] == ["pay", {"cents": 5}]
+    assert plan.ancestors("c1") == ()
     with pytest.raises(MisuseError, match="no call 'c9'"):
-        plan.within("c9")
-    assert not run_to_its_end(plan).asking
+        plan.ancestors("c9")
+    assert not run_to_its_end(plan).awaiting
     plan.discard()
 
 
 def test_an_approval_within_is_about_that_call_alone() -> None:
     """The same arguments once more are another question, and the asking call's is a third."""
     pays: Any = ("pay", {"cents": 5})
-    plan = begun(asks([pays, pays]), toolset=Asking).apply_hooks_sync(let_pass)
+    plan = started(asks([pays, pays]), toolset=Asking).apply_hooks_sync(let_pass)
     first, second = plan.suspended
     readdressed = replace(first.approve(), call_id=second.call.id, ticket=None)
     with pytest.raises(ResumeError, match="it carries digest"):
         plan.resume(readdressed)
     events: list[CallEvent] = []
     plan.resume(first.approve(), on_event=events.append)
-    assert states(plan) == {"c1": "asking", "c1/1": "pending", "c1/2": "suspended"}
+    assert states(plan) == {"c1": "awaiting", "c1/1": "pending", "c1/2": "suspended"}
     plan.resume(second.cancel("too much"), on_event=events.append)
-    assert [each.row.within for each in events] == [plan.within("c1/1"), plan.within("c1/2")]
+    assert [each.row.ancestors for each in events] == [
+        plan.ancestors("c1/1"),
+        plan.ancestors("c1/2"),
+    ]
     result = only(run_to_its_end(plan).finished[:1])
     assert result.output == [["c1/1 success", "c1/2 cancelled"]]
     plan.discard()
@@ -271,9 +276,9 @@ def test_an_approval_within_is_about_that_call_alone() -> None:
 @over("again", (False, True))
 def test_nobody_may_know_what_a_call_did_before_it_asked(again: bool) -> None:
     """Its tool was started, also where it comes back, and where another try of it does."""
-    plan = begun(asks([("nix", {})]))
+    plan = started(asks([("nix", {})]))
     (call,) = plan.pending
-    call = call.again() if again else call
+    call = call.retry() if again else call
     assert call.status is CallStatus.RESUMING
     assert call.indeterminate("lost").status == "indeterminate"
     plan.discard()
@@ -315,17 +320,17 @@ def test_an_approved_call_within_passes_its_hooks_as_any_call() -> None:
     plan.discard()
 
 
-@over("is_begun", (False, True))
-def test_another_try_that_asks_is_told_as_the_one_that_asked(is_begun: bool) -> None:
+@over("is_started", (False, True))
+def test_another_try_that_asks_is_told_as_the_one_that_asked(is_started: bool) -> None:
     """It comes back as any other, also in a plan that was saved meanwhile."""
     plan = opened(asks([("note", {"text": "a"})]))
     (call,) = plan.pending
-    if is_begun:
-        call.begin()
-    (left,) = execute_all_sync([call.again()])
+    if is_started:
+        call.start()
+    (left,) = execute_all_sync([call.retry()])
     plan.record(left)
     kinds = [step.kind for step in plan.calls[0].steps]
-    assert kinds == ["proposed", *["begun"] * is_begun, "again", "begun", "asks"]
+    assert kinds == ["proposed", *["started"] * is_started, "retried", "started", "requested"]
     plan = plan.apply_hooks_sync(let_pass)
     step(plan)
     plan = Desk.load_plan(plan.dump_json())
@@ -338,14 +343,14 @@ def test_another_try_that_asks_is_told_as_the_one_that_asked(is_begun: bool) -> 
 def test_one_in_doubt_that_asks_elsewhere_is_told_as_tried_again(parsed_anew: bool) -> None:
     """The outcome is that of another try, also where this plan did not make it."""
     kept = opened(asks([("nix", {})]))
-    kept.pending[0].begin()
+    kept.pending[0].start()
     text = kept.dump_json()
     plan, other = (Desk.load_plan(text) for _ in range(2))
     (doubted,) = other.in_doubt
-    elsewhere = Desk.parse_tool_call(doubted.metadata) if parsed_anew else doubted.again()
+    elsewhere = Desk.parse_tool_call(doubted.metadata) if parsed_anew else doubted.retry()
     plan.record(asyncio.run(execute(elsewhere)))
     kinds = [each.kind for each in plan.calls[0].steps]
-    assert kinds == ["proposed", "begun", "left", "again", "begun", "asks"]
+    assert kinds == ["proposed", "started", "abandoned", "retried", "started", "requested"]
     assert ([call.id for call in plan.pending], plan.in_doubt) == (["c1"], ())
     plan.discard()
     other.discard()
@@ -356,7 +361,7 @@ def test_a_call_that_was_answered_since_asks_for_nothing(again: bool) -> None:
     """The plan is as it was: its history does not tell of a try that was not taken in."""
     plan = opened(asks([("note", {"text": "a"})]))
     (call,) = plan.pending
-    asking = call.again() if again else call
+    asking = call.retry() if again else call
     (left,) = execute_all_sync([asking])
     asking.fail("no")
     before = [(row, row.steps) for row in plan.calls]
@@ -368,12 +373,12 @@ def test_a_call_that_was_answered_since_asks_for_nothing(again: bool) -> None:
 
 def test_what_cannot_be_used_has_its_result_at_once() -> None:
     """An unknown tool and unfit arguments come back as what a model would read."""
-    plan = begun(asks([("nix", {}), ("pay", {"cents": "many"})]))
+    plan = started(asks([("nix", {}), ("pay", {"cents": "many"})]))
     assert states(plan) == {"c1": "pending", "c1/1": "unusable", "c1/2": "unusable"}
     with pytest.raises(CommitError):
         plan.record(ToolResult(id="c1/1", name="nix", arguments="{}", result="1"))
     row = plan.calls[1]
-    assert [each.id for each in row.within] == ["c1"]
+    assert [each.id for each in row.ancestors] == ["c1"]
     step(plan)
     assert only(plan.finished).output == [["c1/1 rejected", "c1/2 rejected"]]
     plan.discard()
@@ -387,7 +392,7 @@ def test_three_deep_and_a_hundred_within_one_is_the_end() -> None:
     plan = run_to_its_end(opened(nested))
     deepest = plan.calls[3]
     assert (deepest.id, deepest.result and deepest.result.code) == ("c1/1/1/1", "too_deep")
-    assert [each.id for each in deepest.within] == ["c1", "c1/1", "c1/1/1"]
+    assert [each.id for each in deepest.ancestors] == ["c1", "c1/1", "c1/1/1"]
     plan.discard()
     many: Any = [("note", {"text": "a"})] * 50
     plan = run_to_its_end(opened(asks(many, many, many[:1])))
@@ -399,20 +404,20 @@ def test_three_deep_and_a_hundred_within_one_is_the_end() -> None:
 
 def test_a_commit_wants_the_calls_of_the_turn_and_names_what_is_open_within() -> None:
     """An asking call is missing, and so is one for which a result is given; both say what waits."""
-    plan = begun(asks([("pay", {"cents": 5}), ("note", {"text": "b"})]), toolset=Asking)
+    plan = started(asks([("pay", {"cents": 5}), ("note", {"text": "b"})]), toolset=Asking)
     plan = plan.apply_hooks_sync(let_pass)
-    (asking,) = plan.asking
+    (asking,) = plan.awaiting
     given = ToolResult(id="c1", name="steps", arguments=asking.metadata.arguments, result="1")
     within = ("'c1/1' of tool 'pay' (suspended)", "'c1/2' of tool 'note' (pending)")
     for results in ([], [given]):
         with pytest.raises(CommitError) as caught:
             plan.commit(Session(), results)
-        assert {*caught.value.faults} == {MissingResult("c1", "steps", within=within)}
+        assert {*caught.value.faults} == {MissingResult("c1", "steps", nested=within)}
     assert "c1/1" in str(caught.value)
     with pytest.raises(CommitError) as caught:
         plan.record(given)
-    assert caught.value.faults == (MissingResult("c1", "steps", within=within),)
-    for move in (asking.begin, lambda: asking.reject("no")):
+    assert caught.value.faults == (MissingResult("c1", "steps", nested=within),)
+    for move in (asking.start, lambda: asking.reject("no")):
         with pytest.raises(LifecycleError, match="c1/1, c1/2"):
             move()
     plan.discard()
@@ -421,12 +426,12 @@ def test_a_commit_wants_the_calls_of_the_turn_and_names_what_is_open_within() ->
 @pytest.mark.parametrize("hooks", [None, let_pass])
 def test_a_result_for_an_asking_call_ends_no_round(hooks: Any) -> None:
     """Also where it answers all of the turn, and nothing but the calls within is open."""
-    plan = begun(asks([("note", {"text": "a"})]))
+    plan = started(asks([("note", {"text": "a"})]))
     plan = plan if hooks is None else plan.apply_hooks_sync(hooks)
-    sent = plan.asking[0].metadata.arguments
+    sent = plan.awaiting[0].metadata.arguments
     given = ToolResult(id="c1", name="steps", arguments=sent, result="1")
-    state = "asked" if hooks is None else "pending"
-    faults = (MissingResult("c1", "steps", within=(f"'c1/1' of tool 'note' ({state})",)),)
+    state = "unreviewed" if hooks is None else "pending"
+    faults = (MissingResult("c1", "steps", nested=(f"'c1/1' of tool 'note' ({state})",)),)
     for end in (plan.resolve, partial(plan.abort, Session(), "enough")):
         with pytest.raises(CommitError) as caught:
             end([given])
@@ -438,7 +443,7 @@ def test_an_outcome_that_the_plan_was_not_told_is_no_result() -> None:
     """A commit with it is refused, and an abort knows that the call was started."""
     plan = opened(asks([("note", {"text": "a"})]))
     outcome = asyncio.run(execute(plan.pending[0]))
-    assert isinstance(outcome, AskingCall)
+    assert isinstance(outcome, AwaitingCall)
     assert (outcome.is_pending, outcome.is_success, outcome.is_error) == (True, False, False)
     with pytest.raises(CommitError) as caught:
         plan.commit(Session(), [outcome])
@@ -450,15 +455,15 @@ def test_an_outcome_that_the_plan_was_not_told_is_no_result() -> None:
 def test_an_abort_says_how_each_call_within_ended() -> None:
     """The asking call is indeterminate, and its text names the calls within."""
     each = [("note", {"text": t}) for t in "abcd"]
-    plan = begun(asks([*each])).apply_hooks_sync(let_pass)
+    plan = started(asks([*each])).apply_hooks_sync(let_pass)
     first, second, third, _ = plan.pending
     plan.record(asyncio.run(execute(first)))
-    third.begin()
+    third.start()
     told = asyncio.run(execute(second))
     (result,) = plan.abort(Session(), "enough", [told]).results
     assert result.status == "indeterminate"
     assert result.model_text.endswith(
-        "enough Within it, c1/1 of tool note: success; c1/2 of tool note: success; "
+        "enough Ancestor it, c1/1 of tool note: success; c1/2 of tool note: success; "
         "c1/3 of tool note: indeterminate; c1/4 of tool note: not executed."
     )
 
@@ -494,11 +499,11 @@ def test_a_turn_or_round_of_a_model_may_be_asked_for() -> None:
             assert len(first.model_text) < 600 < len(ctx.inner.results[0].model_text)
             return "done"
         if kind == "turn":
-            ctx.ask(model)
+            ctx.request_calls(model)
         session = Session(id="sub")
         session.push_user("go")
         rounds.append(Whole.shop.read_turn(model).round)  # type: ignore[union-attr]
-        return ctx.ask(rounds[0], state=session)
+        return ctx.request_calls(rounds[0], state=session)
 
     class Shop(Toolset):
         buy_ = tool(buy, needs_approval=True)
@@ -510,7 +515,7 @@ def test_a_turn_or_round_of_a_model_may_be_asked_for() -> None:
 
     plan = opened(("agent", {"kind": "round"}), ("agent", {"kind": "turn"}), toolset=Whole)
     step(plan)
-    with pytest.raises(RoundClosedError, match="asked"):
+    with pytest.raises(RoundClosedError, match="requested"):
         rounds[0].discard()
     plan = plan.apply_hooks_sync(let_pass)
     first, second = plan.suspended
@@ -540,7 +545,7 @@ UNFIT: list[tuple[Any, str]] = [
     ([(None, {})], "dict of arguments"),
     ([("note", {"text": {1}})], "not JSON"),
     ("twice", "two calls of one id"),
-    ("begun", "begun or answered already"),
+    ("started", "started or answered already"),
     ("state", "as its state"),
 ]
 
@@ -554,13 +559,13 @@ def test_what_cannot_be_asked_for_is_an_error_of_the_tool(asked: Any, says: str)
     @tool_fn(idempotent=True)
     def wrong(ctx: ToolContext) -> str:
         if asked == "twice":
-            ctx.ask(type(turn)(items=[*turn.items, *turn.items]))
-        if asked == "begun":
+            ctx.request_calls(type(turn)(items=[*turn.items, *turn.items]))
+        if asked == "started":
             rounds.append(Desk.read_turn(turn).round)  # type: ignore[union-attr]
             rounds[0].tool_calls[0].call_sync()
-            ctx.ask(rounds[0])
+            ctx.request_calls(rounds[0])
         state: Any = 5 if asked == "state" else None
-        ctx.ask(turn if asked == "state" else asked, state)
+        ctx.request_calls(turn if asked == "state" else asked, state)
 
     plan = opened(("wrong", {}), toolset=Toolset.of("Wrong", wrong))
     step(plan)
@@ -582,10 +587,10 @@ def test_another_tool_of_the_same_name_is_not_mixed_up(asked: str) -> None:
     def agent(ctx: ToolContext) -> list[str]:
         elsewhere = Toolset.of("Elsewhere", other)
         if ctx.inner is None and asked == "selector":
-            ctx.ask([(each["note"], {"text": "x"}) for each in (elsewhere, Desk)])
+            ctx.request_calls([(each["note"], {"text": "x"}) for each in (elsewhere, Desk)])
         if ctx.inner is None:
             turn = ScriptedModel.tool_calls(("m1", "note", {"text": "x"}))
-            ctx.ask(elsewhere.read_turn(turn).round)  # type: ignore[union-attr]
+            ctx.request_calls(elsewhere.read_turn(turn).round)  # type: ignore[union-attr]
         return [each.status for each in ctx.inner.results]
 
     plan = run_to_its_end(opened(("agent", {}), toolset=Toolset.of("Both", note, agent)))
@@ -600,7 +605,7 @@ def test_a_round_of_a_toolset_that_the_plan_does_not_have_is_no_fault_of_its_mod
     @tool_fn(idempotent=True)
     def agent(ctx: ToolContext) -> list[str]:
         if ctx.inner is None:
-            ctx.ask(Desk.read_turn(turn).round)  # type: ignore[union-attr]
+            ctx.request_calls(Desk.read_turn(turn).round)  # type: ignore[union-attr]
         return [each.status for each in ctx.inner.results]
 
     class Beside(Toolset):
@@ -632,12 +637,12 @@ def test_the_answer_beside_calls_of_a_round_has_its_result() -> None:
         if ctx.inner is None:
             turn = ScriptedModel.tool_calls(("m1", "note", {"text": "x"}), ("m2", "nothing", {}))
             outcome: Any = Desk.read_turn(turn, answer=Answer(Nothing, name="nothing"))
-            ctx.ask(outcome.round)
+            ctx.request_calls(outcome.round)
         return [each.status for each in ctx.inner.results]
 
     plan = opened(("agent", {}), toolset=Toolset.of("Agents", note, agent))
     step(plan)
-    assert sorted(states(plan).values()) == ["asked", "asking", "finished"]
+    assert sorted(states(plan).values()) == ["awaiting", "finished", "unreviewed"]
     result = only(run_to_its_end(plan).finished[:1])
     assert result.output == ["success", "success"]
     plan.discard()
@@ -651,13 +656,13 @@ def test_after_hooks_see_a_result_within_before_the_asking_call_does() -> None:
     @hooks.after(Desk.note)
     def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
         seen.append(result.id)
-        return None if result.id == "c1/2" else call.again().complete("hidden")
+        return None if result.id == "c1/2" else call.retry().complete("hidden")
 
     @hooks.on(Desk.note)
     def answer(metadata: ToolMetadata, input: Any) -> Any:
         return Complete("by hook") if input.text == "a" else RunNormally(input)
 
-    plan = begun(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
+    plan = started(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
     plan = plan.apply_hooks_sync(hooks)
     assert seen == ["c1/1"]
     result = asyncio.run(execute(plan.pending[0]))
@@ -673,12 +678,12 @@ def test_after_hooks_see_a_result_within_before_the_asking_call_does() -> None:
 
 
 def test_a_call_that_comes_back_may_be_answered_by_hand_and_not_be_changed() -> None:
-    """What has begun keeps its input; again is from its state."""
-    plan = begun(asks([("nix", {})]))
+    """What has started keeps its input; again is from its state."""
+    plan = started(asks([("nix", {})]))
     (call,) = plan.pending
     with pytest.raises(LifecycleError, match="comes back"):
         call.input = {"each": []}
-    assert call.again().status is CallStatus.RESUMING
+    assert call.retry().status is CallStatus.RESUMING
     plan.record(call.fail("enough"))
     assert plan.commit(Session()).results[0].is_error
 
@@ -689,13 +694,18 @@ def test_what_was_asked_elsewhere_or_in_another_try_is_taken_in() -> None:
     first, second = plan.pending
     elsewhere = Desk.parse_tool_call(first.metadata)
     plan.record(asyncio.run(execute(elsewhere)))
-    second.begin()
+    second.start()
     kept = opened(asks([("note", {"text": "c"})]))
-    kept.pending[0].begin()
+    kept.pending[0].start()
     loaded = Desk.load_plan(kept.dump_json())
-    loaded.record(asyncio.run(execute(loaded.in_doubt[0].again())))
-    assert (states(plan)["c1"], states(loaded)["c1"]) == ("asking", "asking")
-    assert [each.kind for each in loaded.calls[0].steps][-4:] == ["left", "again", "begun", "asks"]
+    loaded.record(asyncio.run(execute(loaded.in_doubt[0].retry())))
+    assert (states(plan)["c1"], states(loaded)["c1"]) == ("awaiting", "awaiting")
+    assert [each.kind for each in loaded.calls[0].steps][-4:] == [
+        "abandoned",
+        "retried",
+        "started",
+        "requested",
+    ]
     plan.discard()
     loaded.discard()
 
@@ -703,9 +713,9 @@ def test_what_was_asked_elsewhere_or_in_another_try_is_taken_in() -> None:
 def test_another_try_of_what_was_in_doubt_is_in_no_doubt() -> None:
     """Once it came back and was answered, its row says what the list does."""
     kept = opened(asks([("nix", {})]))
-    kept.pending[0].begin()
+    kept.pending[0].start()
     plan = Desk.load_plan(kept.dump_json())
-    plan.record(asyncio.run(execute(plan.in_doubt[0].again())))
+    plan.record(asyncio.run(execute(plan.in_doubt[0].retry())))
     plan.pending[0].fail("enough")
     for each in (plan, plan.apply_hooks_sync(let_pass)):
         assert ([call.id for call in each.pending], each.in_doubt) == (["c1"], ())
@@ -715,7 +725,7 @@ def test_another_try_of_what_was_in_doubt_is_in_no_doubt() -> None:
 
 @pytest.mark.parametrize("verdict", [None, Suspend(SuspendTicket(message="May it?"))])
 def test_what_a_gate_says_of_a_call_that_asks_meanwhile_is_void(verdict: Suspend | None) -> None:
-    """It has begun, and comes back: no gate is asked about it any more, and the plan loads."""
+    """It has started, and comes back: no gate is asked about it any more, and the plan loads."""
     first = opened(asks([("nix", {})]))
     hooks = Desk.HookSet()
 
@@ -727,7 +737,7 @@ def test_what_a_gate_says_of_a_call_that_asks_meanwhile_is_void(verdict: Suspend
     plan = asyncio.run(first.apply_hooks(hooks))
     for each in (plan, first):
         assert (states(each)["c1"], each.pending[0].status) == ("pending", CallStatus.RESUMING)
-        assert [step.kind for step in each.calls[0].steps] == ["proposed", "begun", "asks"]
+        assert [step.kind for step in each.calls[0].steps] == ["proposed", "started", "requested"]
     loaded = Desk.load_plan(plan.dump_json())
     assert states(loaded)["c1"] == "pending"
     loaded.discard()
@@ -767,7 +777,7 @@ def test_what_was_asked_shows_in_displays() -> None:
     def guard(metadata: ToolMetadata, input: Any) -> None:
         return None
 
-    plan = begun(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
+    plan = started(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
     shown = plan.apply_hooks_sync(hooks)._repr_html_()
     assert "for c1/1, c1/2" in shown
     assert "nobody was to be asked" in shown
@@ -776,8 +786,8 @@ def test_what_was_asked_shows_in_displays() -> None:
 
 def test_a_call_that_is_asking_has_no_results_yet() -> None:
     """What it came to so far is told in the order asked, without those that are open."""
-    plan = begun(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
-    inner = ToolContext.for_call(plan.asking[0]).inner
+    plan = started(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
+    inner = ToolContext.for_call(plan.awaiting[0]).inner
     assert inner is not None
     assert inner.results == ()
     plan.discard()
@@ -786,7 +796,7 @@ def test_a_call_that_is_asking_has_no_results_yet() -> None:
 def test_leaving_a_tool_by_hand_is_an_exception() -> None:
     """`call.call()` lets it out, as it does a suspension, with what was asked and left."""
     plan = opened(asks([("note", {"text": "a"})]))
-    with pytest.raises(ToolAsks) as caught:
+    with pytest.raises(ToolRequestedCalls) as caught:
         plan.pending[0].call_sync()
     assert (caught.value.state, caught.value.calls) == ("1", [("note", {"text": "a"})])
     assert "`execution.run(plan, hooks=hooks)`" in str(caught.value)
@@ -813,7 +823,7 @@ def test_a_person_who_answers_in_the_place_of_a_tool_within_is_heard() -> None:
         mode = ResumeMode.USE_DECISION_AS_TOOL_RESULT
         return Suspend(SuspendTicket(resume_mode=mode))
 
-    plan = begun(asks([("pay", {"cents": 1})])).apply_hooks_sync(hooks)
+    plan = started(asks([("pay", {"cents": 1})])).apply_hooks_sync(hooks)
     plan.resume(plan.suspended[0].approve(result="by hand"))
     assert plan.calls[1].result is not None
     seen: list[str] = []

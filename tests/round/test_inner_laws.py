@@ -18,8 +18,8 @@ from tests.inner_tools import Asked, Asking, Desk, asks, let_pass, note, opened,
 from tests.profiles import scaled
 from tests.round.saved_plans import at, leaves, sealed
 
-LISTS = ("pending", "in_doubt", "asking", "asked")
-STATUS = {"asking": CallStatus.SUSPENDED, "asked": CallStatus.NEW, "suspended": "suspended"}
+LISTS = ("pending", "in_doubt", "awaiting", "unreviewed")
+STATUS = {"awaiting": CallStatus.SUSPENDED, "unreviewed": CallStatus.NEW, "suspended": "suspended"}
 
 
 LEAVES: list[Asked] = [
@@ -88,11 +88,11 @@ def views(plan: ToolRoundPlan[Any]) -> Any:
         for call in getattr(plan, name):
             assert call.status == STATUS.get(name, call.status)
             assert call.steps == rows[call.id].steps
-    waits = ("pending", "in_doubt", "suspended", "asking", "asked")
-    outer = {row.id: [each.id for each in row.within] for row in rows.values()}
+    waits = ("pending", "in_doubt", "suspended", "awaiting", "unreviewed")
+    outer = {row.id: [each.id for each in row.ancestors] for row in rows.values()}
     assert all(ids == sorted(ids, key=len) for ids in outer.values())
     held_up = {outer[row.id][-1] for row in rows.values() if outer[row.id] and row.state in waits}
-    assert {row.id for row in rows.values() if row.state == "asking"} == held_up
+    assert {row.id for row in rows.values() if row.state == "awaiting"} == held_up
     assert plan.is_settled == all(row.state not in waits for row in rows.values())
     assert sorted(step.at for step in plan.steps) == [step.at for step in plan.steps]
     shown = [(row.model_dump(), row.steps) for row in rows.values()]
@@ -102,7 +102,9 @@ def views(plan: ToolRoundPlan[Any]) -> Any:
 def move(plan: ToolRoundPlan[Any], pick: Any) -> ToolRoundPlan[Any]:
     """Do one thing that can be done now."""
     ways: list[Any] = [("run", call) for call in plan.pending]
-    ways += [("decide", each) for each in plan.suspended] + [("hooks", None)] * bool(plan.asked)
+    ways += [("decide", each) for each in plan.suspended] + [("hooks", None)] * bool(
+        plan.unreviewed
+    )
     kind, what = pick(ways)
     if kind == "hooks":
         return plan.apply_hooks_sync(let_pass)
@@ -156,11 +158,11 @@ def walk(made: list[ToolRoundPlan[Any]], pick: Any, draw: Any) -> None:
 def keeps(ctx: ToolContext) -> str:
     """Leave bytes, then a session."""
     if ctx.inner is None:
-        ctx.ask([("note", {"text": "a"})], state=b"\\x00\\xff")
+        ctx.request_calls([("note", {"text": "a"})], state=b"\\x00\\xff")
     if len(ctx.inner.rounds) == 1:
         session = Session(id="sub")
         session.push_user(str(ctx.inner.state))
-        ctx.ask(ScriptedModel.tool_calls(("m1", "note", {"text": "b"})), state=session)
+        ctx.request_calls(ScriptedModel.tool_calls(("m1", "note", {"text": "b"})), state=session)
     session = ctx.inner.session()
     return f"{session.transcript[0]} {len(session.transcript)}"
 
@@ -192,7 +194,7 @@ def test_what_was_left_is_there_in_another_process() -> None:
         plan = KEEPS.load_plan(plan.dump_json(key=KEY), key=KEY)
         step(plan)
     text = plan.dump_json(key=KEY)
-    assert "session" not in json.loads(text)["inner"]["asks"][-1]
+    assert "session" not in json.loads(text)["inner"]["requested"][-1]
     plan = KEEPS.load_plan(text, key=KEY)
     assert plan.finished[0].output.endswith(" 3")
     plan.discard()
@@ -225,7 +227,7 @@ def test_no_edit_of_a_saved_plan_breaks_a_loader(data: st.DataObject, change: An
     except (PlanError, TranscriptError):
         return
     with suppress(LutumError):
-        plan = plan.apply_hooks_sync(let_pass) if plan.asked else plan
+        plan = plan.apply_hooks_sync(let_pass) if plan.unreviewed else plan
         step(plan)
     plan.discard()
 
@@ -235,20 +237,20 @@ def test_no_edit_of_a_saved_plan_breaks_a_loader(data: st.DataObject, change: An
     [
         (("inner", "more"), 1),
         (("inner", "calls", 0, "more"), 1),
-        (("inner", "asks", 0, "more"), 1),
+        (("inner", "requested", 0, "more"), 1),
         (("inner", "calls", 0, "id"), "c1"),
-        (("inner", "asks", 0, "ids"), []),
-        (("inner", "asks", 0, "ids"), ["c1"]),
-        (("inner", "asks", 0, "ids"), ["c1/1", "c1/1"]),
-        (("inner", "asks", 0, "call"), "c9"),
-        (("inner", "asks", 0, "bytes"), "?"),
-        (("inner", "asks", 0, "turn", "items", 0, "name"), "pay"),
-        (("inner", "asks"), None),
+        (("inner", "requested", 0, "ids"), []),
+        (("inner", "requested", 0, "ids"), ["c1"]),
+        (("inner", "requested", 0, "ids"), ["c1/1", "c1/1"]),
+        (("inner", "requested", 0, "call"), "c9"),
+        (("inner", "requested", 0, "bytes"), "?"),
+        (("inner", "requested", 0, "turn", "items", 0, "name"), "pay"),
+        (("inner", "requested"), None),
         (("calls", 1, "steps", 0, "by"), None),
         (("calls", 0, "steps", 0, "by"), "c1"),
-        (("calls", 0, "steps", 2, "kind"), "left"),
-        (("calls", 0, "steps", 1, "kind"), "asks"),
-        (("inner", "asks", 0, "turn"), "gone"),
+        (("calls", 0, "steps", 2, "kind"), "abandoned"),
+        (("calls", 0, "steps", 1, "kind"), "requested"),
+        (("inner", "requested", 0, "turn"), "gone"),
     ],
 )
 def test_what_a_saved_plan_cannot_say_of_calls_within_is_refused(path: Any, value: Any) -> None:
@@ -271,7 +273,7 @@ def test_a_step_that_asks_for_nothing_is_no_step_of_a_saved_plan() -> None:
     with pytest.raises(ValueError, match="no"):
         plan.pending[0].call_sync()
     data = json.loads(plan.dump_json(key=KEY))
-    assert data["calls"][0]["steps"][-1]["kind"] == "left"
-    data["calls"][0]["steps"][-1]["kind"] = "asks"
+    assert data["calls"][0]["steps"][-1]["kind"] == "abandoned"
+    data["calls"][0]["steps"][-1]["kind"] = "requested"
     with pytest.raises(PlanError, match="what it asked for is missing"):
         Desk.load_plan(json.dumps(sealed(data, KEY)), key=KEY)

@@ -231,7 +231,7 @@ def test_an_issue_gives_its_result() -> None:
     assert isinstance(found, RecoverableToolCallIssue)
     result = found.result
     assert (result.id, result.name, result.arguments) == ("c9", "nothing", '{"x": 1}')
-    assert result.result.startswith('"__lutum_rejected__: There is no tool')
+    assert result.result.startswith('"Rejected: There is no tool')
     assert result.code == "unknown_tool"
 
 

@@ -1,4 +1,4 @@
-"""The laws of a call that waited: it is decided once, begun once and answered once."""
+"""The laws of a call that waited: it is decided once, started once and answered once."""
 
 from __future__ import annotations
 

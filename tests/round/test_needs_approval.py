@@ -380,7 +380,7 @@ def test_an_answer_to_another_question_is_no_approval(hooks: Any, moved: int) ->
     (call,) = plan.pending
     runs: list[Callable[[], object]] = [
         call.call_sync,
-        call.again().call_sync,
+        call.retry().call_sync,
         lambda: execute_sync(call),
     ]
     for run in runs:

@@ -82,7 +82,7 @@ def _question_before() -> tuple[Any, Any]:
     waiting = plan.suspended[0]
     plan.resume(waiting.approve())
     call = plan.pending[0]
-    call.begin()
+    call.start()
     plan.record(call.suspend(SuspendTicket()))
     return waiting, plan
 
@@ -142,10 +142,10 @@ def test_a_decision_is_taken_by_its_question_wherever_that_is(kept: str) -> None
     """What was shown before a plan was saved is answered after it was loaded, once."""
     plan = asked(said())
     decision = plan.suspended[0].approve(by="mia")
-    assert (decision.ticket, decision.asked_in is None) == ("pay", False)
+    assert (decision.ticket, decision.requested_in is None) == ("pay", False)
     if kept != "here":
         plan = Desk.load_plan(plan.dump_json())
-        assert plan.suspended[0].approve().asked_in == decision.asked_in
+        assert plan.suspended[0].approve().requested_in == decision.requested_in
     plan.resume(decision)
     if kept == "loaded":
         plan = Desk.load_plan(plan.dump_json())
@@ -157,7 +157,7 @@ def test_a_decision_is_taken_by_its_question_wherever_that_is(kept: str) -> None
 def test_a_decision_without_a_ticket_goes_by_its_digest() -> None:
     """What was stored before tickets were kept is taken in as it was."""
     plan = asked(said())
-    old = replace(plan.suspended[0].approve(), ticket=None, asked_in=None)
+    old = replace(plan.suspended[0].approve(), ticket=None, requested_in=None)
     assert plan.resume(old) is plan.pending[0]
     close(plan)
 
@@ -194,7 +194,7 @@ def test_a_store_takes_a_decision_for_its_own_round_of_its_own_conversation() ->
         assert store.decide("a", decision, Desk) is None
         claim = store.claim(Desk, id="a")
         assert claim is not None
-        store.finish(claim, store.begin(claim).call_sync())
+        store.finish(claim, store.start(claim).call_sync())
         stored = store.load("a", Desk)
         assert stored.plan is not None
         stored.plan.commit(stored.session)
@@ -202,7 +202,7 @@ def test_a_store_takes_a_decision_for_its_own_round_of_its_own_conversation() ->
         store.save("a", asked(stored.session), version=version)
         for late in (
             decision,
-            replace(decision, ticket=None, asked_in=None),
+            replace(decision, ticket=None, requested_in=None),
             of_a.cancel("no"),
         ):
             with pytest.raises(ResumeError):
@@ -231,7 +231,7 @@ def test_a_store_without_a_session_remembers_decisions_too() -> None:
     with open_store(":memory:") as store:
         version = store.save("a", asked(session), note="mine")
         (waiting,) = store.waiting("a")
-        old = replace(waiting.approve(), ticket=None, asked_in=None)
+        old = replace(waiting.approve(), ticket=None, requested_in=None)
         store.decide("a", old, Desk)
         version = store.load("a").version
         version = store.save("a", None, version=version)

@@ -55,7 +55,7 @@ from tests.round.one_story import (
 )
 from tests.round_tools import close, forged, opened
 
-ASKED = ["asked gate/gate/suspend", "suspended gate/gate"]
+ASKED = ["reviewed gate/gate/suspend", "suspended gate/gate"]
 
 
 def views(plan: Any) -> list[Any]:
@@ -115,7 +115,7 @@ def let_it(metadata: Any, input: Any) -> Any:
 
 
 def _begin(plan: Any) -> None:
-    one(plan).begin()
+    one(plan).start()
 
 
 def _record(plan: Any) -> None:
@@ -135,11 +135,11 @@ def _reject(plan: Any) -> None:
 
 
 def _copied(plan: Any) -> None:
-    copy.copy(one(plan)).begin()
+    copy.copy(one(plan)).start()
 
 
 def _deeply(plan: Any) -> None:
-    copy.deepcopy(one(plan)).begin()
+    copy.deepcopy(one(plan)).start()
 
 
 SHARED_STEPS = [_begin, _record, _forged, _suspend, _reject, _copied, _deeply]
@@ -220,9 +220,9 @@ def test_a_call_is_begun_once_over_its_copies(
     plan = desk().plan()
     calls = [one(plan), copied(one(plan))]
     first, second = reversed(calls) if is_reversed else calls
-    first.begin()
+    first.start()
     with pytest.raises(LifecycleError):
-        second.begin()
+        second.start()
     result = second.fail("no")
     with pytest.raises(LifecycleError):
         first.fail("no")
@@ -230,7 +230,7 @@ def test_a_call_is_begun_once_over_its_copies(
     plan.record(result)
     with pytest.raises(CommitError, match="more than one result"):
         plan.record(result)
-    assert history(first.steps) == ["proposed", "begun", "ended //error", "recorded //error"]
+    assert history(first.steps) == ["proposed", "started", "ended //error", "recorded //error"]
     close(plan)
 
 
@@ -243,21 +243,21 @@ def test_a_call_is_begun_once_over_threads() -> None:
             *(one(plan) for plan in (older, *others)),
             *(copy.copy(one(older)) for _ in range(5)),
         ]
-        begun: list[Any] = []
+        started: list[Any] = []
         start = threading.Barrier(len(calls))
 
-        def run(call: Any, begun: list[Any] = begun, start: threading.Barrier = start) -> None:
+        def run(call: Any, started: list[Any] = started, start: threading.Barrier = start) -> None:
             start.wait()
             with suppress(LifecycleError):
-                begun.append(call.call_sync())
+                started.append(call.call_sync())
 
         threads = [threading.Thread(target=run, args=(call,)) for call in calls]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(begun) == 1
-        assert history(older.steps).count("begun") == 1
+        assert len(started) == 1
+        assert history(older.steps).count("started") == 1
         assert history(older.steps).count("ended //success") == 1
         close(older)
 
@@ -288,22 +288,22 @@ def test_a_decision_is_taken_in_once_over_threads() -> None:
         for thread in threads:
             thread.join()
         assert sum(each is not None for each in taken) == 1
-        assert history(plan.steps).count("answered ann//resume") == 1
+        assert history(plan.steps).count("decided ann//resume") == 1
         close(plan)
 
 
 # The older plan.
 
 REFUSED: dict[str, Callable[[Any, Any], Any]] = {
-    "begin": lambda plan, call: call.begin(),
+    "start": lambda plan, call: call.start(),
     "call": lambda plan, call: call.call_sync(),
     "complete": lambda plan, call: call.complete(1),
     "handled": lambda plan, call: call.handled(1),
     "fail": lambda plan, call: call.fail("no"),
     "reject": lambda plan, call: call.reject("no"),
     "suspend": lambda plan, call: call.suspend(SuspendTicket()),
-    "again": lambda plan, call: call.again(),
-    "copy": lambda plan, call: copy.copy(call).begin(),
+    "retried": lambda plan, call: call.retry(),
+    "copy": lambda plan, call: copy.copy(call).start(),
     "deepcopy": lambda plan, call: copy.deepcopy(copy.copy(call)).call_sync(),
     "record": lambda plan, call: plan.record(forged(call.metadata)),
     "wait": lambda plan, call: plan.suspend(_waits_elsewhere()),
@@ -318,7 +318,7 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
 def _waits_elsewhere() -> Any:
     with desk() as elsewhere:
         call = one(elsewhere.plan())
-        call.begin()
+        call.start()
         waits = call.suspend(SuspendTicket())
         elsewhere.discard()
         return waits
@@ -335,10 +335,10 @@ def _waits_elsewhere() -> Any:
     ],
     ids=["block", "suspend", "rewrite", "complete"],
 )
-def test_a_call_goes_on_in_the_newer_plan_only(
+def test_a_call_continued_in_the_newer_plan_only(
     refused: Callable[[Any, Any], Any], made: Callable[[], Any], did: str
 ) -> None:
-    """What hooks branched off is not begun, answered or left waiting in the older plan."""
+    """What hooks branched off is not started, answered or left waiting in the older plan."""
     older = desk().plan()
     call, copied = one(older), copy.copy(one(older))
     newer = older.apply_hooks_sync(made())
@@ -377,7 +377,7 @@ def test_what_hooks_were_shown_is_not_run_beside_the_call(where: str, raises: bo
             plan = plan.apply_hooks_sync(hooks)
         else:
             plan.amend_sync(plan.suspended[0].edit({"cents": 5}), hooks)
-    for way in (REFUSED["call"], REFUSED["again"], REFUSED["fail"]):
+    for way in (REFUSED["call"], REFUSED["retried"], REFUSED["fail"]):
         with pytest.raises(LifecycleError, match="Go on with the newer plan"):
             way(plan, *kept)
     if not raises:
@@ -392,7 +392,7 @@ def test_a_decision_is_refused_where_a_newer_plan_goes_on() -> None:
     waits.resume(decision)
     asked_again = waits.apply_hooks_sync(blocked())
     with pytest.raises(LifecycleError):
-        one(waits).begin()
+        one(waits).start()
     assert history(asked_again.steps)[-1] == "ended gate/gate/rejected"
     close(waits)
 
@@ -406,7 +406,7 @@ def test_what_shows_the_story_of_another_branch_is_of_an_older_plan_too() -> Non
     newest = other.apply_hooks_sync(blocked())
     for plan in (older, waits, other):
         with pytest.raises(LifecycleError):
-            one(plan).begin()
+            one(plan).start()
     assert newest.calls[0].state == "rejected"
     close(older)
 
@@ -426,9 +426,9 @@ def test_hooks_are_asked_about_what_a_plan_shows() -> None:
     )
     assert seen == [("gate", ["b"]), ("before", ["b"])]
     assert history(newer.steps)[-3:] == [
-        "answered ann//resume",
-        "asked gate/gate",
-        "asked before/before",
+        "decided ann//resume",
+        "reviewed gate/gate",
+        "reviewed before/before",
     ]
     assert views(newer) == views(waits)
     close(older)
@@ -483,7 +483,7 @@ def test_a_commit_that_failed_does_not_let_an_older_plan_go_on() -> None:
     with pytest.raises(CommitError):
         round_.commit(Session())
     with pytest.raises(LifecycleError):
-        call.begin()
+        call.start()
     plan.resume(plan.suspended[0].approve())
     plan.pending[0].call_sync()
     assert call.status is CallStatus.SUCCEEDED
@@ -512,7 +512,7 @@ def test_what_hooks_say_of_a_call_that_was_begun_meanwhile_comes_too_late(
 
         deciding = asyncio.create_task(older.apply_hooks(hooks(gate=gate)))
         await asked.wait()
-        call.begin()
+        call.start()
         go_on.set()
         newer = await deciding
         assert views(newer) == views(older)
@@ -526,7 +526,7 @@ def test_what_hooks_say_of_a_call_that_was_begun_meanwhile_comes_too_late(
 
 MEANWHILE: dict[str, Callable[[Any], Any]] = {
     "run": lambda call: call.call_sync(),
-    "answered": lambda call: call.complete(1),
+    "decided": lambda call: call.complete(1),
     "suspended": lambda call: call.suspend(SuspendTicket()),
 }
 
@@ -558,7 +558,7 @@ def test_hooks_are_not_asked_about_one_call_that_cannot_begin(act: str) -> None:
     plan.record(MEANWHILE[act](call))
     before = call.steps
     for asked in (hooks(before=pytest.fail), let_pass(), pytest.fail):
-        with pytest.raises(LifecycleError, match="resume" if act == "suspended" else "again"):
+        with pytest.raises(LifecycleError, match="resume" if act == "suspended" else "retry"):
             call.hook_sync(asked)
     assert call.steps == before
     plan.discard()
@@ -590,7 +590,7 @@ def test_a_before_hook_asked_on_a_line_is_kept_with_it() -> None:
     loaded = Desk.load_plan(newer.dump_json())
     loaded.apply_hooks_sync(before)
     assert asked == ["c1"]
-    assert history(loaded.steps)[-1] == "asked before/before"
+    assert history(loaded.steps)[-1] == "reviewed before/before"
     close(loaded)
 
 
@@ -606,7 +606,7 @@ def test_what_your_own_code_did_in_place_is_a_step_as_the_call_begins() -> None:
     assert plan.calls[0].arguments == plan.steps[0].arguments == {"items": ["a"]}
     assert call.idempotency_key == key
     call.call_sync()
-    assert history(plan.steps) == ["proposed", "changed", "begun", "ended //success"]
+    assert history(plan.steps) == ["proposed", "changed", "started", "ended //success"]
     assert [step.arguments for step in plan.steps][:2] == [{"items": ["a"]}, {"items": ["a", "b"]}]
     assert call.idempotency_key != key
     close(plan)
@@ -619,8 +619,8 @@ def test_an_assignment_counts_also_where_it_undoes_what_was_done_in_place() -> N
     call.input.items.append("b")
     call.input = {"items": ["a"]}
     assert call.input.items == ["a"]
-    call.begin()
-    assert (call.input.items, history(plan.steps)) == (["a"], ["proposed", "begun"])
+    call.start()
+    assert (call.input.items, history(plan.steps)) == (["a"], ["proposed", "started"])
     close(plan)
 
 
@@ -639,7 +639,7 @@ def test_what_was_done_in_place_to_a_call_that_never_began_is_nowhere_told(assig
 
 
 BY_HAND: dict[str, Callable[[Any], object]] = {
-    "begun": lambda call: call.begin(),
+    "started": lambda call: call.start(),
     "suspended": lambda call: call.suspend(SuspendTicket()),
 }
 
@@ -737,7 +737,7 @@ def test_nobody_reaches_what_a_person_edited() -> None:
     _spoil(kept)
     assert one(plan).input.items == ["e"]
     assert one(plan).call_sync().result == "2"
-    assert history(plan.steps)[-2:] == ["begun", "ended //success"]
+    assert history(plan.steps)[-2:] == ["started", "ended //success"]
     close(plan)
 
 
@@ -805,7 +805,7 @@ def test_the_arguments_are_the_same_before_during_and_after_the_run(made: str) -
     before = told(call, plan)
     result = call.call_sync(context=ToolContext.for_call(call))
     assert [before, before, before] == [*seen, told(call, plan)]
-    again = call.again()
+    again = call.retry()
     assert (again.digest, again.idempotency_key, again.input) == (
         call.digest,
         call.idempotency_key,
@@ -841,7 +841,7 @@ def test_a_call_that_waited_is_not_made_anew_once_it_was_given_up() -> None:
     call = plan.suspended[0].call
     call.reject("no")
     with pytest.raises(LifecycleError):
-        call.again()
+        call.retry()
     close(plan)
 
 
@@ -863,7 +863,7 @@ def test_after_hooks_see_the_result_of_another_try() -> None:
     plan = desk().apply_hooks_sync(made)
     call = one(plan)
     plan.apply_after_hooks_sync(made, [call.fail("first try")])
-    again = call.again()
+    again = call.retry()
     assert [step.phase for step in again.steps].count("after") == 0
     plan.record(again.call_sync())
     with pytest.raises(MisuseError, match="was not asked about the result"):
@@ -889,8 +889,8 @@ def test_a_gate_that_is_asked_while_another_plan_is_answered_adds_to_what_is_don
     plan = first.apply_hooks_sync(hooks(gate=gate))
     call = one(plan)
     kinds = [step.kind for step in call.steps]
-    assert kinds[:4] == ["proposed", "asked", "suspended", "answered"]
-    assert kinds[4:] == ([] if verdict is None else ["asked", "ended"])
+    assert kinds[:4] == ["proposed", "reviewed", "suspended", "decided"]
+    assert kinds[4:] == ([] if verdict is None else ["reviewed", "ended"])
     assert call.status is (CallStatus.RESUMING if verdict is None else CallStatus.CANCELLED)
     assert one(asked).status is CallStatus.RESUMING
     close(plan)
@@ -903,11 +903,11 @@ def test_what_a_hook_says_of_a_call_that_it_began_comes_too_late(answer: Any) ->
     call = plan.pending[0]
 
     def begins(metadata: Any, input: Any) -> Any:
-        call.begin()
+        call.start()
         return answer(input)
 
     newer = plan.apply_hooks_sync(hooks(on=begins))
-    assert history(newer.pending[0].steps) == history(call.steps) == ["proposed", "begun"]
+    assert history(newer.pending[0].steps) == history(call.steps) == ["proposed", "started"]
     assert newer.decisions == ()
     close(plan)
 
@@ -962,13 +962,13 @@ def test_a_result_of_another_try_is_the_end_of_the_call() -> None:
     plan = desk().plan()
     call = one(plan)
     call.fail("not now")
-    plan.record(call.again().call_sync())
+    plan.record(call.retry().call_sync())
     (row,) = plan.calls
     assert (call.status, row.result and row.result.status) == (CallStatus.SUCCEEDED, "success")
     assert history(row.steps)[1:] == [
         "ended //error",
-        "again",
-        "begun",
+        "retried",
+        "started",
         "ended //success",
         "recorded //success",
     ]

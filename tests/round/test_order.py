@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lutum_py import Suspend, SuspendTicket, ToolRoundPlan, Toolset, tool, tool_fn
 from lutum_py._round.order import waits_for
-from lutum_py.capabilities import ToolCapabilities, ToolEffect, Touch
+from lutum_py.capabilities import ResourceAccess, ToolCapabilities, ToolEffect
 from tests.cases import over
 from tests.instructions import calls
 from tests.round.worlds import TOOLS, faults, round_of, tools
@@ -61,12 +61,14 @@ def test_an_effect_that_is_not_declared_is_found(name: str, at: int) -> None:
 
 
 TARGETS = st.none() | st.sampled_from(["a", "a/b", "a/b/c", "/a", "/a/b", "b"])
-TOUCHES = st.builds(Touch, st.sampled_from(["*", "files", "files", "x"]), TARGETS, st.booleans())
+TOUCHES = st.builds(
+    ResourceAccess, st.sampled_from(["*", "files", "files", "x"]), TARGETS, st.booleans()
+)
 
 
 @given(st.lists(st.lists(TOUCHES, max_size=3), max_size=8))
 def test_each_call_waits_for_all_that_it_meets_and_for_nothing_else(
-    calls: list[list[Touch]],
+    calls: list[list[ResourceAccess]],
 ) -> None:
     """What is waited for meets, and what meets is waited for, by way of others at least."""
     waits = waits_for(calls)
@@ -74,7 +76,7 @@ def test_each_call_waits_for_all_that_it_meets_and_for_nothing_else(
     for each in waits:
         reached.append(set(each).union(*(reached[at] for at in each)))
     for one, other in combinations(range(len(calls)), 2):
-        if any(a.meets(b) for a in calls[one] for b in calls[other]):
+        if any(a.conflicts_with(b) for a in calls[one] for b in calls[other]):
             assert one in reached[other]
         else:
             assert one not in waits[other]
@@ -122,13 +124,15 @@ def test_an_answered_call_holds_nobody_up() -> None:
 
 
 def test_a_call_that_is_begun_holds_up_those_behind_it_and_behind_these() -> None:
-    """What cannot be begun now is in no group, nor is what waits for it in any number of steps."""
+    """What cannot be started now is in no group, nor is what waits for it in any number of
+    steps.
+    """
     plan = plan_of("edit a", "look .", "edit b", "look c")
-    begun = plan.pending[0]
-    begun.begin()
+    started = plan.pending[0]
+    started.start()
     assert ids(plan) == ["3"]
     assert set(plan.order()) == {"c0", "c1", "c2", "c3"}
-    plan.record(begun.complete("edited"))
+    plan.record(started.complete("edited"))
     assert ids(plan) == ["1 3", "2"]
     plan.discard()
 
@@ -153,9 +157,9 @@ def test_a_call_that_waits_for_a_person_holds_up_those_behind_it() -> None:
 
 
 def test_a_call_in_doubt_holds_up_those_behind_it() -> None:
-    """What was begun elsewhere and has no result may still be at work."""
+    """What was started elsewhere and has no result may still be at work."""
     plan = plan_of("edit a", "edit a", "edit b")
-    plan.pending[0].begin()
+    plan.pending[0].start()
     loaded = Files.load_plan(plan.dump_json())
     assert [call.id for call in loaded.in_doubt] == ["c0"]
     assert ids(loaded) == ["2"]
@@ -177,8 +181,10 @@ def test_calls_are_looked_up_by_what_they_touch() -> None:
 @pytest.mark.parametrize("folders", [1, 1_000])
 def test_a_look_at_a_folder_takes_no_more_work_than_there_is_to_wait_for(folders: int) -> None:
     """Behind a thousand edits it is not held against each of them, unless it waits for each."""
-    edits = [[Touch("files", f"{at % folders}/{at}", mutating=True)] for at in range(1_000)]
-    looks = [[Touch("files", str(at % folders), mutating=False)] for at in range(1_000)]
+    edits = [
+        [ResourceAccess("files", f"{at % folders}/{at}", mutating=True)] for at in range(1_000)
+    ]
+    looks = [[ResourceAccess("files", str(at % folders), mutating=False)] for at in range(1_000)]
     met = 1_000 * 1_000 // folders
     with calls(most=60 * (len(edits) + len(looks)) + 6 * met):
         waits = waits_for(edits + looks)

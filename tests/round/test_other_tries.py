@@ -1,4 +1,4 @@
-"""The laws of other tries: what `again()` ran is told where its result is."""
+"""The laws of other tries: what `retry()` ran is told where its result is."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ __all__ = ["clock"]
 
 def with_another_input(call: Any) -> Any:
     """Make a try that is run with another input."""
-    tried = call.again()
+    tried = call.retry()
     tried.input = fill.Input(items=["x", "y"])
     return tried
 
 
 TRIES: dict[str, Callable[[Any], Any]] = {
-    "again": lambda call: call.again(),
-    "again of again": lambda call: call.again().again(),
+    "retried": lambda call: call.retry(),
+    "again of again": lambda call: call.retry().retry(),
     "another input": with_another_input,
 }
 
@@ -50,29 +50,29 @@ def test_a_line_tells_of_another_try_as_it_was_run(clock: Clock) -> None:
     """A result that is recorded brings the steps of its try, and the duration is that of it."""
     plan = desk().plan()
     call = one(plan)
-    call.begin()
+    call.start()
     clock.now += 7
-    again = call.again()
-    again.begin()
+    again = call.retry()
+    again.start()
     clock.now += 2
     result = again.complete(1)
-    assert history(plan.steps) == ["proposed", "begun"]
+    assert history(plan.steps) == ["proposed", "started"]
     plan.record(result)
     (row,) = plan.calls
-    done = ["begun", "ended //success", "recorded //success"]
-    assert history(row.steps) == ["proposed", "begun", "again", *done]
+    done = ["started", "ended //success", "recorded //success"]
+    assert history(row.steps) == ["proposed", "started", "retried", *done]
     assert row.duration == 2
     close(plan)
 
 
-def run_by_a_hook(plan: Any, *, begun: bool = False) -> Any:
+def run_by_a_hook(plan: Any, *, started: bool = False) -> Any:
     """Let a hook run a call with another input, and raise: what it decided does not count."""
     results: list[Any] = []
 
     def run(call: Any) -> Any:
         call.input = fill.Input(items=["x", "y"])
-        if begun:
-            one(plan).begin()
+        if started:
+            one(plan).start()
         results.append(call.call_sync())
         raise ValueError("down")
 
@@ -86,7 +86,7 @@ def test_a_run_with_another_input_is_told_with_it() -> None:
     plan = desk().plan()
     plan.record(run_by_a_hook(plan))
     (row,) = plan.calls
-    assert history(row.steps)[1:3] == ["changed", "begun"]
+    assert history(row.steps)[1:3] == ["changed", "started"]
     assert row.arguments == {"items": ["x", "y"]}
     (told,) = plan.resolve().results
     assert told.ran_with == {"items": ["x", "y"]}
@@ -107,7 +107,7 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 def test_what_a_try_was_run_with_is_told_whatever_the_call_has_by_now(name: str) -> None:
     """The try was made before the call got another input, so its history goes back to the first."""
     plan = desk().plan()
-    again = one(plan).again()
+    again = one(plan).retry()
     newer = CHANGES[name](plan)
     newer.record(again.call_sync())
     (row,) = newer.calls
@@ -121,7 +121,7 @@ def test_what_a_try_was_run_with_is_told_whatever_the_call_has_by_now(name: str)
 def test_a_try_of_a_newer_plan_is_told_with_its_input_in_an_older_one() -> None:
     """What a hook changed in the newer plan is what was run."""
     plan = desk().plan()
-    result = one(plan.apply_hooks_sync(rewritten("h"))).again().call_sync()
+    result = one(plan.apply_hooks_sync(rewritten("h"))).retry().call_sync()
     plan.record(result)
     (row,) = plan.calls
     told = [step.arguments["items"] for step in row.steps if step.kind in ("proposed", "changed")]
@@ -144,7 +144,7 @@ def test_after_hooks_are_owed_another_try_of_the_same_status() -> None:
     plan = desk().apply_hooks_sync(made)
     call = one(plan)
     plan.apply_after_hooks_sync(made, [call.fail("first")])
-    result = call.again().fail("second")
+    result = call.retry().fail("second")
     with pytest.raises(MisuseError, match="was not asked about the result"):
         plan.resolve([result])
     plan.record(result)
@@ -159,7 +159,7 @@ def test_after_hooks_are_owed_another_try_of_the_same_status() -> None:
 def test_what_another_try_began_is_not_said_to_be_not_executed(name: str) -> None:
     """A round that is given up says of such a call that nobody knows what it did."""
     plan = desk().plan()
-    TRIES[name](one(plan)).begin()
+    TRIES[name](one(plan)).start()
     (result,) = plan.abort(Session(), "stop").results
     assert result.status == "indeterminate"
 
@@ -176,31 +176,34 @@ def test_a_try_that_was_not_begun_leaves_no_trace(name: str) -> None:
 def test_a_try_that_was_not_begun_does_not_end_a_doubt() -> None:
     """Also where the tool had been started before, and had asked a question: that is no try."""
     plan = desk().plan()
-    one(plan).begin()
+    one(plan).start()
     plan.record(one(plan).suspend(SuspendTicket()))
     plan.resume(plan.suspended[0].approve())
-    one(plan).begin()
+    one(plan).start()
     plan = Desk.load_plan(plan.dump_json())
-    one(plan).again()
+    one(plan).retry()
     loaded = Desk.load_plan(plan.dump_json())
     assert [row.state for row in loaded.calls] == ["in_doubt"]
     close(loaded)
 
 
 def test_another_try_that_runs_is_in_doubt_in_a_saved_plan() -> None:
-    """What runs on unseen by the text is not begun a second time from it."""
+    """What runs on unseen by the text is not started a second time from it."""
     plan = desk().plan()
-    one(plan).again().begin()
+    one(plan).retry().start()
     loaded = Desk.load_plan(plan.dump_json())
     (row,) = loaded.calls
-    assert (row.state, history(row.steps)) == ("in_doubt", ["proposed", "again", "begun", "left"])
+    assert (row.state, history(row.steps)) == (
+        "in_doubt",
+        ["proposed", "retried", "started", "abandoned"],
+    )
     close(loaded)
 
 
 def test_another_try_that_ended_is_recorded_before_the_plan_is_saved() -> None:
     """A result that the text would not know of is not lost in silence."""
     plan = desk().plan()
-    result = one(plan).again().call_sync()
+    result = one(plan).retry().call_sync()
     with pytest.raises(PlanError, match=r"`plan\.record\(outcome\)`"):
         plan.dump_json()
     plan.record(result)
@@ -224,7 +227,7 @@ def test_a_try_tells_nothing_of_a_call_that_went_on_itself() -> None:
     tries = [make(call) for make in TRIES.values()]
     plan.record(call.suspend(SuspendTicket()))
     for each in tries:
-        each.begin()
+        each.start()
     before = history(plan.steps)
     loaded = Desk.load_plan(plan.dump_json())
     assert history(loaded.steps) == before
@@ -235,7 +238,7 @@ def test_a_call_of_no_round_keeps_no_tries() -> None:
     """A call of no round may be tried again as often as one likes: nobody keeps these."""
     plan = desk().plan()
     call = Desk.parse_tool_call(one(plan).metadata)
-    call.again().call_sync()
+    call.retry().call_sync()
     assert not call._round.tries
     close(plan)
 
@@ -248,34 +251,34 @@ def test_after_hooks_see_another_try_once(tells: str, puts: bool) -> None:
 
     def look(call: Any, result: Any) -> Any:
         seen.append(result.model_text)
-        return call.again().complete(99) if puts else None
+        return call.retry().complete(99) if puts else None
 
     made = hooks(after=look)
     plan = desk().apply_hooks_sync(made)
     call = one(plan)
-    call.begin()
-    results = plan.apply_after_hooks_sync(made, [call.again().complete(7)])
+    call.start()
+    results = plan.apply_after_hooks_sync(made, [call.retry().complete(7)])
     if tells == "record":
         plan.record(results[0])
         results = []
     (result,) = plan.resolve(results).results
     assert (seen, result.output) == (["7"], 99 if puts else 7)
-    tries = [step.kind for step in plan.steps].count("again")
+    tries = [step.kind for step in plan.steps].count("retried")
     assert tries == 1
 
 
 def test_a_line_tells_of_a_try_that_gave_what_a_hook_had_put_for_another() -> None:
     """A result that equals the one of a hook is still that of another run."""
-    made = hooks(after=lambda call, result: call.again().complete(0) if result.is_error else None)
+    made = hooks(after=lambda call, result: call.retry().complete(0) if result.is_error else None)
     plan = desk().apply_hooks_sync(made)
     call = one(plan)
     plan.apply_after_hooks_sync(made, [call.fail("first")])
-    result = call.again().complete(0)
+    result = call.retry().complete(0)
     with pytest.raises(MisuseError, match="was not asked about the result"):
         plan.resolve([result])
-    assert "again" not in history(plan.steps)
+    assert "retried" not in history(plan.steps)
     plan.resolve(plan.apply_after_hooks_sync(made, [result]))
-    assert "again" in history(plan.steps)
+    assert "retried" in history(plan.steps)
 
 
 def _raises(call: Any, result: Any) -> Any:
@@ -314,7 +317,7 @@ def test_a_try_that_suspends_itself_waits_with_what_it_was_run_with() -> None:
     """A person sees the arguments of the run, and the decision about them counts."""
     plan = desk().plan()
     tried = TRIES["another input"](one(plan))
-    tried.begin()
+    tried.start()
     waits = tried.suspend(SuspendTicket())
     plan.record(waits)
     (shown,) = plan.suspended
@@ -329,11 +332,11 @@ def test_a_run_with_another_input_is_another_try_of_a_call_that_was_begun() -> N
     plan = desk().plan()
     call = one(plan)
     tried = TRIES["another input"](call)
-    call.begin()
+    call.start()
     plan.record(tried.call_sync())
     (row,) = plan.calls
-    done = ["changed", "begun", "ended //success", "recorded //success"]
-    assert history(row.steps) == ["proposed", "begun", "again", *done]
+    done = ["changed", "started", "ended //success", "recorded //success"]
+    assert history(row.steps) == ["proposed", "started", "retried", *done]
     assert row.arguments == {"items": ["x", "y"]}
     close(Desk.load_plan(plan.dump_json()))
 
@@ -341,10 +344,10 @@ def test_a_run_with_another_input_is_another_try_of_a_call_that_was_begun() -> N
 def test_what_a_hook_ran_is_another_try_of_a_call_that_was_begun() -> None:
     """Somebody may begin the call while hooks are asked about it; both runs are told."""
     plan = desk().plan()
-    plan.record(run_by_a_hook(plan, begun=True))
+    plan.record(run_by_a_hook(plan, started=True))
     (row,) = plan.calls
-    done = ["changed", "begun", "ended //success", "recorded //success"]
-    assert history(row.steps) == ["proposed", "begun", "again", *done]
+    done = ["changed", "started", "ended //success", "recorded //success"]
+    assert history(row.steps) == ["proposed", "started", "retried", *done]
     assert row.arguments == {"items": ["x", "y"]}
     close(plan)
 
@@ -354,11 +357,11 @@ def test_a_try_that_failed_before_another_one_waits_is_over(own: bool) -> None:
     """A loop that tries again has dropped the first result, so nothing of it is to be recorded."""
     plan = desk().plan()
     call = one(plan)
-    first = call.again()
-    first.begin()
+    first = call.retry()
+    first.start()
     first.fail("at first")
-    second = call if own else call.again()
-    second.begin()
+    second = call if own else call.retry()
+    second.start()
     plan.record(second.suspend(SuspendTicket()))
     plan.resume(plan.suspended[0].approve())
     loaded = Desk.load_plan(plan.dump_json())
@@ -369,10 +372,10 @@ def test_a_try_that_failed_before_another_one_waits_is_over(own: bool) -> None:
 def test_a_plan_that_is_not_saved_changes_nothing() -> None:
     """A call whose other try runs is in doubt before a refusal, and after it."""
     plan = desk(FILL, ("c2", "fill", {"items": ["b"]})).plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     plan = Desk.load_plan(plan.dump_json())
     plan.pending[0].call_sync()
-    plan.in_doubt[0].again().begin()
+    plan.in_doubt[0].retry().start()
     before = [(row, row.steps) for row in plan.calls]
     with pytest.raises(PlanError, match="the plan was not told"):
         plan.dump_json()

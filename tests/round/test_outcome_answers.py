@@ -50,9 +50,9 @@ def test_outcomes_are_immutable() -> None:
     finished = Desk.read_turn(ScriptedModel.text("Hi"))
     assert isinstance(finished, Finished)
     made: tuple[Any, ...] = (
-        call.again().handled("Acme"),
-        call.again().reject("no"),
-        call.again().suspend(SuspendTicket()),
+        call.retry().handled("Acme"),
+        call.retry().reject("no"),
+        call.retry().suspend(SuspendTicket()),
         issue,
         ContinueSuggestion.of((issue,)),
         NeedsTools(round_),
@@ -73,8 +73,8 @@ def test_an_outcome_is_a_success_an_error_or_pending() -> None:
     round_ = _round()
     call = round_.tool_calls[0]
     round_.discard()
-    waiting = call.again().suspend(SuspendTicket())
-    for outcome in (call.again().complete("Acme"), call.again().fail("no"), waiting):
+    waiting = call.retry().suspend(SuspendTicket())
+    for outcome in (call.retry().complete("Acme"), call.retry().fail("no"), waiting):
         said = [outcome.is_success, outcome.is_error, outcome.is_pending]
         assert said.count(True) == 1
     assert waiting.is_pending
@@ -143,7 +143,7 @@ def test_what_a_turn_came_to_says_what_it_is() -> None:
 
 @over("model", ["openai:gpt-5", None, object(), ScriptedModel])
 def test_what_is_no_model_is_refused_before_anything_is_said(model: Any) -> None:
-    """A name, nothing, a foreign object or a class fails where the turn is begun."""
+    """A name, nothing, a foreign object or a class fails where the turn is started."""
     with pytest.raises(MisuseError):
         Session().text_turn(model)
 
@@ -153,7 +153,7 @@ def test_a_failure_with_a_code_is_an_error() -> None:
     round_ = _round()
     (call,) = round_.tool_calls
     round_.discard()
-    plain, coded = call.again().fail("no luck"), call.again().fail("no luck", code="unlucky")
+    plain, coded = call.retry().fail("no luck"), call.retry().fail("no luck", code="unlucky")
     assert (plain.status, coded.status) == ("error", "error")
     assert (plain.model_text, coded.model_text) == ("no luck", "[unlucky] no luck")
 

@@ -343,7 +343,7 @@ def test_a_closed_round_opens_no_plan_that_works(use: Callable[[Any], object]) -
 
 @pytest.mark.parametrize("as_function", [False, True])
 def test_a_call_that_is_begun_meanwhile_is_not_asked_about(as_function: bool) -> None:
-    """While the hook of one call is awaited another may be begun: nothing is decided about it."""
+    """While the hook of one call is awaited another may be started: nothing is decided about it."""
     asked_about: list[str] = []
     open_round = opened(*adds(2))
     plan = open_round.plan()

@@ -55,7 +55,7 @@ def facts(plan: ToolRoundPlan[Any]) -> dict[str, Any]:
     """All that a plan knows."""
 
     def call(each: Any) -> Any:
-        known = (each.metadata, each.input, each.status, each.mended, each.digest)
+        known = (each.metadata, each.input, each.status, each.coerced, each.digest)
         return (*known, each.approval, each.resume, each.ticket, each.suspension_id)
 
     return {
@@ -152,7 +152,7 @@ def test_both_proposed_and_effective_arguments_are_kept() -> None:
     proposed = {item["id"]: item["arguments"] for item in data["turn"]["items"]}
     assert proposed["c2"] == '{"a":2,"b":0}'
     kinds = [each["kind"] for each in entry(data, "c2")["steps"]]
-    assert kinds == ["proposed", "asked", "changed"]
+    assert kinds == ["proposed", "reviewed", "changed"]
     assert step(data, "c2", "proposed")["arguments"] == {"a": 2, "b": 0}
     assert arguments(data, "c2") == {"a": 2, "b": 7}
     assert entry(data, "c2")["schema_digest"] == add.definition.digest
@@ -203,7 +203,7 @@ def test_a_changed_schema_is_refused(where: str) -> None:
     """
     plan = opened(*adds(1)).plan()
     if where == "in doubt":
-        plan.pending[0].begin()
+        plan.pending[0].start()
     if where == "suspended":
         plan = plan.apply_hooks_sync(lambda call: call.suspend(SuspendTicket()))
     Other = a_toolset("Other", {**members(), "add": tool(add_strings)})
@@ -322,7 +322,7 @@ def test_python_data_is_sealed_as_json_reads_it() -> None:
 def test_statuses_survive() -> None:
     """A call that was started is still known to be, in another process."""
     plan = opened(*adds(2)).plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     again = loaded(plan.dump_json())
     assert [call.status for call in again.in_doubt] == [CallStatus.RUNNING]
     assert [call.status for call in again.pending] == [CallStatus.NEW]
@@ -448,11 +448,11 @@ HALVES: dict[str, Any] = {
     "tags": ("\ude00",),
     "by": {"\ud83d": ["\ud83d\ude00"]},
 }
-MENDED = {"text": "a\ufffd", "tags": ["\ufffd"], "by": {"\ufffd": ["\U0001f600"]}}
+COERCED = {"text": "a\ufffd", "tags": ["\ufffd"], "by": {"\ufffd": ["\U0001f600"]}}
 
 
 @pytest.mark.parametrize("way", ["assigned", "copied", "by arguments", "ruled"])
-def test_half_of_a_pair_that_a_program_puts_in_is_mended_as_what_a_model_sends(way: str) -> None:
+def test_half_of_a_pair_that_a_program_puts_in_is_coerced_as_what_a_model_sends(way: str) -> None:
     """No saved text could hold it: what runs here is what runs after loading."""
     name = "ruled" if way == "ruled" else "label"
     outcome = Labels.read_turn(turn(("c1", name, {})))
@@ -468,8 +468,8 @@ def test_half_of_a_pair_that_a_program_puts_in_is_mended_as_what_a_model_sends(w
     plan = outcome.round.apply_hooks_sync(hooks)
     if way == "assigned":
         plan.pending[0].input = HALVES
-    assert plan.calls[0].arguments == MENDED
+    assert plan.calls[0].arguments == COERCED
     loaded = Labels.load_plan(plan.dump_json())
-    assert loaded.calls[0].arguments == MENDED
+    assert loaded.calls[0].arguments == COERCED
     assert loaded.pending[0].call_sync().output == "a\ufffd"
     loaded.discard()

@@ -39,7 +39,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "result": (lambda d: step(d, "c0", "ended")["result"].update(result="41"), "about call 'c0'"),
     "end gone": (lambda d: entry(d, "g")["steps"].pop(), "about call 'g'"),
     "two": (
-        lambda d: (entry(d, "p").update(mended=["x"]), entry(d, "c0").update(steps=[])),
+        lambda d: (entry(d, "p").update(coerced=["x"]), entry(d, "c0").update(steps=[])),
         "about call 'c0', 'p'",
     ),
     "proposed": (
@@ -48,7 +48,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "owes after": (lambda d: d.update(owes_after=True), "do not match its seal"),
     "approved": (
-        lambda d: entry(d, "p")["steps"].append({"at": AT, "kind": "answered", "said": "resume"}),
+        lambda d: entry(d, "p")["steps"].append({"at": AT, "kind": "decided", "verdict": "resume"}),
         "about call 'p'",
     ),
     "call gone": (lambda d: d["calls"].pop(0), "do not match its seal"),
@@ -146,8 +146,11 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda d: d["turn"]["items"].append(d["turn"]["items"][0]),
         "not the calls of the turn",
     ),
-    "status": (lambda d: step(d, "c1", "ended").update(said="asleep"), "'asleep' is none of the"),
-    "mended": (lambda d: entry(d, "p").update(mended=[3]), "mended: expected texts only"),
+    "status": (
+        lambda d: step(d, "c1", "ended").update(verdict="asleep"),
+        "'asleep' is none of the",
+    ),
+    "coerced": (lambda d: entry(d, "p").update(coerced=[3]), "coerced: expected texts only"),
     "mode": (
         lambda d: step(d, "p", "suspended")["ticket"].update(resume_mode="x"),
         r"steps\[2\]\.ticket\.resume_mode: 'x' is none of",
@@ -170,15 +173,15 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         r"phase: 'after' does not go with 'ended'",
     ),
     "phase of no call": (
-        lambda d: step(d, "c1", "ended").update(phase="reading"),
-        r"phase: 'reading' comes first",
+        lambda d: step(d, "c1", "ended").update(phase="decode"),
+        r"phase: 'decode' comes first",
     ),
     "decision": (
-        lambda d: step(d, "c1", "asked").update(said="perhaps"),
-        r"said: 'perhaps' is none of the known",
+        lambda d: step(d, "c1", "reviewed").update(verdict="perhaps"),
+        r"verdict: 'perhaps' is none of the known",
     ),
     "answer": (
-        lambda d: steps_of(d, "p").append({"at": AT, "kind": "answered", "said": "edit"}),
+        lambda d: steps_of(d, "p").append({"at": AT, "kind": "decided", "verdict": "edit"}),
         r"steps\[3\]\.decision: it is missing",
     ),
     "action": (
@@ -218,7 +221,7 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 def answered(**changes: Any) -> dict[str, Any]:
     """A step that answers the waiting call, but for what is changed in its decision."""
     decision = {"call_id": "p", "action": "resume", "decision_id": "d", **changes}
-    return {"at": AT, "kind": "answered", "said": "resume", "decision": decision}
+    return {"at": AT, "kind": "decided", "verdict": "resume", "decision": decision}
 
 
 @pytest.mark.parametrize("case", RESEALED)
@@ -250,28 +253,37 @@ def test_a_word_of_a_later_release_is_refused(where: str) -> None:
 
 
 IMPOSSIBLE: dict[str, tuple[str, list[dict[str, Any]]]] = {
-    "ended twice": ("g", [{"at": AT, "kind": "ended", "said": "rejected", "phase": "gate"}]),
-    "begun while it waits": ("p", [{"at": AT, "kind": "begun"}]),
+    "ended twice": ("g", [{"at": AT, "kind": "ended", "verdict": "rejected", "phase": "gate"}]),
+    "started while it waits": ("p", [{"at": AT, "kind": "started"}]),
     "changed while it waits": (
         "p",
         [{"at": AT, "kind": "changed", "arguments": {"amount": 1, "to": []}}],
     ),
-    "succeeded while it waits": ("p", [{"at": AT, "kind": "ended", "said": "success"}]),
-    "recorded twice": ("p", [{"at": AT, "kind": "recorded", "said": "suspended"}] * 2),
-    "begun after the end": ("g", [{"at": AT, "kind": "begun"}]),
-    "asked after the end": ("g", [{"at": AT, "kind": "asked", "phase": "hook", "by": "late"}]),
-    "begun twice": ("c2", [{"at": AT, "kind": "begun"}, {"at": AT, "kind": "begun"}]),
-    "left before it was begun": ("c2", [{"at": AT, "kind": "left"}]),
-    "begun, and nobody left it": ("c2", [{"at": AT, "kind": "begun"}]),
-    "answered without a question": ("c2", [{"at": AT, "kind": "answered", "said": "resume"}]),
-    "recorded before anything was": ("c2", [{"at": AT, "kind": "recorded", "said": "suspended"}]),
+    "succeeded while it waits": ("p", [{"at": AT, "kind": "ended", "verdict": "success"}]),
+    "recorded twice": ("p", [{"at": AT, "kind": "recorded", "verdict": "suspended"}] * 2),
+    "started after the end": ("g", [{"at": AT, "kind": "started"}]),
+    "asked after the end": (
+        "g",
+        [{"at": AT, "kind": "reviewed", "phase": "execution", "by": "late"}],
+    ),
+    "started twice": ("c2", [{"at": AT, "kind": "started"}, {"at": AT, "kind": "started"}]),
+    "left before it was started": ("c2", [{"at": AT, "kind": "abandoned"}]),
+    "started, and nobody left it": ("c2", [{"at": AT, "kind": "started"}]),
+    "answered without a question": ("c2", [{"at": AT, "kind": "decided", "verdict": "resume"}]),
+    "recorded before anything was": (
+        "c2",
+        [{"at": AT, "kind": "recorded", "verdict": "suspended"}],
+    ),
     "asked while it runs": (
         "c2",
-        [{"at": AT, "kind": "begun"}, {"at": AT, "kind": "asked", "phase": "gate", "by": "late"}],
+        [
+            {"at": AT, "kind": "started"},
+            {"at": AT, "kind": "reviewed", "phase": "gate", "by": "late"},
+        ],
     ),
     "proposed twice": ("c2", [{"at": AT, "kind": "proposed", "arguments": {"a": 2, "b": 7}}]),
-    "begun without a tool": ("u", [{"at": AT, "kind": "begun"}]),
-    "again without a tool": ("u", [{"at": AT, "kind": "again"}]),
+    "started without a tool": ("u", [{"at": AT, "kind": "started"}]),
+    "again without a tool": ("u", [{"at": AT, "kind": "retried"}]),
 }
 
 

@@ -54,7 +54,7 @@ def test_what_a_hook_changed_is_said_in_the_result() -> None:
 
 
 def test_what_reading_adds_does_not_count() -> None:
-    """Coercion, defaults and mending are no replacement, and most results say nothing."""
+    """Coercion, defaults and coercing are no replacement, and most results say nothing."""
 
     @tool_fn
     def book(seats: int, at: At) -> int:
@@ -112,9 +112,9 @@ def test_only_what_was_run_says_so() -> None:
         ("success", None),
         ("cancelled", None),
     ]
-    begun = opened(("c1", "add", {"a": 1})).apply_hooks_sync(rewriting(a=5))
-    begun.pending[0].begin()
-    lost = begun.abort(Session(), "enough").results[0]
+    started = opened(("c1", "add", {"a": 1})).apply_hooks_sync(rewriting(a=5))
+    started.pending[0].start()
+    lost = started.abort(Session(), "enough").results[0]
     assert (lost.status, lost.ran_with) == ("indeterminate", {"a": 5, "b": 0})
 
 

@@ -157,7 +157,7 @@ def test_a_call_that_suspended_itself_is_recorded_as_waiting() -> None:
     """`record` of a suspended call is `suspend`; recorded siblings stay."""
     plan = opened(*adds(2)).plan()
     first, second = plan.pending
-    first.begin()
+    first.start()
     plan.record(first.suspend(SuspendTicket()))
     plan.record(second.call_sync())
     assert [each.call for each in plan.suspended] == [first]
@@ -170,7 +170,7 @@ def test_a_call_that_suspended_itself_is_recorded_as_waiting() -> None:
 def test_a_call_that_was_begun_before_the_dump_is_in_doubt() -> None:
     """It refuses to run, counts as missing, and is answered by whoever finds out."""
     plan = opened(*adds(2)).plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     again = reloaded(plan)
     (doubtful,) = again.in_doubt
     assert [call.id for call in again.pending] == ["c1"]
@@ -178,7 +178,9 @@ def test_a_call_that_was_begun_before_the_dump_is_in_doubt() -> None:
     with pytest.raises(LifecycleError):
         doubtful.call_sync()
     results = done(again.pending)
-    with pytest.raises(CommitError, match=r"'c0' .* was begun before the plan was saved") as caught:
+    with pytest.raises(
+        CommitError, match=r"'c0' .* was started before the plan was saved"
+    ) as caught:
         again.resolve(results)
     assert caught.value.faults == (MissingResult("c0", "add", True),)
     again.record(results[0])
@@ -189,9 +191,9 @@ def test_a_call_that_was_begun_before_the_dump_is_in_doubt() -> None:
 
 
 def test_a_call_that_was_approved_in_doubt_does_not_fall_back_into_it() -> None:
-    """Whoever approved a call knew that it was begun: what it says then is to be told as ever."""
+    """Whoever approved a call knew that it was started: what it says then is to be told as ever."""
     plan = opened(*adds(1)).plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     plan = reloaded(plan)
     plan.record(plan.in_doubt[0].suspend(SuspendTicket()))
     plan.resume(plan.suspended[0].approve())
@@ -207,10 +209,10 @@ def test_a_call_in_doubt_may_have_ended_elsewhere() -> None:
     """The result that was made elsewhere, or that the call waits there, ends the doubt."""
     plan = opened(*adds(2)).plan()
     for call in plan.pending:
-        call.begin()
+        call.start()
     again = reloaded(plan)
-    elsewhere = again.in_doubt[1].again()
-    elsewhere.begin()
+    elsewhere = again.in_doubt[1].retry()
+    elsewhere.start()
     again.record(elsewhere.suspend(SuspendTicket()))
     again.record(forged(again.in_doubt[0].metadata, "9"))
     assert (again.in_doubt, len(again.suspended)) == ((), 1)
@@ -219,9 +221,9 @@ def test_a_call_in_doubt_may_have_ended_elsewhere() -> None:
 
 
 def test_abort_makes_doubt_indeterminate() -> None:
-    """A call in doubt was begun, so that nobody can say that it did nothing."""
+    """A call in doubt was started, so that nobody can say that it did nothing."""
     plan = opened(*adds(3)).plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     plan.record(plan.pending[1].call_sync())
     session = Session()
     committed = reloaded(plan).abort(session, "enough")
@@ -267,7 +269,7 @@ def test_a_call_in_doubt_that_was_asked_about_may_have_run() -> None:
     """Whoever was asked about it may not know either; an abort says the same."""
     plan = opened(*adds(2)).plan()
     for call in plan.pending:
-        call.begin()
+        call.start()
     plan = reloaded(plan)
     for call in plan.in_doubt:
         plan.record(call.suspend(SuspendTicket(message="Was it done?")))
@@ -300,17 +302,17 @@ def test_a_call_that_runs_is_left_by_the_dump() -> None:
     """
     plan = opened(*adds(2)).plan()
     call = plan.pending[0]
-    call.begin()
+    call.start()
     text = plan.dump_json()
     assert [each["kind"] for each in json.loads(text)["calls"][0]["steps"]] == [
         "proposed",
-        "begun",
-        "left",
+        "started",
+        "abandoned",
     ]
-    assert [step.kind for step in call.steps] == ["proposed", "begun"]
+    assert [step.kind for step in call.steps] == ["proposed", "started"]
     one, two = Shop.load_plan(text), Shop.load_plan(text)
     assert [row.steps for row in one.calls] == [row.steps for row in two.calls]
-    assert (one.calls, one.in_doubt[0].steps[-1].kind) == (two.calls, "left")
+    assert (one.calls, one.in_doubt[0].steps[-1].kind) == (two.calls, "abandoned")
     again = reloaded(one)
     assert again.in_doubt[0].steps == two.in_doubt[0].steps
     close(again, two)
@@ -332,7 +334,7 @@ def test_times_in_text_sort_as_they_came() -> None:
 def test_what_a_call_in_doubt_came_to_is_recorded_before_the_dump(move: str) -> None:
     """An answer of a call in doubt is not lost in a dump: the plan has to be told of it first."""
     plan = opened(*adds(1)).plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     again = reloaded(plan)
     (doubtful,) = again.in_doubt
     outcome: Any
@@ -374,10 +376,10 @@ def full_plan() -> ToolRoundPlan[Any]:
     plan = opened(*calls).apply_hooks_sync(hooks)
     plan.resume(plan.suspended[0].approve(result="yes", by="ann", reason="fine"))
     first, second, _, asked = plan.pending
-    asked.begin()
+    asked.start()
     plan.record(asked.suspend(SuspendTicket(id="own")))
     plan.resume(plan.suspended[-1].approve(by="bob"))
-    first.begin()
+    first.start()
     plan.record(second.call_sync())
     plan.record(forged(plan.recoverable_tool_call_issues[0].metadata))
     plan.apply_after_hooks_sync(hooks)
@@ -419,7 +421,7 @@ def test_a_gate_does_not_see_the_answer_to_a_tool() -> None:
     """A call whose tool asked has still to pass the gate, which asks by itself and is answered."""
     plan = opened(*adds(1)).plan()
     (call,) = plan.pending
-    call.begin()
+    call.start()
     plan.record(call.suspend(SuspendTicket(id="own")))
     plan.resume(plan.suspended[0].approve())
     seen: list[Any] = []
@@ -434,7 +436,7 @@ def test_a_gate_does_not_see_the_answer_to_a_tool() -> None:
     plan = plan.apply_hooks_sync(hooks)
     assert seen == [None, yes]
     assert (plan.suspended, plan.pending[0].suspension_id) == ((), "own")
-    assert plan.pending[0].indeterminate("it was begun once.").status == "indeterminate"
+    assert plan.pending[0].indeterminate("it was started once.").status == "indeterminate"
     close(plan)
 
 
@@ -499,7 +501,7 @@ def test_plans_sort_their_calls_however_results_come(data: st.DataObject) -> Non
 WRONG: dict[str, tuple[str, Callable[[Any, Any], object]]] = {
     "suspend": ("takes a call that suspended itself", lambda plan, it: plan.suspend(it)),
     "abort": ("is no result|passed as a list", lambda plan, it: plan.abort(Session(), "stop", it)),
-    "within": ("no call", lambda plan, it: plan.within(it)),
+    "ancestors": ("no call", lambda plan, it: plan.ancestors(it)),
 }
 
 
@@ -520,12 +522,12 @@ def test_a_result_of_another_status_is_that_of_another_try() -> None:
     """Two statuses of one end, as an error and an unknown outcome, are no one outcome either."""
     plan = opened(*adds(1)).plan()
     call = plan.pending[0]
-    call.begin()
+    call.start()
     call.indeterminate("lost")
     plan.record(Shop.parse_tool_call(call.metadata).fail("refused"))
     (row,) = plan.calls
-    said = [(step.kind, step.said) for step in row.steps[2:]]
-    assert said == [("ended", "indeterminate"), ("again", None)] + [
+    said = [(step.kind, step.verdict) for step in row.steps[2:]]
+    assert said == [("ended", "indeterminate"), ("retried", None)] + [
         (kind, "error") for kind in ("ended", "recorded")
     ]
     close(plan)

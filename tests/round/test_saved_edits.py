@@ -74,7 +74,7 @@ def test_a_leaf_under_a_new_seal_approves_nothing_else() -> None:
             continue
         for call in plan.pending:
             try:
-                call.begin()
+                call.start()
             except LifecycleError:
                 continue
             assert call.digest == approved[call.id]
@@ -86,11 +86,11 @@ def test_all_changes_of_an_edit_are_steps() -> None:
     steps = json.loads(SAVED)["calls"][1]["steps"]
     kinds = [(each["kind"], each.get("phase"), each.get("by")) for each in steps]
     assert kinds[3:] == [
-        ("answered", None, "bob"),
+        ("decided", None, "bob"),
         ("changed", "decision", "bob"),
-        ("asked", "hook", "capped.<locals>.cap"),
-        ("changed", "hook", "capped.<locals>.cap"),
-        ("asked", "gate", "gated.<locals>.gate"),
+        ("reviewed", "execution", "capped.<locals>.cap"),
+        ("changed", "execution", "capped.<locals>.cap"),
+        ("reviewed", "gate", "gated.<locals>.gate"),
         ("suspended", "gate", "gated.<locals>.gate"),
     ]
     assert [each["arguments"]["a"] for each in steps if "arguments" in each] == [1, 99, 10]
@@ -98,19 +98,19 @@ def test_all_changes_of_an_edit_are_steps() -> None:
 
 RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "cancelled edit": (
-        lambda data: step(data, "c0", "answered")["decision"].update(action="cancel"),
+        lambda data: step(data, "c0", "decided")["decision"].update(action="cancel"),
         r"steps\[3\]\.decision\.edit: it does not go with 'cancel'",
     ),
     "no object": (
-        lambda data: step(data, "c0", "answered")["decision"].update(edit=[1]),
+        lambda data: step(data, "c0", "decided")["decision"].update(edit=[1]),
         r"steps\[3\]\.decision\.edit: expected dict",
     ),
     "no decision": (
-        lambda data: step(data, "c0", "answered").pop("decision"),
+        lambda data: step(data, "c0", "decided").pop("decision"),
         r"steps\[3\]\.decision: it is missing",
     ),
     "no call": (
-        lambda data: step(data, "c0", "answered")["decision"].update(call_id="zz"),
+        lambda data: step(data, "c0", "decided")["decision"].update(call_id="zz"),
         r"steps\[3\]\.decision\.call_id: it is about another call, 'zz'",
     ),
     "arguments": (

@@ -119,7 +119,7 @@ def _after(answer: Callable[[Any, Any], Any]) -> Callable[[], Plan]:
 def _own_question() -> Plan:
     plan = desk().plan()
     (call,) = plan.pending
-    call.begin()
+    call.start()
     plan.record(call.suspend(SuspendTicket(id="own")))
     return plan  # type: ignore[no-any-return]
 
@@ -135,14 +135,14 @@ def _raised() -> Plan:
 
 def _unknown() -> Plan:
     plan = desk().plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     plan.record(plan.pending[0].indeterminate("lost"))
     return plan  # type: ignore[no-any-return]
 
 
 def _left() -> Plan:
     plan = desk().plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     return Desk.load_plan(plan.dump_json())
 
 
@@ -164,99 +164,99 @@ def _unusable_answered() -> Plan:
 
 WAYS: list[tuple[str, Callable[[], Plan], str, list[str]]] = [
     ("untouched", lambda: desk().plan(), "pending", []),
-    ("pass", _hooked(let_pass()), "pending", ["asked on/hook/run_normally"]),
+    ("pass", _hooked(let_pass()), "pending", ["reviewed on/execution/run_normally"]),
     (
         "rewritten by return",
         _hooked(rewritten("b")),
         "pending",
-        ["asked on/hook/run_normally", "changed on/hook"],
+        ["reviewed on/execution/run_normally", "changed on/execution"],
     ),
     (
         "changed in place",
         _hooked(hooks(on=_in_place)),
         "pending",
-        ["asked on/hook/run_normally", "changed on/hook"],
+        ["reviewed on/execution/run_normally", "changed on/execution"],
     ),
     (
         "completed",
         _hooked(hooks(on=lambda m, i: Complete(7))),
         "handled",
-        ["asked on/hook/complete", "ended on/hook/success"],
+        ["reviewed on/execution/complete", "ended on/execution/success"],
     ),
     (
         "rejected",
         _hooked(hooks(on=lambda m, i: Reject("no"))),
         "rejected",
-        ["asked on/hook/reject", "ended on/hook/rejected"],
+        ["reviewed on/execution/reject", "ended on/execution/rejected"],
     ),
     (
         "blocked",
         _hooked(blocked()),
         "rejected",
-        ["asked gate/gate/block", "ended gate/gate/rejected"],
+        ["reviewed gate/gate/block", "ended gate/gate/rejected"],
     ),
     (
         "gate suspends",
         _hooked(waiting()),
         "suspended",
-        ["asked gate/gate/suspend", "suspended gate/gate"],
+        ["reviewed gate/gate/suspend", "suspended gate/gate"],
     ),
     (
         "gate completes",
         _hooked(hooks(gate=lambda m, i: Complete(7))),
         "handled",
-        ["asked gate/gate/complete", "ended gate/gate/success"],
+        ["reviewed gate/gate/complete", "ended gate/gate/success"],
     ),
-    ("gate lets pass", _passed_gate, "pending", ["asked gate/gate"]),
-    ("before", _hooked(hooks(before=lambda m, i: None)), "pending", ["asked before/before"]),
+    ("gate lets pass", _passed_gate, "pending", ["reviewed gate/gate"]),
+    ("before", _hooked(hooks(before=lambda m, i: None)), "pending", ["reviewed before/before"]),
     (
         "function",
         _function(lambda call: call),
         "pending",
-        ["asked function/function/run_normally"],
+        ["reviewed function/execution/run_normally"],
     ),
     (
         "function changes",
         _function(_handed),
         "pending",
-        ["asked function/function/run_normally", "changed function/function"],
+        ["reviewed function/execution/run_normally", "changed function/execution"],
     ),
     (
         "function answers",
         _function(lambda call: call.handled(1)),
         "handled",
-        ["asked function/function/complete", "ended function/function/success"],
+        ["reviewed function/execution/complete", "ended function/execution/success"],
     ),
     (
         "function runs",
         _function(lambda call: call.handled(call.invoke_sync())),
         "handled",
-        ["asked function/function/complete", "begun", "ended function/function/success"],
+        ["reviewed function/execution/complete", "started", "ended function/execution/success"],
     ),
     (
         "function rejects",
         _function(lambda call: call.reject("no")),
         "rejected",
-        ["asked function/function/reject", "ended function/function/rejected"],
+        ["reviewed function/execution/reject", "ended function/execution/rejected"],
     ),
     (
         "function suspends",
         _function(lambda call: call.suspend(SuspendTicket())),
         "suspended",
-        ["asked function/function/suspend", "suspended function/function"],
+        ["reviewed function/execution/suspend", "suspended function/execution"],
     ),
     (
         "resumed",
         _decided(way="approve"),
         "pending",
-        ["asked gate/gate/suspend", "suspended gate/gate", "answered ann//resume"],
+        ["reviewed gate/gate/suspend", "suspended gate/gate", "decided ann//resume"],
     ),
     (
         "cancelled",
         _decided(way="cancel"),
         "rejected",
         [
-            *("asked gate/gate/suspend", "suspended gate/gate", "answered ann//cancel"),
+            *("reviewed gate/gate/suspend", "suspended gate/gate", "decided ann//cancel"),
             "ended ann/decision/cancelled",
         ],
     ),
@@ -269,7 +269,7 @@ WAYS: list[tuple[str, Callable[[], Plan], str, list[str]]] = [
         ),
         "handled",
         [
-            *("asked gate/gate/suspend", "suspended gate/gate", "answered ann//resume"),
+            *("reviewed gate/gate/suspend", "suspended gate/gate", "decided ann//resume"),
             "ended ann/decision/success",
         ],
     ),
@@ -278,8 +278,8 @@ WAYS: list[tuple[str, Callable[[], Plan], str, list[str]]] = [
         _edited,
         "pending",
         [
-            *("asked gate/gate/suspend", "suspended gate/gate", "answered ann//edit"),
-            *("changed ann/decision", "asked gate/gate/suspend"),
+            *("reviewed gate/gate/suspend", "suspended gate/gate", "decided ann//edit"),
+            *("changed ann/decision", "reviewed gate/gate/suspend"),
         ],
     ),
     (
@@ -287,47 +287,47 @@ WAYS: list[tuple[str, Callable[[], Plan], str, list[str]]] = [
         _needs,
         "finished",
         [
-            *("asked needs_approval/gate/suspend", "suspended needs_approval/gate"),
-            *("answered ann//resume", "begun", "ended //success", "recorded //success"),
+            *("reviewed needs_approval/gate/suspend", "suspended needs_approval/gate"),
+            *("decided ann//resume", "started", "ended //success", "recorded //success"),
         ],
     ),
-    ("run", _ran, "finished", ["begun", "ended //success", "recorded //success"]),
+    ("run", _ran, "finished", ["started", "ended //success", "recorded //success"]),
     (
         "after",
         _after(lambda call, result: None),
         "finished",
-        ["begun", "ended //success", "recorded //success", "asked after/after"],
+        ["started", "ended //success", "recorded //success", "reviewed after/after"],
     ),
     (
         "after replaced",
         _after(lambda call, result: forged(call.metadata, "9")),
         "finished",
-        ["begun", "ended //success", "recorded //success", "asked after/after/replaced"],
+        ["started", "ended //success", "recorded //success", "reviewed after/after/replaced"],
     ),
-    ("own question", _own_question, "suspended", ["begun", "suspended", "recorded //suspended"]),
-    ("error", _raised, "finished", ["begun", "ended //error", "recorded //error"]),
+    ("own question", _own_question, "suspended", ["started", "suspended", "recorded //suspended"]),
+    ("error", _raised, "finished", ["started", "ended //error", "recorded //error"]),
     (
         "indeterminate",
         _unknown,
         "finished",
-        ["begun", "ended //indeterminate", "recorded //indeterminate"],
+        ["started", "ended //indeterminate", "recorded //indeterminate"],
     ),
-    ("left", _left, "in_doubt", ["begun", "left"]),
+    ("abandoned", _left, "in_doubt", ["started", "abandoned"]),
     (
         "given up",
         _given_up,
         "finished",
         [
-            *("asked gate/gate/suspend", "suspended gate/gate", "ended //rejected"),
+            *("reviewed gate/gate/suspend", "suspended gate/gate", "ended //rejected"),
             "recorded //rejected",
         ],
     ),
-    ("unusable", _unusable, "unusable", ["ended /reading/rejected"]),
+    ("unusable", _unusable, "unusable", ["ended /decode/rejected"]),
     (
         "unusable, answered",
         _unusable_answered,
         "finished",
-        ["ended /reading/rejected", "recorded //success"],
+        ["ended /decode/rejected", "recorded //success"],
     ),
 ]
 
@@ -355,7 +355,7 @@ def test_each_way_of_a_call_is_told_by_its_steps(
         assert list(step.model_dump()) == list(CallStep.__slots__)
         assert len({step, copy.copy(step)}) == 1
         with pytest.raises((AttributeError, TypeError)):
-            step.kind = "begun"  # type: ignore[misc]
+            step.kind = "started"  # type: ignore[misc]
     calls = (*plan.pending, *plan.in_doubt, *(each.call for each in plan.suspended))
     assert all(call.steps == row.steps for call in calls)
     assert len(calls) == (state in ("pending", "in_doubt", "suspended"))
@@ -373,7 +373,7 @@ def test_a_final_answer_has_a_line() -> None:
     assert isinstance(outcome, NeedsTools)
     plan = outcome.round.plan()
     answer, other = plan.calls
-    assert history(answer.steps) == ["proposed", "ended /answer/success"]
+    assert history(answer.steps) == ["proposed", "ended /reply/success"]
     assert history(other.steps) == ["proposed"]
     before = plan.steps
     loaded = Desk.load_plan(plan.dump_json())
@@ -392,12 +392,12 @@ def test_inputs_stand_in_the_steps_that_made_them() -> None:
         {"items": ["own"]},
     ]
     assert (steps[-1].kind, steps[-1].by, steps[-1].phase) == ("changed", None, None)
-    assert all(step.arguments is None for step in steps if step.kind == "asked")
+    assert all(step.arguments is None for step in steps if step.kind == "reviewed")
     close(plan)
 
 
 def test_a_question_and_its_answer_carry_ids_reasons_and_digests() -> None:
-    """`suspended` says the ticket, `answered` the decision, both under the digest shown."""
+    """`suspended` says the ticket, `decided` the decision, both under the digest shown."""
     plan = desk().apply_hooks_sync(waiting("gate-7", message="Fill?", action="fill"))
     (suspended,) = plan.suspended
     decision = suspended.approve(by="ann", reason="fine")
@@ -410,20 +410,20 @@ def test_a_question_and_its_answer_carry_ids_reasons_and_digests() -> None:
 
 
 def test_another_try_keeps_what_decided_and_not_what_was_done() -> None:
-    """`again` makes a history of its own; the plan's is as it was until it is told."""
+    """`retried` makes a history of its own; the plan's is as it was until it is told."""
     plan = desk().apply_hooks_sync(waiting())
     plan.resume(plan.suspended[0].approve(by="ann"))
     call = one(plan)
-    call.begin()
+    call.start()
     call.fail("away")
-    made = call.again()
-    decided = ["asked gate/gate/suspend", "suspended gate/gate", "answered ann//resume"]
-    assert history(made.steps) == ["proposed", *decided, "again"]
-    assert history(call.steps) == ["proposed", *decided, "begun", "ended //error"]
+    made = call.retry()
+    decided = ["reviewed gate/gate/suspend", "suspended gate/gate", "decided ann//resume"]
+    assert history(made.steps) == ["proposed", *decided, "retried"]
+    assert history(call.steps) == ["proposed", *decided, "started", "ended //error"]
     made.call_sync()
-    assert history(plan.steps) == ["proposed", *decided, "begun", "ended //error"]
+    assert history(plan.steps) == ["proposed", *decided, "started", "ended //error"]
     plan.record(forged(call.metadata))
-    assert history(call.again().steps) == ["proposed", *decided, "again"]
+    assert history(call.retry().steps) == ["proposed", *decided, "retried"]
     close(plan)
 
 
@@ -476,7 +476,7 @@ def test_times_are_utc_text_with_microseconds(clock: Clock) -> None:
     clock.now = 2_000_000_000.0
     plan = desk().plan()
     clock.now += 0.5
-    one(plan).begin()
+    one(plan).start()
     assert [step.at for step in plan.steps] == [
         "2033-05-18T03:33:20.000000+00:00",
         "2033-05-18T03:33:20.500000+00:00",
@@ -489,15 +489,15 @@ def test_steps_of_all_calls_stand_by_time(clock: Clock) -> None:
     plan = desk(FILL, ("c2", "fill", {"items": []})).plan()
     first, second = plan.pending
     clock.now += 1
-    second.begin()
+    second.start()
     clock.now += 1
-    first.begin()
+    first.start()
     second.fail("no")
     assert [(step.call_id, step.kind) for step in plan.steps] == [
         ("c1", "proposed"),
         ("c2", "proposed"),
-        ("c2", "begun"),
-        ("c1", "begun"),
+        ("c2", "started"),
+        ("c1", "started"),
         ("c2", "ended"),
     ]
     for row in plan.calls:
@@ -511,7 +511,7 @@ def test_durations_add_up_what_ran(clock: Clock) -> None:
     (call,) = plan.pending
     assert plan.calls[0].duration is None
     clock.now += 5
-    call.begin()
+    call.start()
     assert plan.calls[0].duration is None
     clock.now += 2
     plan.record(call.suspend(SuspendTicket()))
@@ -520,7 +520,7 @@ def test_durations_add_up_what_ran(clock: Clock) -> None:
     plan.resume(plan.suspended[0].approve())
     assert plan.calls[0].duration == 2
     clock.now += 100
-    call.begin()
+    call.start()
     assert plan.calls[0].duration is None
     clock.now += 0.25
     plan.record(call.fail("no"))
@@ -536,7 +536,7 @@ def test_a_plan_that_is_loaded_says_the_same_durations(clock: Clock) -> None:
     clock.now += 2**-21  # half a microsecond
     plan = desk().plan()
     (call,) = plan.pending
-    call.begin()
+    call.start()
     clock.now += 2**-21
     plan.record(call.fail("no"))
     loaded = Desk.load_plan(plan.dump_json())
@@ -548,7 +548,7 @@ def test_no_duration_where_it_is_not_known() -> None:
     """What was left, was not run, or was decided without a run has no duration."""
     for way, make, _, expected in WAYS:
         plan = make()
-        ran = "begun" in expected and "left" not in expected
+        ran = "started" in expected and "abandoned" not in expected
         assert (plan.calls[0].duration is not None) is ran, way
         close(plan)
 
@@ -570,10 +570,10 @@ def test_a_row_keeps_the_steps_of_its_moment() -> None:
     """What happens to a call later is in later rows, and steps that were given stay."""
     plan = desk().plan()
     (row,), steps = plan.calls, plan.steps
-    one(plan).begin()
+    one(plan).start()
     assert history(row.steps) == ["proposed"]
     assert history(steps) == ["proposed"]
-    assert history(plan.steps) == ["proposed", "begun"]
+    assert history(plan.steps) == ["proposed", "started"]
     close(plan)
 
 
@@ -595,7 +595,7 @@ def test_events_tell_the_steps_so_far() -> None:
     plan.resume(plan.suspended[0].approve(by="ann"), on_event=told.append)
     assert [history(event.row.steps)[-1] for event in told] == [
         "suspended gate/gate",
-        "answered ann//resume",
+        "decided ann//resume",
     ]
     close(plan)
 

@@ -58,7 +58,7 @@ HOOKS: dict[str, Callable[[], Any]] = {
 }
 
 ACTS: dict[str, Callable[[Any], Any]] = {
-    "begin": lambda call: call.begin(),
+    "start": lambda call: call.start(),
     "call": lambda call: call.call_sync(),
     "complete": lambda call: call.complete(1),
     "fail": lambda call: call.fail("no"),
@@ -77,17 +77,17 @@ SAYS: dict[str, Callable[[Any], Any]] = {
 # The model: the table of the steps by stages, as the documentation draws it.
 ENDED = "ended"
 TABLE = {
-    "new": {"asked": "new", "changed": "new", "suspended": "waits", "begun": "running"},
+    "new": {"reviewed": "new", "changed": "new", "suspended": "waits", "started": "running"},
     "resuming": {
-        "asked": "resuming",
+        "reviewed": "resuming",
         "changed": "resuming",
         "suspended": "waits",
-        "begun": "running",
+        "started": "running",
     },
-    "running": {"suspended": "waits", "left": "doubt"},
+    "running": {"suspended": "waits", "abandoned": "doubt"},
     "doubt": {"suspended": "waits"},
-    "waits": {"answered": "resuming", "recorded": "waits"},
-    ENDED: {"asked": ENDED, "recorded": ENDED},
+    "waits": {"decided": "resuming", "recorded": "waits"},
+    ENDED: {"reviewed": ENDED, "recorded": ENDED},
 }
 STATUS = {"new": "new", "resuming": "resuming", "waits": "suspended"}
 STATUS |= {"running": "running", "doubt": "running"}
@@ -102,29 +102,29 @@ class Told:
         first, *others = steps
         assert first.kind == "proposed"
         self.stage, self.status, self.state = "new", "new", "pending"
-        self.begun = 0
+        self.started = 0
         self.arguments = first.arguments
         self.is_left = self.is_recorded = False
         settled: CallStep | None = None
         for step in others:
             if step.kind == ENDED:
                 assert self.stage != ENDED, history(steps)
-                assert self.stage != "waits" or step.said in ("rejected", "cancelled"), history(
+                assert self.stage != "waits" or step.verdict in ("rejected", "cancelled"), history(
                     steps
                 )
                 self.stage = ENDED
             else:
                 assert step.kind in TABLE[self.stage], history(steps)
-                assert self.stage != ENDED or step.kind != "asked" or step.phase == "after"
+                assert self.stage != ENDED or step.kind != "reviewed" or step.phase == "after"
                 self.stage = TABLE[self.stage][step.kind]
             if step.kind in (ENDED, "suspended"):
                 settled, self.is_recorded = step, False
             if step.kind == "recorded":
                 assert not self.is_recorded, history(steps)
                 self.is_recorded = True
-            self.begun += step.kind == "begun"
-            self.is_left |= step.kind == "left"
-            if step.kind in ("begun", "answered"):  # whoever approved it knew of the doubt
+            self.started += step.kind == "started"
+            self.is_left |= step.kind == "abandoned"
+            if step.kind in ("started", "decided"):  # whoever approved it knew of the doubt
                 self.is_left = False
             if step.kind == "changed":
                 self.arguments = step.arguments
@@ -132,7 +132,7 @@ class Told:
         assert at == sorted(at)
         if self.stage == ENDED:
             assert settled is not None
-            self.status = STATUS_OF[str(settled.said)]
+            self.status = STATUS_OF[str(settled.verdict)]
         else:
             self.status = STATUS[self.stage]
         self.state = self._state(settled)
@@ -140,10 +140,10 @@ class Told:
     def _state(self, settled: CallStep | None) -> str:
         if self.stage in (ENDED, "waits"):
             assert settled is not None
-            if settled.phase == "reading":
+            if settled.phase == "decode":
                 return "finished" if self.is_recorded else "unusable"
             if settled.phase is not None:
-                ended = "handled" if settled.said == "success" else "rejected"
+                ended = "handled" if settled.verdict == "success" else "rejected"
                 return ended if self.stage == ENDED else "suspended"
             if self.is_recorded:
                 return "finished" if self.stage == ENDED else "suspended"
@@ -212,7 +212,7 @@ class OneStory(RuleBasedStateMachine):
                         other.resume(each.approve(by="hook"))
                 else:
                     given = ACTS[how](call)
-                    self.results |= {} if how == "begin" else {call.id: given}
+                    self.results |= {} if how == "start" else {call.id: given}
 
         def on(metadata: Any, input: Any) -> Any:
             act()
@@ -250,7 +250,7 @@ class OneStory(RuleBasedStateMachine):
         before = call.steps
         stage = Told(before).stage
         may = {
-            "begin": stage in ("new", "resuming"),
+            "start": stage in ("new", "resuming"),
             "call": stage in ("new", "resuming"),
             "suspend": stage in ("new", "resuming", "running", "doubt"),
             "reject": stage != ENDED,
@@ -263,8 +263,8 @@ class OneStory(RuleBasedStateMachine):
             assert not may or is_older or how == "indeterminate"
             return
         assert may
-        assert Told(call.steps).begun - Told(before).begun == (how in ("begin", "call"))
-        if how != "begin":
+        assert Told(call.steps).started - Told(before).started == (how in ("start", "call"))
+        if how != "start":
             self.results[call.id] = given
 
     @precondition(lambda self: self.results)
@@ -326,13 +326,13 @@ class OneStory(RuleBasedStateMachine):
             return
         before = call.steps
         try:
-            made = call.again()
+            made = call.retry()
         except LifecycleError:
             assert call.steps == before
             return
         kinds = [step.kind for step in made.steps]
-        assert kinds[-1] == "again"
-        assert not {"begun", "left", "ended", "recorded"} & set(kinds)
+        assert kinds[-1] == "retried"
+        assert not {"started", "abandoned", "ended", "recorded"} & set(kinds)
         assert (made.digest, made.idempotency_key) == (call.digest, call.idempotency_key)
         assert call.steps == before
 
@@ -392,7 +392,7 @@ class OneStory(RuleBasedStateMachine):
             assert after[id][0] == ("in_doubt" if is_running else state)
             assert after[id][1] == arguments
             assert after[id][2][: len(steps)] == steps
-            assert [step.kind for step in after[id][2][len(steps) :]] == ["left"] * is_running
+            assert [step.kind for step in after[id][2][len(steps) :]] == ["abandoned"] * is_running
         assert (loaded.edits, loaded.resumed) == (edits, resumed)
         found = self.calls(loaded)
         assert {id: (call.input, call.digest) for id, call in found.items()} == inputs
@@ -436,15 +436,15 @@ class OneStory(RuleBasedStateMachine):
             matching = [
                 step
                 for step in plan.steps
-                if (step.call_id, step.by, step.phase, step.said)
+                if (step.call_id, step.by, step.phase, step.verdict)
                 == (decision.call_id, decision.hook, decision.phase, decision.decision)
             ]
             assert matching
-        edited = [s for s in plan.steps if s.kind == "answered" and s.said == "edit"]
+        edited = [s for s in plan.steps if s.kind == "decided" and s.verdict == "edit"]
         assert {edit.call_id for edit in plan.edits} == {step.call_id for step in edited}
         for edit in plan.edits:
             assert edit.final is not None
-        answered = [step.id for step in plan.steps if step.kind == "answered" and step.id]
+        answered = [step.id for step in plan.steps if step.kind == "decided" and step.id]
         assert sorted(id for _, id in plan.resumed) == sorted(answered)
         assert plan.is_settled is not bool(lists["pending"] or plan.in_doubt or plan.suspended)
 

@@ -185,7 +185,7 @@ def test_a_replayed_tool_is_told_of_the_decision_on_its_own_question() -> None:
     assert isinstance(call, AnyToolCall)
     context = ToolContext.for_call(call)
     assert (call.approval, context.resume, context.ticket) == (decision, None, None)
-    call.begin()
+    call.start()
     own = call.suspend(SuspendTicket(id="own"))
     plan.record(own)
     plan.resume(own.approve(by="ann"))
@@ -337,7 +337,7 @@ def test_a_decision_counts_once() -> None:
     assert plan.resume(Decision(call_id="c0", action="cancel", decision_id="d1")) is None
     assert plan.resume(approval(plan, "c1", decision_id="d1")) is not None
     call = plan.pending[0]
-    call.begin()
+    call.start()
     plan.suspend(call.suspend(SuspendTicket()))
     assert plan.resume(decision) is None
     assert [each.call.id for each in plan.suspended] == ["c0"]
@@ -434,8 +434,8 @@ def test_a_call_may_be_suspended_again() -> None:
     plan = waiting(*adds(1))
     call = plan.resume(approval(plan, "c0"))
     assert isinstance(call, AnyToolCall)
-    call.begin()
-    plan.suspend(call.suspend(SuspendTicket(id="again", resume_mode=USE)))
+    call.start()
+    plan.suspend(call.suspend(SuspendTicket(id="retried", resume_mode=USE)))
     assert plan.suspended[0].was_started
     assert plan.resume(approval(plan, "c0", result=5)) is plan.handled[0]
     assert [result.result for result in plan.resolve().results] == ["5"]

@@ -48,7 +48,7 @@ answers = st.sampled_from(["", "yes", "0", "äöü"])
 
 
 MOVES: dict[CallStatus, Callable[[Any], object]] = {
-    RUNNING: lambda call: call.begin(),
+    RUNNING: lambda call: call.start(),
     SUSPENDED: lambda call: call.suspend(SuspendTicket()),
     SUCCEEDED: lambda call: call.complete("1"),
     FAILED: lambda call: call.fail("no"),
@@ -240,7 +240,7 @@ class Suspensions(RuleBasedStateMachine):
             known.edit("hook?")
         if hook == "block":
             known.status, known.place = CANCELLED, "rejected"
-            known.final = ("rejected", "__lutum_rejected__: closed")
+            known.final = ("rejected", "Rejected: closed")
             return
         if is_gated:
             assert mode is not None
@@ -296,7 +296,7 @@ class Suspensions(RuleBasedStateMachine):
         ready = [call_id for call_id, known in self.calls.items() if known.can_run]
         call_id = data.draw(st.sampled_from(ready))
         call = self.call(call_id)
-        call.begin()
+        call.start()
         self.open.suspend(call.suspend(SuspendTicket(resume_mode=mode)))
         self.calls[call_id].ask("tool", mode)
 
@@ -305,10 +305,10 @@ class Suspensions(RuleBasedStateMachine):
     )
     @rule(data=st.data())
     def crash(self, data: st.DataObject) -> None:
-        """A call is begun, and nobody hears of it any more."""
+        """A call is started, and nobody hears of it any more."""
         ready = [call_id for call_id, known in self.calls.items() if known.can_run]
         call_id = data.draw(st.sampled_from(ready))
-        self.call(call_id).begin()
+        self.call(call_id).start()
         self.calls[call_id].status = RUNNING
 
     @precondition(lambda self: self.plan is not None and self.unrecorded())
@@ -338,11 +338,11 @@ class Suspensions(RuleBasedStateMachine):
     @precondition(lambda self: self.plan is not None)
     @rule(data=st.data())
     def run_twice(self, data: st.DataObject) -> None:
-        begun = [k for k, known in self.calls.items() if known.place in ("pending", "in_doubt")]
-        begun = [call_id for call_id in begun if not self.calls[call_id].can_run]
-        if not begun:
+        started = [k for k, known in self.calls.items() if known.place in ("pending", "in_doubt")]
+        started = [call_id for call_id in started if not self.calls[call_id].can_run]
+        if not started:
             return
-        call = self.call(data.draw(st.sampled_from(begun)))
+        call = self.call(data.draw(st.sampled_from(started)))
         status = call.status
         with pytest.raises(LifecycleError):
             call.call_sync(context=ToolContext.for_call(call))
@@ -360,7 +360,7 @@ class Suspensions(RuleBasedStateMachine):
                 continue
             if block:
                 known.status, known.place = CANCELLED, "rejected"
-                known.final = ("rejected", "__lutum_rejected__: closed")
+                known.final = ("rejected", "Rejected: closed")
             elif "gate" not in known.answers:
                 known.ask("gate", mode)
 

@@ -1,4 +1,6 @@
-"""The laws of `with`: what is open at its end is discarded, and not in silence if it was begun."""
+"""The laws of `with`: what is open at its end is discarded, and not in silence if it was
+started.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def test_a_call_that_was_begun_is_not_forgotten_in_silence(of: str, rewrites: bo
             raise ValueError(opening.apply_hooks_sync(hooks).pending[0].call_sync())
 
     with (
-        pytest.warns(ResourceWarning, match=r"'c1' of tool `add` had been begun"),
+        pytest.warns(ResourceWarning, match=r"'c1' of tool `add` had been started"),
         pytest.raises(ValueError, match="ToolResult"),
     ):
         breaks()
@@ -84,7 +86,7 @@ def test_a_tool_that_suspended_itself_was_begun_also_once_it_may_go_on() -> None
     def asks(resumes: bool) -> None:
         with opened(("c1", "add", {"a": 1})).plan() as plan:
             call = plan.pending[0]
-            call.begin()
+            call.start()
             plan.suspend(call.suspend(SuspendTicket()))
             if resumes:
                 plan.resume(plan.suspended[0].approve())
@@ -95,9 +97,9 @@ def test_a_tool_that_suspended_itself_was_begun_also_once_it_may_go_on() -> None
 
 
 def test_a_call_in_doubt_is_not_forgotten_in_silence() -> None:
-    """What was begun before the plan was loaded may have had its effects."""
+    """What was started before the plan was loaded may have had its effects."""
     plan = opened(("c1", "add", {"a": 1})).plan()
-    plan.pending[0].begin()
+    plan.pending[0].start()
     text = plan.dump_json()
     with pytest.warns(ResourceWarning, match="'c1' of tool `add`"), Shop.load_plan(text):
         pass

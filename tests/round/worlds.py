@@ -165,14 +165,14 @@ START: World = {
 
 
 class Run:
-    """A world in which calls are begun and ended."""
+    """A world in which calls are started and ended."""
 
     def __init__(self) -> None:
         self.world: World = dict(START)
         self.read: dict[str, object] = {}
         self._going: dict[str, Changes] = {}
 
-    def begin(self, call: AnyToolCall) -> None:
+    def start(self, call: AnyToolCall) -> None:
         do = TOOLS[call.name][0]
         given: Any = call.spec.arguments.to_data(call.input)
         self.read[call.id], self._going[call.id] = do(self.world, call.id, given)
@@ -193,7 +193,7 @@ class Run:
             free = [id for id in waiting if ended.issuperset(order[id])]
             id = random.choice([*free, *self._going])
             if id in waiting:
-                self.begin(waiting.pop(id))
+                self.start(waiting.pop(id))
             else:
                 self.end(id)
                 ended.add(id)
@@ -203,7 +203,7 @@ def fault(random: Random, plan: ToolRoundPlan[Any]) -> str | None:
     """Say what differs where a plan is run at once, by its order and by its batches."""
     serial, free, grouped = Run(), Run(), Run()
     for call in plan.pending:
-        serial.begin(call)
+        serial.start(call)
         serial.end(call.id)
     free.at_once(random, plan.pending, plan.order())
     for group in plan.batches():

@@ -1,4 +1,4 @@
-"""The laws of what a model sends: exact on the way in, mended only where no doubt is left."""
+"""The laws of what a model sends: exact on the way in, coerced only where no doubt is left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_nothing_means_no_arguments(text: str) -> None:
     """Nothing at all, blanks and `null` mean `{}`; the raw text stays what it was."""
     call = call_of(idle, text)
     assert call.input == idle.Input()
-    assert call.mended == ()
+    assert call.coerced == ()
     assert call.metadata.arguments == text
 
 
@@ -75,7 +75,7 @@ def test_each_name_that_a_model_is_told_is_read(read: Any) -> None:
 # Containers as strings.
 
 
-MENDED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
+COERCED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
     "array": ({"ids": "[1,2]"}, {"ids": [1, 2]}, ("ids",)),
     "object": ({"ids": [1], "table": '{"a": 1}'}, {"ids": [1], "table": {"a": 1}}, ("table",)),
     "deep": (
@@ -99,13 +99,13 @@ MENDED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
 }
 
 
-@over("case", MENDED)
-def test_what_leaves_no_doubt_is_mended(case: str) -> None:
+@over("case", COERCED)
+def test_what_leaves_no_doubt_is_coerced(case: str) -> None:
     """A container sent as a string is read, `null` for an optional field is left out; recorded."""
-    sent, expected, places = MENDED[case]
+    sent, expected, places = COERCED[case]
     call = call_of(query, sent)
     assert call.input == query.Input(**expected)
-    assert call.mended == places
+    assert call.coerced == places
     assert json.loads(call.metadata.arguments) == sent
 
 
@@ -113,7 +113,7 @@ def test_arguments_that_were_encoded_twice_are_read() -> None:
     """The whole object may come as a string; its place is the empty path."""
     call = call_of(query, json.dumps(json.dumps({"ids": "[1]"})))
     assert call.input.ids == [1]
-    assert call.mended == ("", "ids")
+    assert call.coerced == ("", "ids")
     assert refusal(query, json.dumps("[1]")) == "- Input should be an object (got '[1]')"
 
 
@@ -121,10 +121,10 @@ def test_a_string_stays_a_string_where_one_is_accepted() -> None:
     """What fits as it came is never read anew."""
     call = call_of(query, {"ids": [1], "either": '["a"]', "text": "[1]", "anything": "[2]"})
     assert (call.input.either, call.input.text, call.input.anything) == ('["a"]', "[1]", "[2]")
-    assert call.mended == ()
+    assert call.coerced == ()
 
 
-NOT_MENDED = {
+NOT_COERCED = {
     '{"ids": "1,2"}': "- `ids`: Input should be a valid array (got '1,2')",
     '{"ids": "[NaN]"}': "- `ids`: Input should be a valid array (got '[NaN]')",
     '{"ids": "3"}': "- `ids`: Input should be a valid array (got '3')",
@@ -166,10 +166,10 @@ NOT_MENDED = {
 }
 
 
-@over("text", NOT_MENDED)
+@over("text", NOT_COERCED)
 def test_what_leaves_doubt_is_refused(text: str) -> None:
     """Every failing field is named with what was expected and what came."""
-    assert refusal(query, text) == NOT_MENDED[text]
+    assert refusal(query, text) == NOT_COERCED[text]
 
 
 def test_null_means_null_where_there_is_one() -> None:
@@ -206,7 +206,7 @@ def test_null_in_odd_places() -> None:
 
     call = call_of(Both, {"pair": [{"kind": "l", "size": None}, 1]})
     assert call.input.pair == (Left(kind="l"), 1)
-    assert call.mended == ("pair[0].size",)
+    assert call.coerced == ("pair[0].size",)
     nested = {"kind": "r", "next": {"kind": "r", "size": None}}
     call = call_of(Both, {"side": nested})
     assert call.input.side == Right(kind="r", next=Right(kind="r"))
@@ -215,7 +215,7 @@ def test_null_in_odd_places() -> None:
     )
 
 
-def test_mending_ends() -> None:
+def test_coercing_ends() -> None:
     """Strings inside of strings are read to a small depth only."""
 
     class Deep(ToolInput[int]):

@@ -127,7 +127,7 @@ def holding(inner: Any) -> type[BaseModel]:
     ],
 )
 def test_what_pydantic_masks_or_shuffles_goes_the_long_way(inner: Any, value: Any) -> None:
-    """A type with a secret, a set, or anything at all in it is mended: revealed, and in order."""
+    """A type with a secret, a set, or anything at all in it is coerced: revealed, and in order."""
     arguments = Arguments(holding(inner))
     given = arguments.type(inner=[value])
     data = arguments.to_data(given)

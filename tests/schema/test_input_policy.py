@@ -331,7 +331,7 @@ def test_a_union_that_came_in_a_value_field_is_taken_out() -> None:
         pass
 
     call = call_of(Place, '{"value":{"planet":"Mars"}}')
-    assert (call.input.root, call.mended) == (Far(planet="Mars"), ("value",))
+    assert (call.input.root, call.coerced) == (Far(planet="Mars"), ("value",))
 
 
 class ByHand:

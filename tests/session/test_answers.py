@@ -326,7 +326,7 @@ def test_a_type_without_a_schema_is_no_answer(kind: Any) -> None:
         Answer(kind)
 
 
-def test_a_text_is_mended_as_arguments_are() -> None:
+def test_a_text_is_coerced_as_arguments_are() -> None:
     """A list that came as a string in a text answer is read where that leaves no doubt."""
     assert Answer(list[int]).read_text('{"answer": "[1, 2]"}', redact=False) == ([1, 2], ())
 

@@ -142,7 +142,7 @@ def test_a_tool_is_called_once_it_was_loaded() -> None:
     answer_all(session, turn.collect_sync())
     assert [each.output for each in answer_all(session, turn.collect_sync())] == ["Ada"]
     assert isinstance(turn.collect_sync(), Finished)
-    assert [each.name for each in ManyTools.loaded(session)] == ["crm_find_customer"]
+    assert [each.name for each in ManyTools.loaded_tools(session)] == ["crm_find_customer"]
 
 
 def test_without_a_search_on_offer_nobody_is_sent_to_one() -> None:
@@ -208,7 +208,7 @@ def test_the_cache_marker_stands_before_what_was_loaded(native_search: bool) -> 
         body = anthropic_messages.encode_request(turn.request(), native_search=native_search)
         marked = [each["name"] for each in body["tools"] if "cache_control" in each]
         assert marked == ["answer"]
-        if not ManyTools.loaded(session):
+        if not ManyTools.loaded_tools(session):
             answer_all(session, turn.collect_sync())
 
 

@@ -68,7 +68,7 @@ END: dict[str, Callable[[Any, Session], object]] = {
 
 
 def _results(plan: Any) -> list[Any]:
-    return [call.again().complete(3) for call in plan.pending]
+    return [call.retry().complete(3) for call in plan.pending]
 
 
 @over("where, way, kept", [(w, e, k) for w in WRONG for e in END for k in ("here", "saved")])

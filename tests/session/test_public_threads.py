@@ -50,7 +50,7 @@ def test_a_call_of_a_hosted_program_halts_the_loop(wire: Wire) -> None:
     assert isinstance(plan, ToolRoundPlan)
     assert len(model.requests) == 1
     (waiting,) = plan.suspended
-    assert [each.arguments for each in plan.within(waiting.call.id)] == [wire.given]
+    assert [each.arguments for each in plan.ancestors(waiting.call.id)] == [wire.given]
     with pytest.raises(CommitError):
         plan.commit(session)
     plan.resume(waiting.approve(by="ann"))
@@ -91,7 +91,7 @@ def agent(name: str, model: ScriptedModel, tools: type[Toolset]) -> Any:
             session = ctx.inner.session()
         outcome = session.text_turn(model).tools(tools).collect_sync()
         if isinstance(outcome, NeedsTools):
-            ctx.ask(outcome.round, state=session)
+            ctx.request_calls(outcome.round, state=session)
         assert isinstance(outcome, Finished)
         return outcome.result.text
 
@@ -156,7 +156,7 @@ def test_an_approval_two_agents_deep_goes_through_a_file(tmp_path: Path) -> None
     session, loaded = restored.session, restored.plan
     assert loaded is not None
     (waiting,) = loaded.suspended
-    assert [each.tool for each in loaded.within(waiting.call.id)] == ["manager", "finder"]
+    assert [each.tool for each in loaded.ancestors(waiting.call.id)] == ["manager", "finder"]
     loaded.resume(waiting.approve(by="ann"))
     run_sync(loaded, hooks=Office.HookSet()).commit(session)
     assert ran == ["cafes"]

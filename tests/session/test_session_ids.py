@@ -55,7 +55,7 @@ def test_the_key_is_the_same_in_every_copy_of_the_call() -> None:
     again = plan.apply_hooks_sync(hooks)
     assert key(again).startswith(begins)
     assert pickle.loads(pickle.dumps(plan.pending[0])).idempotency_key.startswith(begins)
-    assert plan.pending[0].again().idempotency_key.startswith(begins)
+    assert plan.pending[0].retry().idempotency_key.startswith(begins)
     text = plan.dump_json()
     loaded = Shop.load_plan(text)
     assert key(loaded).startswith(begins)

@@ -35,7 +35,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_a_kill_at_every_line(where: str, tmp_path: Path) -> None:
-    """At whichever line a worker is killed, its call is not begun, done, or in doubt."""
+    """At whichever line a worker is killed, its call is not started, done, or in doubt."""
     assert sum(killed("sweep", where, tmp_path, 1, 1).values()) > 500
 
 

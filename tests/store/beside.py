@@ -1,6 +1,6 @@
 """What stands beside a store: the connections that it makes, its clock, and others who write there.
 
-Within `watched`, each connection that is made tells of its statements, and reads the clock of the
+Ancestor `watched`, each connection that is made tells of its statements, and reads the clock of the
 tests, if there is one. So a test can come in between two statements, let one fail, or move on time.
 """
 

@@ -85,8 +85,8 @@ def claimed(store: Store, **options: Any) -> Claim:
     return claim
 
 
-def begun(store: Store, claim: Claim) -> AnyToolCall:
-    return store.begin(claim)
+def started(store: Store, claim: Claim) -> AnyToolCall:
+    return store.start(claim)
 
 
 def states(store: Store, id: str = "one") -> dict[str, str]:

@@ -187,7 +187,7 @@ def disturb(where: str, kills: int, random: Random) -> Counter[str]:
     """Keep three loops and an approver going, until that many were killed; then let them end."""
     told: Counter[str] = Counter()
     alive_ones: dict[int, str] = {}
-    begun = time.monotonic()
+    started = time.monotonic()
     more = CONVERSATIONS
     begin_up_to(more)
     while told["kills"] < kills:
@@ -213,7 +213,7 @@ def disturb(where: str, kills: int, random: Random) -> Counter[str]:
     for pid in last:
         os.waitpid(pid, 0)
     told["conversations"] = more
-    told["seconds"] = round(time.monotonic() - begun)
+    told["seconds"] = round(time.monotonic() - started)
     return told
 
 

@@ -46,7 +46,7 @@ class Books(Bank):
 
     def ask_model(self, of: str, turn: int, token: int | None) -> None:
         """Put on record that a model is asked for a turn, under which claim if that is known."""
-        self.enter("asked", of, turn, token)
+        self.enter("reviewed", of, turn, token)
 
 
 @tool_fn
@@ -77,7 +77,7 @@ def agent(
     rounds = () if ctx.inner is None else ctx.inner.rounds
     if len(rounds) < len(each):
         books.ask_model(f"{of}/{ctx.call_id}", len(rounds) + 1, token)
-        ctx.ask(each[len(rounds)], state=str(len(rounds) + 1))
+        ctx.request_calls(each[len(rounds)], state=str(len(rounds) + 1))
     results = [one for results in rounds for one in results]
     unseen = [one.id for one in results if one.name != "agent" and one.output == "paid"]
     assert not unseen, f"nobody saw the results of {unseen}"
@@ -101,7 +101,7 @@ def ask(_metadata: ToolMetadata, input: Any) -> Suspend | None:
 @hooks.after(Desk.pay)
 @hooks.after(Desk.pay_by_key)
 def see(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
-    return call.again().finish("seen") if result.is_success else None
+    return call.retry().finish("seen") if result.is_success else None
 
 
 # What the processes do, again and again until they are told to stop.
@@ -147,7 +147,7 @@ def work(store: Store, books: Any, random: Random) -> bool:
         if stored.plan is not None:
             stored.plan.discard()
     else:
-        outcome = execution.execute_sync(store.begin(claim), skipped=skipped)
+        outcome = execution.execute_sync(store.start(claim), skipped=skipped)
         store.finish(claim, outcome, hooks=hooks)
     return True
 
@@ -173,7 +173,7 @@ def approve(store: Store, books: Bank, random: Random) -> bool:
     if not waiting:
         return False
     one = random.choice(waiting)
-    assert [each.id for each in one.within] == [*_around(one.call_id)], one
+    assert [each.id for each in one.ancestors] == [*_around(one.call_id)], one
     cents = one.arguments["cents"]
     decision = one.approve()
     if random.random() < 0.2:
@@ -275,7 +275,7 @@ class InnerRun(Run):
         """Find the models that were asked again for a turn that was on record."""
         newest: Counter[str] = Counter()
         wrong: list[str] = []
-        asked = sorted((row for row in books.rows("asked") if row[2]), key=lambda row: row[2])
+        asked = sorted((row for row in books.rows("reviewed") if row[2]), key=lambda row: row[2])
         for of, turn, token in asked:
             self.told["models asked"] += 1
             if turn < newest[of]:

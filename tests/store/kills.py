@@ -177,7 +177,7 @@ def run(store: Store, bank: Bank, claim: Claim, random: Random) -> None:
     if random.random() < 0.1:
         store.release(claim)
         return
-    call = store.begin(claim)
+    call = store.start(claim)
     if random.random() < 0.1:
         store.renew(claim)
     of = f"{claim.id}/{call.id}"
@@ -461,7 +461,7 @@ def bring_driver(where: str) -> None:
 def main(where: str, folder: str, kills: str, seed: str, *, of: type[Run] = Run) -> NoReturn:
     bring_driver(where)
     run = of(where, Path(folder), Random(seed))
-    begun = time.monotonic()
+    started = time.monotonic()
     try:
         run.disturb(int(kills))
         run.settle()
@@ -469,7 +469,7 @@ def main(where: str, folder: str, kills: str, seed: str, *, of: type[Run] = Run)
     finally:
         for pid in run.alive:
             run.send(pid, signal.SIGKILL)
-    run.told["seconds"] = round(time.monotonic() - begun)
+    run.told["seconds"] = round(time.monotonic() - started)
     print(json.dumps({"told": run.told, "wrong": wrong}))
     sys.exit(bool(wrong))
 

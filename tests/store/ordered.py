@@ -86,7 +86,7 @@ def work(store: Store, log: Log, id: str, random: Random) -> None:
         elif claim.in_doubt:
             store.finish(claim, claim.call.indeterminate("a worker was killed"))
         else:
-            call = store.begin(claim)
+            call = store.start(claim)
             log.write(id, call.id)
             time.sleep(random.random() * 0.002)
             log.write(id, call.id)
@@ -130,7 +130,7 @@ def one_round(where: str, folder: Path, id: str, random: Random, told: Counter[s
     read = Files.read_turn(ScriptedModel.tool_calls(*calls))
     assert isinstance(read, NeedsTools)
     plan = read.round.plan()
-    touches = {call.id: call.touches for call in plan.pending}
+    touches = {call.id: call.accesses for call in plan.pending}
     with open_store(where, key=KEY) as store:
         store.save(id, plan, in_order=True)
     seeds = random.getrandbits(32), random.getrandbits(32)
@@ -152,7 +152,7 @@ def one_round(where: str, folder: Path, id: str, random: Random, told: Counter[s
                 wrong.append(f"{id} {result.id} was done twice")
         store.save(id, None, version=stored.version)
     for (one, *_), (two, *_) in combinations(calls, 2):
-        if any(a.meets(b) for a in touches[one] for b in touches[two]):
+        if any(a.conflicts_with(b) for a in touches[one] for b in touches[two]):
             told["pairs that meet"] += 1
             if max(done.get(one, [0])) > min(done.get(two, [sys.maxsize])):
                 wrong.append(f"{id}: {two} began before {one} had ended: {calls} {done}")
@@ -163,14 +163,14 @@ def one_round(where: str, folder: Path, id: str, random: Random, told: Counter[s
 
 def main(where: str, folder: str, kills: str, seed: str) -> NoReturn:
     random, told, wrong = Random(seed), Counter[str](), list[str]()
-    begun = time.monotonic()
+    started = time.monotonic()
     with open_store(where, key=KEY):
         pass
     Log(Path(folder))
     while told["kills"] < int(kills) and not wrong:
         told["rounds"] += 1
         wrong += one_round(where, Path(folder), f"r{told['rounds']}", random, told)
-    told["seconds"] = round(time.monotonic() - begun)
+    told["seconds"] = round(time.monotonic() - started)
     print(json.dumps({"told": told, "wrong": wrong}))
     sys.exit(bool(wrong))
 

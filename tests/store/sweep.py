@@ -37,7 +37,7 @@ def go_on(store: Store, id: str, log: Path) -> None:
         if claim.in_doubt:
             store.finish(claim, claim.call.indeterminate("killed"))
         else:
-            call = store.begin(claim)
+            call = store.start(claim)
             log.write_text(log.read_text() + "x" if log.exists() else "x")
             store.finish(claim, call.complete("paid"))
     stored = store.load(id, Desk)

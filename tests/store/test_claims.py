@@ -27,9 +27,9 @@ from tests.store.desk import (
     PAY,
     Desk,
     approve,
-    begun,
     claimed,
     plan_of,
+    started,
     states,
 )
 
@@ -51,7 +51,7 @@ def test_a_call_is_claimed_by_one(store: Store, clock: Clock) -> None:
     second = claimed(store)
     assert (first.token, second.token, second.in_doubt) == (1, 2, False)
     assert (first.key, first.idempotent) == (second.key, True)
-    begun(store, second)
+    started(store, second)
 
 
 def test_a_claimed_call_is_to_be_looked_at(store: Store) -> None:
@@ -64,9 +64,9 @@ def test_a_claimed_call_is_to_be_looked_at(store: Store) -> None:
     with pytest.raises(LifecycleError):
         claim.call.call_sync()
     log: list[Any] = []
-    call = begun(store, claim)
+    call = started(store, claim)
     with pytest.raises(MisuseError):
-        store.begin(claim)
+        store.start(claim)
     store.finish(claim, call.call_sync(log=log))
     assert (log, states(store)) == ([("Acme", 500)], {"c1": "success"})
 
@@ -97,16 +97,16 @@ def test_what_waits_or_has_ended_is_not_claimed(store: Store, clock: Clock) -> N
     """Neither a suspended call is claimed, nor one with its result, however long it is."""
     store.save("one", plan_of(PAY, LOOK), note="")
     claim = claimed(store)
-    store.finish(claim, begun(store, claim).call_sync())
+    store.finish(claim, started(store, claim).call_sync())
     clock.move(10**6)
     assert store.claim(Desk) is None
 
 
 def test_what_was_begun_is_in_doubt_when_its_lease_ran_out(store: Store, clock: Clock) -> None:
-    """A call that was begun and not finished is claimed as in doubt, and not run again."""
+    """A call that was started and not finished is claimed as in doubt, and not run again."""
     lost = paying(store, lease=10)
     clock.move(9)
-    begun(store, lost)  # the lease begins anew
+    started(store, lost)  # the lease begins anew
     clock.move(9)
     assert store.claim(Desk) is None
     clock.move(1)
@@ -114,7 +114,7 @@ def test_what_was_begun_is_in_doubt_when_its_lease_ran_out(store: Store, clock: 
     assert (found.in_doubt, found.idempotent, found.key) == (True, False, lost.key)
     assert found.token > lost.token
     with pytest.raises(MisuseError):
-        store.begin(found)
+        store.start(found)
     with pytest.raises(LifecycleError):
         found.call.call_sync()
     store.finish(found, found.call.indeterminate("a worker was lost"))
@@ -125,7 +125,7 @@ def test_what_was_begun_is_in_doubt_when_its_lease_ran_out(store: Store, clock: 
 
 def test_a_doubt_that_was_cleared_up_is_a_result(store: Store, clock: Clock) -> None:
     """Whoever finds out what a lost worker did finishes with that, and need not begin."""
-    begun(store, paying(store, lease=10))
+    started(store, paying(store, lease=10))
     clock.move(10)
     found = claimed(store)
     store.finish(found, found.call.complete("paid Acme 500"))
@@ -136,11 +136,11 @@ def test_an_idempotent_call_is_run_again(store: Store, clock: Clock) -> None:
     """What is in doubt and idempotent begins anew, under the same key and a larger token."""
     store.save("one", plan_of(LOOK), note="")
     lost = claimed(store, lease=10)
-    begun(store, lost)
+    started(store, lost)
     clock.move(10)
     found = claimed(store)
     assert (found.in_doubt, found.key) == (True, lost.key)
-    store.finish(found, begun(store, found).call_sync())
+    store.finish(found, started(store, found).call_sync())
     assert states(store) == {"c2": "success"}
 
 
@@ -148,12 +148,12 @@ def test_an_idempotent_call_is_run_again(store: Store, clock: Clock) -> None:
 def test_a_call_that_was_saved_in_doubt_is_run_again(store: Store, is_loaded: bool) -> None:
     """That it was left is on record once: each load reads the history of the call, to its end."""
     plan = plan_of(LOOK)
-    plan.pending[0].begin()
+    plan.pending[0].start()
     if is_loaded:
         plan = Desk.load_plan(plan.dump_json())
     store.save("one", plan)
     claim = claimed(store)
-    call = begun(store, claim)
+    call = started(store, claim)
     assert states(store) == {"c2": "in doubt"}
     store.finish(claim, call.call_sync())
     assert states(store) == {"c2": "success"}
@@ -164,11 +164,11 @@ def test_a_plan_is_saved_while_a_call_is_run_again(store: Store, clock: Clock, k
     """Who loads, changes and saves it meanwhile leaves the row as it is, which fits ever after."""
     store.save("one", plan_of(LOOK, PAY))
     for _ in range(kills):
-        begun(store, claimed(store, lease=10))
+        started(store, claimed(store, lease=10))
         clock.move(10)
     for is_again in (False, True):
         claim = claimed(store, lease=10)
-        call = begun(store, claim)
+        call = started(store, claim)
         stored = store.load("one", Desk)
         assert stored.plan is not None
         store.save("one", stored.plan, note=f"{is_again}", version=stored.version)
@@ -179,7 +179,7 @@ def test_a_plan_is_saved_while_a_call_is_run_again(store: Store, clock: Clock, k
 
 def test_a_doubt_is_given_back(store: Store, clock: Clock) -> None:
     """A claim of a call in doubt that is released leaves the doubt to the next."""
-    begun(store, paying(store, lease=10))
+    started(store, paying(store, lease=10))
     clock.move(10)
     store.release(claimed(store))
     assert states(store) == {"c1": "in doubt"}
@@ -187,9 +187,9 @@ def test_a_doubt_is_given_back(store: Store, clock: Clock) -> None:
 
 
 def test_what_was_begun_is_not_given_back(store: Store) -> None:
-    """A claim that has begun cannot be released."""
+    """A claim that has started cannot be released."""
     claim = paying(store)
-    begun(store, claim)
+    started(store, claim)
     with pytest.raises(MisuseError):
         store.release(claim)
     assert states(store) == {"c1": "in doubt"}
@@ -202,7 +202,7 @@ def test_a_lease_is_renewed(store: Store, clock: Clock) -> None:
         clock.move(seconds)
         store.renew(claim)
         assert store.claim(Desk) is None
-    begun(store, claim)
+    started(store, claim)
     clock.move(9)
     store.renew(claim)
     clock.move(9)
@@ -212,28 +212,28 @@ def test_a_lease_is_renewed(store: Store, clock: Clock) -> None:
 def test_a_result_counts_after_the_lease_where_nobody_came(store: Store, clock: Clock) -> None:
     """A worker that took too long still finishes, unless somebody claimed its call."""
     claim = paying(store, lease=10)
-    call = begun(store, claim)
+    call = started(store, claim)
     clock.move(100)
     store.finish(claim, call.call_sync())
     assert states(store) == {"c1": "success"}
 
 
 MOVES: dict[str, Callable[[Any, Any], Any]] = {
-    "begin": lambda store, claim: store.begin(claim),
+    "start": lambda store, claim: store.start(claim),
     "renew": lambda store, claim: store.renew(claim),
     "release": lambda store, claim: store.release(claim),
-    "finish": lambda store, claim: store.finish(claim, claim.call.again().fail("no")),
-    "wait": lambda store, claim: store.finish(claim, claim.call.again().suspend(SuspendTicket())),
+    "finish": lambda store, claim: store.finish(claim, claim.call.retry().fail("no")),
+    "wait": lambda store, claim: store.finish(claim, claim.call.retry().suspend(SuspendTicket())),
 }
 ENDS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "claimed": lambda store, claim, clock: clock.move(100) or claimed(store, id=claim.id),
-    "begun": lambda store, claim, clock: (
-        clock.move(100) or store.begin(claimed(store, id=claim.id))
+    "started": lambda store, claim, clock: (
+        clock.move(100) or store.start(claimed(store, id=claim.id))
     ),
     "released": lambda store, claim, clock: store.release(claim),
-    "finished": lambda store, claim, clock: store.finish(claim, claim.call.again().fail("no")),
+    "finished": lambda store, claim, clock: store.finish(claim, claim.call.retry().fail("no")),
     "waits": lambda store, claim, clock: store.finish(
-        claim, claim.call.again().suspend(SuspendTicket())
+        claim, claim.call.retry().suspend(SuspendTicket())
     ),
     "over": lambda store, claim, clock: store.save(
         claim.id, None, note="", version=store.load(claim.id).version
@@ -242,7 +242,7 @@ ENDS: dict[str, Callable[[Any, Any, Any], Any]] = {
         claim.id, plan_of(LOOK), note="", version=store.load(claim.id).version
     ),
     "decided": lambda store, claim, clock: [
-        store.finish(claim, claim.call.again().suspend(SuspendTicket())),
+        store.finish(claim, claim.call.retry().suspend(SuspendTicket())),
         [store.decide(claim.id, each.approve(), Desk) for each in store.waiting(claim.id)],
     ],
 }
@@ -278,21 +278,21 @@ def test_whoever_claimed_since_is_named(where: str) -> None:
         with open_store(where, key=KEY, owner="somebody else") as other:
             claimed(other)
             with pytest.raises(StaleError):
-                store.begin(late)
+                store.start(late)
 
 
 def test_a_tool_that_asks_waits_again(store: Store) -> None:
     """A call that suspended itself waits for a decision, and goes on with it."""
     store.save("one", plan_of(ASK), note="")
     claim = claimed(store)
-    store.finish(claim, execution.execute_sync(begun(store, claim)))
+    store.finish(claim, execution.execute_sync(started(store, claim)))
     assert states(store) == {"c3": "suspended"}
     (waiting,) = store.waiting()
     assert waiting.ticket.id == "t9"
     store.decide("one", waiting.approve(result="because"), Desk)
     again = claimed(store)
     assert (again.in_doubt, again.key, again.token > claim.token) == (False, claim.key, True)
-    store.finish(again, execution.execute_sync(begun(store, again)))
+    store.finish(again, execution.execute_sync(started(store, again)))
     plan = store.load("one", Desk).plan
     assert plan is not None
     assert [each.model_text for each in plan.resolve().results] == ["why: because"]
@@ -301,12 +301,12 @@ def test_a_tool_that_asks_waits_again(store: Store) -> None:
 def test_a_call_that_asked_and_went_on_is_in_doubt_when_it_is_lost(
     store: Store, clock: Clock
 ) -> None:
-    """A call that was begun again after its question was answered is in doubt like any other."""
+    """A call that was started again after its question was answered is in doubt like any other."""
     store.save("one", plan_of(ASK), note="")
     claim = claimed(store, lease=10)
-    store.finish(claim, execution.execute_sync(begun(store, claim)))
+    store.finish(claim, execution.execute_sync(started(store, claim)))
     approve(store)
-    begun(store, claimed(store, lease=10))
+    started(store, claimed(store, lease=10))
     clock.move(10)
     found = claimed(store)
     assert found.in_doubt
@@ -337,16 +337,16 @@ def test_a_wait_of_something_else_is_refused(store: Store) -> None:
     """A call that waits is no outcome of the claim of another one, and takes nothing from it."""
     store.save("one", plan_of(LOOK, ASK), note="")
     look, ask = claimed(store), claimed(store)
-    waiting = execution.execute_sync(begun(store, ask))
+    waiting = execution.execute_sync(started(store, ask))
     with pytest.raises(LifecycleError):
         store.finish(look, waiting)
     assert states(store) == {"c2": "pending", "c3": "in doubt"}
     store.finish(ask, waiting)
-    store.finish(look, execution.execute_sync(begun(store, look)))
+    store.finish(look, execution.execute_sync(started(store, look)))
     assert states(store) == {"c2": "success", "c3": "suspended"}
 
 
-@pytest.mark.parametrize("step", ["begin", "renew", "release", "finish"])
+@pytest.mark.parametrize("step", ["start", "renew", "release", "finish"])
 def test_what_is_no_claim_is_refused(store: Store, step: str) -> None:
     """Each step of a claim says what it takes, and where that comes from."""
     given = (None, None) if step == "finish" else (None,)
@@ -360,7 +360,7 @@ def test_a_call_that_was_answered_does_not_begin(store: Store) -> None:
     claim = claimed(store)
     answer = claim.call.reject("not today")
     with pytest.raises(LifecycleError):
-        store.begin(claim)
+        store.start(claim)
     store.finish(claim, answer)
     assert states(store) == {"c2": "rejected"}
 
@@ -369,20 +369,20 @@ def test_a_claim_that_is_over_does_not_begin(store: Store, clock: Clock) -> None
     """A claim after `finish`, or after a later claim, is stale, whatever else it could not do."""
     store.save("one", plan_of(LOOK), note="")
     claim = claimed(store)
-    store.finish(claim, execution.execute_sync(begun(store, claim)))
-    for step in (store.begin, store.renew, store.release):
+    store.finish(claim, execution.execute_sync(started(store, claim)))
+    for step in (store.start, store.renew, store.release):
         with pytest.raises(StaleError):
             step(claim)
     store.save("two", plan_of(PAY), note="")
     approve(store, "two")
     first = claimed(store)
-    begun(store, first)
+    started(store, first)
     clock.move(first.lease)
     second = claimed(store)
     clock.move(second.lease)
     third = claimed(store)
     with pytest.raises(StaleError):
-        store.begin(second)
+        store.start(second)
     store.finish(third, third.call.indeterminate("lost"))
 
 
@@ -391,13 +391,13 @@ def test_a_call_that_begins_on_record_may_end_in_doubt(store: Store, clock: Cloc
     store.save("one", plan_of(LOOK, PAY), note="")
     approve(store)
     look, pay = claimed(store, lease=10), claimed(store)
-    with pytest.raises(LifecycleError, match="was not begun"):
+    with pytest.raises(LifecycleError, match="was not started"):
         pay.call.indeterminate("no answer")
-    store.finish(pay, begun(store, pay).indeterminate("no answer"))
-    begun(store, look)
+    store.finish(pay, started(store, pay).indeterminate("no answer"))
+    started(store, look)
     clock.move(10)
     again = claimed(store)
-    store.finish(again, begun(store, again).indeterminate("no answer"))
+    store.finish(again, started(store, again).indeterminate("no answer"))
     assert states(store) == {"c1": "indeterminate", "c2": "indeterminate"}
 
 
@@ -417,10 +417,10 @@ def test_a_worker_whose_clock_is_behind_does_not_turn_a_line_back(
     for module in list(sys.modules.values()):
         if module.__name__.startswith("lutum_py") and vars(module).get("time") is time.time:
             monkeypatch.setattr(module, "time", lambda: 1_000_000.0)
-    result = begun(store, claim).call_sync()
+    result = started(store, claim).call_sync()
     store.finish(claim, result)
     plan = store.load("one", Desk).plan
     assert plan is not None
-    assert [step.kind for step in plan.steps] == ["proposed", "begun", "ended", "recorded"]
+    assert [step.kind for step in plan.steps] == ["proposed", "started", "ended", "recorded"]
     assert len({step.at for step in plan.steps}) == 1
     plan.discard()

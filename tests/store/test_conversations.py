@@ -34,9 +34,9 @@ from tests.store.desk import (
     PAY,
     Desk,
     approve,
-    begun,
     claimed,
     plan_of,
+    started,
     states,
 )
 
@@ -172,7 +172,7 @@ def test_ids_and_settled_tell_what_is_there(store: Store) -> None:
     assert (store.ids(), store.settled()) == (["a", "b", "none"], [])
     for _ in range(2):
         claim = claimed(store)
-        store.finish(claim, begun(store, claim).call_sync())
+        store.finish(claim, started(store, claim).call_sync())
     assert store.settled() == ["a"]
     (waiting,) = store.waiting()
     store.decide("b", waiting.cancel("no"), Desk)
@@ -180,11 +180,13 @@ def test_ids_and_settled_tell_what_is_there(store: Store) -> None:
 
 
 def test_a_loaded_plan_has_every_result_and_every_doubt(store: Store) -> None:
-    """Results that are on record are finished, what was begun is in doubt, the rest is pending."""
+    """Results that are on record are finished, what was started is in doubt, the rest is
+    pending.
+    """
     store.save("one", plan_of(("c0", "look", {"place": "Rome"}), LOOK, ASK, PAY), note="")
     first = claimed(store)
-    store.finish(first, begun(store, first).call_sync())
-    begun(store, claimed(store))
+    store.finish(first, started(store, first).call_sync())
+    started(store, claimed(store))
     claimed(store)
     assert states(store) == {
         "c0": "success",
@@ -203,7 +205,7 @@ def test_calls_of_a_loaded_plan_run_only_once_that_is_on_record(store: Store) ->
     plan = store.load("one", Desk).plan
     assert plan is not None
     (call,) = plan.pending
-    copies = [call, call.again(), copy.copy(call), copy.deepcopy(call)]
+    copies = [call, call.retry(), copy.copy(call), copy.deepcopy(call)]
     for each in (*copies, pickle.loads(pickle.dumps(call))):
         assert isinstance(each, Desk.look.Call)
         with pytest.raises(LifecycleError, match=r"Claim it with `store.claim\(toolset\)`"):
@@ -235,7 +237,7 @@ def test_hooks_of_a_loaded_plan_are_asked_as_ever(store: Store) -> None:
     store.save("one", plan, note="", version=stored.version)
     assert [waiting.call_id for waiting in store.waiting()] == ["c2"]
     claim = claimed(store)
-    store.finish(claim, begun(store, claim).call_sync())
+    store.finish(claim, started(store, claim).call_sync())
     assert states(store) == {"c4": "success", "c2": "suspended"}
 
 
@@ -252,7 +254,7 @@ def test_a_round_is_given_up_without_its_toolset(store: Store) -> None:
 
 
 def test_nobody_ends_a_round_behind_a_workers_back(store: Store) -> None:
-    """After a call was begun or finished, or a decision taken in, an older load is stale."""
+    """After a call was started or finished, or a decision taken in, an older load is stale."""
     store.save("one", plan_of(PAY, LOOK), note="")
 
     def fails(version: int) -> None:
@@ -260,7 +262,7 @@ def test_nobody_ends_a_round_behind_a_workers_back(store: Store) -> None:
             store.save("one", None, note="", version=version)
 
     claim = claimed(store)  # nothing that cannot be repeated
-    call = begun(store, claim)
+    call = started(store, claim)
     fails(1)
     store.finish(claim, call.call_sync())
     fails(2)
@@ -273,7 +275,7 @@ def test_a_loaded_plan_is_saved_again_while_workers_work(store: Store) -> None:
     """Saving a loaded plan anew keeps claims and results of its round, and its keys."""
     store.save("one", plan_of(LOOK, ("c4", "look", {"place": "Rome"}), PAY), note="first")
     claim, other = claimed(store), claimed(store)
-    call = begun(store, claim)
+    call = started(store, claim)
     stored = store.load("one", Desk)
     assert store.save("one", stored.plan, note="second", version=stored.version) == 3
     store.finish(claim, call.call_sync())
@@ -284,7 +286,7 @@ def test_a_loaded_plan_is_saved_again_while_workers_work(store: Store) -> None:
 
 
 def test_a_plan_that_was_changed_here_voids_what_was_claimed(store: Store) -> None:
-    """What was answered, changed or begun here after it was loaded, is not what a claim is of."""
+    """What was answered, changed or started here after it was loaded, is not what a claim is of."""
     names = ("c1", "c2", "c3")
     store.save("one", plan_of(*((name, "look", {"place": name}) for name in names)), note="")
     claims = [claimed(store) for _ in names]
@@ -296,8 +298,8 @@ def test_a_plan_that_was_changed_here_voids_what_was_claimed(store: Store) -> No
     store.save("one", stored.plan, note="", version=stored.version)
     for claim in claims[:2]:
         with pytest.raises(StaleError):
-            store.begin(claim)
-    begun(store, claims[2])
+            store.start(claim)
+    started(store, claims[2])
     again = claimed(store)
     assert (again.call.parts[1], again.token > claims[1].token) == (second.input, True)
     assert states(store) == {"c1": "error", "c2": "pending", "c3": "in doubt"}
@@ -307,7 +309,7 @@ def test_a_new_round_has_nothing_of_the_one_before(store: Store) -> None:
     """A round of equal calls is another round: other keys, no results, no claims."""
     store.save("one", plan_of(LOOK), note="")
     old = claimed(store)
-    call = begun(store, old)
+    call = started(store, old)
     version = store.save("one", plan_of(LOOK), note="", version=2)
     with pytest.raises(StaleError):
         store.finish(old, call.call_sync())
@@ -327,16 +329,16 @@ def test_a_round_that_was_given_up_does_not_come_back(store: Store) -> None:
     with pytest.raises(StaleError):
         store.save("one", stored.plan, note="", version=version)
     with pytest.raises(StaleError):
-        store.begin(old)
+        store.start(old)
     store.save("one", plan_of(LOOK), note="", version=version)
     assert claimed(store).key != old.key
 
 
 def test_a_plan_with_doubts_and_results_keeps_them(store: Store) -> None:
-    """What was begun or answered before the first save is in doubt, or finished, in the store."""
+    """What was started or answered before the first save is in doubt, or finished, in the store."""
     plan = plan_of(LOOK, ("c4", "look", {"place": "Rome"}), ("c5", "look", {"place": "Bonn"}))
     plan.record(plan.pending[0].call_sync())
-    plan.pending[0].begin()
+    plan.pending[0].start()
     store.save("one", plan, note="")
     assert states(store) == {"c2": "success", "c4": "in doubt", "c5": "pending"}
     claim = claimed(store)
@@ -348,7 +350,7 @@ def test_the_end_of_a_round_is_committed(store: Store) -> None:
     store.save("one", plan_of(PAY, LOOK), note="")
     approve(store)
     while claim := store.claim(Desk):
-        store.finish(claim, begun(store, claim).call_sync())
+        store.finish(claim, started(store, claim).call_sync())
     stored = store.load("one", Desk)
     session = Session()
     assert isinstance(stored.plan, ToolRoundPlan)
@@ -375,16 +377,16 @@ def test_hooks_are_asked_about_what_was_loaded_however_often(store: Store) -> No
     hooks.on(Desk.look)(lambda _metadata, input: RunNormally(input))
     version = store.save("one", plan_of(LOOK, ("c3", "look", {"place": "Rome"})), note="")
     claim = claimed(store)
-    begun(store, claim)
+    started(store, claim)
     for asked in range(1, 4):
         loaded = store.load("one", Desk)
         assert loaded.plan is not None
         kinds = [[step.kind for step in row.steps] for row in loaded.plan.calls]
-        assert kinds[1].count("asked") == asked - 1
+        assert kinds[1].count("reviewed") == asked - 1
         version = store.save("one", loaded.plan.apply_hooks_sync(hooks), version=loaded.version)
     assert store.load("one").version == version
     store.finish(claim, claim.call.complete("sun"))
-    store.finish(claim := claimed(store), begun(store, claim).call_sync())
+    store.finish(claim := claimed(store), started(store, claim).call_sync())
     last = store.load("one", Desk).plan
     assert last is not None
     assert [row.state for row in last.calls] == ["finished", "finished"]

@@ -19,7 +19,7 @@ from lutum_py.errors import MissingExtraError, MisuseError, StaleError, StoreErr
 from lutum_py.store import Store, open_store
 from tests.cases import over
 from tests.store.beside import between, driver_error, last, made, others
-from tests.store.desk import KEY, LOOK, PAY, Desk, approve, begun, claimed, plan_of, states
+from tests.store.desk import KEY, LOOK, PAY, Desk, approve, claimed, plan_of, started, states
 from tests.store.servers import Postgres, needs_driver
 
 
@@ -239,7 +239,7 @@ def test_threads_share_a_store(store: Store) -> None:
 
     def work() -> None:
         while claim := store.claim(Desk):
-            call = store.begin(claim)
+            call = store.start(claim)
             ran.append(call.id)
             store.finish(claim, call.call_sync())
 
@@ -260,8 +260,8 @@ def test_a_claim_is_begun_by_one_thread(store: Store) -> None:
     def begin() -> None:
         gate.wait()
         try:
-            store.begin(claim)
-            told.append("begun")
+            store.start(claim)
+            told.append("started")
         except MisuseError:
             told.append("refused")
 
@@ -270,7 +270,7 @@ def test_a_claim_is_begun_by_one_thread(store: Store) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(told) == ["begun", "refused", "refused", "refused"]
+    assert sorted(told) == ["refused", "refused", "refused", "started"]
 
 
 FORK = """
@@ -374,7 +374,7 @@ def steps(store: Store) -> Iterator[Callable[[], object]]:
     yield lambda: store.release(claims[0])
     yield lambda: claims.append(claimed(store, lease=10**6))
     calls: list[Any] = []
-    yield lambda: calls.append(store.begin(claims[1]))
+    yield lambda: calls.append(store.start(claims[1]))
     outcomes: list[Any] = []
 
     def finish() -> None:
@@ -491,9 +491,9 @@ def test_a_commit_whose_answer_was_lost_is_in_doubt(postgres: Postgres) -> None:
             between(Faults("COMMIT", failure(), lost=True)),
             pytest.raises(StoreError, match=told),
         ):
-            store.begin(claim)
+            store.start(claim)
         assert states(store) == {"c2": "in doubt"}
-        call = begun(store, claim)
+        call = started(store, claim)
         result = call.call_sync()
         with (
             between(Faults("COMMIT", failure(), lost=True)),
@@ -516,7 +516,7 @@ def test_a_server_that_was_restarted_is_found_again(postgres: Postgres) -> None:
         claim = claimed(store)
         postgres.stop()
         postgres.start()
-        store.finish(claim, begun(store, claim).call_sync())
+        store.finish(claim, started(store, claim).call_sync())
 
 
 def test_an_interrupted_step_is_undone(store: Store) -> None:
@@ -573,7 +573,7 @@ def test_every_step_is_durable_when_it_ends(postgres: Postgres, who: str) -> Non
             approve(store)
             store.release(claimed(store))
             claim = claimed(store)
-            call = store.begin(claim)
+            call = store.start(claim)
             store.renew(claim)
             store.finish(claim, call.call_sync())
             with others(address) as rows:

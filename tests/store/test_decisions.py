@@ -28,7 +28,7 @@ from lutum_py.sinks import CallEvent
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
 from tests.store.beside import between, last
-from tests.store.desk import KEY, LOOK, PAY, Desk, begun, claimed, hooks, plan_of, states
+from tests.store.desk import KEY, LOOK, PAY, Desk, claimed, hooks, plan_of, started, states
 
 
 def test_what_waits_is_plain_data(store: Store) -> None:
@@ -61,7 +61,7 @@ def test_what_is_approved_is_run(store: Store) -> None:
     claim = claimed(store)
     assert (claim.call.approval, claim.call.digest) == (decision, waiting.digest)
     log: list[Any] = []
-    store.finish(claim, begun(store, claim).call_sync(log=log))
+    store.finish(claim, started(store, claim).call_sync(log=log))
     assert log == [("Acme", 500)]
 
 
@@ -152,7 +152,7 @@ def test_a_decision_is_the_result_where_the_ticket_says_so(store: Store) -> None
 
 
 def test_a_decision_and_workers_do_not_wait_for_each_other(store: Store, where: str) -> None:
-    """What is begun and finished while somebody decides is not lost, nor is the decision."""
+    """What is started and finished while somebody decides is not lost, nor is the decision."""
     store.save("one", plan_of(PAY, LOOK, ("c4", "pay", {"cents": 2})), note="")
     claim = claimed(store)
     first, second = store.waiting()
@@ -164,7 +164,7 @@ def test_a_decision_and_workers_do_not_wait_for_each_other(store: Store, where: 
             if connection is mine and sql == "COMMIT" and is_done and not come:
                 come.append(sql)
                 other.decide("one", second.cancel("no"), Desk)
-                other.finish(claim, begun(other, claim).call_sync())
+                other.finish(claim, started(other, claim).call_sync())
 
         with between(meanwhile):
             assert store.decide("one", first.approve(), Desk) is not None
@@ -186,7 +186,7 @@ def test_an_edit_goes_through_the_hooks(store: Store) -> None:
     assert store.decide("one", decision, Desk, hooks=hooks) is None
     log: list[Any] = []
     while claim := store.claim(Desk):
-        call = begun(store, claim)
+        call = started(store, claim)
         store.finish(claim, call.call_sync(**({"log": log} if call.name == "pay" else {})))
     assert log == [("Acme", 400)]
     plan = store.load("one", Desk).plan
@@ -273,7 +273,7 @@ def test_what_can_be_decided_is_decided_alike_here_and_there(store: Store) -> No
             waiting.cancel("no", by="mia"),
             waiting.edit({"cents": 1}, by="mia"),
         ]
-        told.append([replace(each, decision_id="", at="", asked_in="") for each in made])
+        told.append([replace(each, decision_id="", at="", requested_in="") for each in made])
         with pytest.raises(InvalidValueError):
             waiting.edit([])  # type: ignore[arg-type]
     assert told[0] == told[1]
@@ -304,7 +304,7 @@ def test_secrets_are_masked_where_they_are_shown_and_run_as_they_are(where: str)
         store.decide("one", waiting.approve(), Gate)
         claim = store.claim(Gate)
         assert claim is not None
-        assert store.begin(claim).call_sync().model_text == "mia with sesame"
+        assert store.start(claim).call_sync().model_text == "mia with sesame"
 
 
 class Login(BaseModel):

@@ -20,7 +20,7 @@ from lutum_py.store import Store, Stored, open_store
 from tests.cases import over
 from tests.store.beside import Clock, Row, last, sealed
 from tests.store.beside import others as somebody
-from tests.store.desk import KEY, LOOK, Desk, begun, claimed, plan_of
+from tests.store.desk import KEY, LOOK, Desk, claimed, plan_of, started
 
 TABLES = {
     "lutum_store": ("one",),
@@ -38,16 +38,16 @@ CALLS = [
 
 
 def filled(store: Store) -> None:
-    """A conversation with calls in every state: waiting, ready, claimed, begun, lost and done."""
+    """A conversation with calls in every state: waiting, ready, claimed, started, lost and done."""
     store.save("one", plan_of(*CALLS), note="note")
     for waiting in store.waiting()[1:]:
         store.decide("one", waiting.approve(by="mia"), Desk)
     lost = claimed(store, lease=1)
-    begun(store, lost)
+    started(store, lost)
     claim = claimed(store)
-    store.finish(claim, begun(store, claim).call_sync())
+    store.finish(claim, started(store, claim).call_sync())
     claimed(store)
-    begun(store, claimed(store))
+    started(store, claimed(store))
     store.save("two", plan_of(LOOK), note="other")
 
 
@@ -141,7 +141,7 @@ def run_to_the_end(store: Store) -> tuple[list[Any], list[Any]]:
         if claim.in_doubt and not claim.idempotent:
             store.finish(claim, claim.call.indeterminate("lost"))
         else:
-            call = store.begin(claim)
+            call = store.start(claim)
             skipped = {"log": log} if call.name == "pay" else {}
             store.finish(claim, call.call_sync(**skipped))
         return True
@@ -228,8 +228,8 @@ def test_a_row_that_its_plan_does_not_allow_is_not_run(store: Store, clock: Cloc
     run meanwhile.
     """
     store.save("one", plan_of(*CALLS[:2], LOOK), note="")
-    for state, begun_by in (("ready", 0), ("begun", 3)):
-        forge(0, state=state, token=3, begun=begun_by, until=0)
+    for state, begun_by in (("ready", 0), ("started", 3)):
+        forge(0, state=state, token=3, started=begun_by, until=0)
         with pytest.raises(PlanError):
             store.claim(Desk)
         with pytest.raises(PlanError, match=f"does not fit the plan: it is {state}, the call is"):
@@ -246,9 +246,9 @@ def test_a_row_of_other_arguments_is_not_run(store: Store) -> None:
 
 
 def test_a_call_that_was_begun_is_not_made_ready(store: Store) -> None:
-    """A row that says ready of a call that the plan itself has as begun is a PlanError."""
+    """A row that says ready of a call that the plan itself has as started is a PlanError."""
     plan = plan_of(LOOK)
-    plan.pending[0].begin()
+    plan.pending[0].start()
     store.save("one", plan, note="")
     forge(0, state="ready")
     with pytest.raises(PlanError):
@@ -259,7 +259,7 @@ def test_a_result_of_another_call_is_not_recorded(store: Store) -> None:
     """A row whose result is of another call is a PlanError when its plan is loaded."""
     store.save("one", plan_of(LOOK, ("c9", "look", {"place": "Rome"})), note="")
     claim = claimed(store)
-    store.finish(claim, begun(store, claim).call_sync())
+    store.finish(claim, started(store, claim).call_sync())
     steps = json.loads(row_at(0)["body"])["steps"]
     steps[-1]["result"]["name"] = "pay"
     forge(0, body=with_body(0, steps=steps))
@@ -324,14 +324,14 @@ def test_an_older_plan_is_not_put_back(store: Store, with_digest: bool) -> None:
             step()
 
 
-@over("column", ["token", "begun", "until", "round", "place"])
-@pytest.mark.parametrize("move", ["begin", "renew", "release", "finish"])
+@over("column", ["token", "started", "until", "round", "place"])
+@pytest.mark.parametrize("move", ["start", "renew", "release", "finish"])
 def test_a_row_that_was_edited_after_it_was_claimed(store: Store, column: str, move: str) -> None:
     """Whoever claimed a row goes on only while it is as the store wrote it."""
     store.save(column, plan_of(LOOK), note="")
     claim = claimed(store, id=column)
     steps: dict[str, Callable[[], object]] = {
-        "begin": lambda: store.begin(claim),
+        "start": lambda: store.start(claim),
         "renew": lambda: store.renew(claim),
         "release": lambda: store.release(claim),
         "finish": lambda: store.finish(claim, claim.call.complete("seen")),
@@ -490,7 +490,7 @@ def steps_of(store: Store) -> list[Callable[[], Any]]:
 
 def is_of_its_column(column: str, cell: Any) -> bool:
     """Whether a store may write this there, whatever it means."""
-    if column in ("version", "round", "place", "token", "begun", "until"):
+    if column in ("version", "round", "place", "token", "started", "until"):
         is_count = isinstance(cell, int) and 0 <= cell <= 2**62
         return is_count or (column == "until" and cell is None)
     if column == "conversation" or (column in ("owner", "plan") and cell is None):
@@ -535,7 +535,7 @@ def test_a_value_that_no_store_writes_is_refused() -> None:
     assert bad == []
 
 
-@over("column", ["token", "begun", "round", "until", "place"])
+@over("column", ["token", "started", "round", "until", "place"])
 def test_a_number_out_of_range_is_an_edit(where: str, column: str) -> None:
     """A number that cannot be counted on is refused on both databases, whoever sealed it."""
     with open_store(where, key=KEY) as store:
@@ -563,7 +563,7 @@ def test_a_row_without_a_seal_is_none_of_ours() -> None:
 def test_steps_of_a_row_follow_those_of_its_plan(store: Store) -> None:
     """A row whose steps are not those that its plan has since is a PlanError."""
     store.save("one", plan_of(LOOK), note="")
-    begun(store, claimed(store))
+    started(store, claimed(store))
     forge(0, body=with_body(0, after=0))
     with pytest.raises(PlanError):
         store.load("one", Desk)

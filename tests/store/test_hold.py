@@ -47,7 +47,7 @@ def asked(desk: Held[Desk], *calls: tuple[str, str, Any]) -> ToolRoundPlan[Desk]
     return plan
 
 
-def begun(store: Store, *calls: tuple[str, str, Any]) -> None:
+def started(store: Store, *calls: tuple[str, str, Any]) -> None:
     """Save a conversation with an open round."""
     with store.hold("one", Desk) as desk:
         desk.save(asked(desk, *calls))
@@ -325,23 +325,23 @@ def test_who_is_cancelled_while_waiting_or_taking_has_nothing(store: Store, othe
         async with store.hold("one", Desk):
             raise AssertionError
 
-    async def cancelled(begun: threading.Event) -> None:
+    async def cancelled(started: threading.Event) -> None:
         task = asyncio.create_task(enter())
-        await asyncio.to_thread(begun.wait)
+        await asyncio.to_thread(started.wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    def tells(begun: threading.Event, word: str) -> Callable[[Any, str, bool], object]:
-        return lambda _, sql, __: begun.set() if word in sql else None
+    def tells(started: threading.Event, word: str) -> Callable[[Any, str, bool], object]:
+        return lambda _, sql, __: started.set() if word in sql else None
 
     with other.hold("one", Desk):
-        begun = threading.Event()
-        with between(tells(begun, "SELECT owner")):
-            asyncio.run(cancelled(begun))
-    begun = threading.Event()
-    with between(tells(begun, "INSERT INTO lutum_hold")):
-        asyncio.run(cancelled(begun))
+        started = threading.Event()
+        with between(tells(started, "SELECT owner")):
+            asyncio.run(cancelled(started))
+    started = threading.Event()
+    with between(tells(started, "INSERT INTO lutum_hold")):
+        asyncio.run(cancelled(started))
     assert holds() == []
 
 
@@ -379,7 +379,7 @@ def test_a_hold_is_entered_once_and_saves_no_more_when_it_is_left(store: Store) 
 
 def test_what_was_left_runs_nothing_and_ends_nothing(store: Store) -> None:
     """Somebody else may have it now: no call is run, and nothing is said in the session."""
-    begun(store, LOOK)
+    started(store, LOOK)
     with store.hold("one", Desk) as desk:
         said = len(desk.session.transcript)
     with pytest.raises(MisuseError, match="was left"):
@@ -457,7 +457,7 @@ def test_others_do_all_but_save(store: Store, other: Store) -> None:
             other.save("one", None, note="mine", version=1)
         approve(store)
         claim = claimed(store, id="one")
-        call = store.begin(claim)
+        call = store.start(claim)
         store.finish(claim, call.call_sync())
         assert "success" in states(store).values()
         desk.note = "still mine"
@@ -530,7 +530,7 @@ def test_a_new_id_is_a_new_conversation_and_leaves_nothing(store: Store) -> None
 
 def test_an_open_round_stays_until_it_is_ended(store: Store) -> None:
     """A save without a plan keeps it as it is stored, with what others did to it meanwhile."""
-    begun(store, PAY, LOOK)
+    started(store, PAY, LOOK)
     with store.hold("one", Desk) as desk:
         plan = desk.plan
         assert plan is not None
@@ -553,7 +553,7 @@ def test_an_open_round_stays_until_it_is_ended(store: Store) -> None:
 @pytest.mark.parametrize("how", ["abort", "discard", "resolve"])
 def test_a_round_that_was_given_up_is_gone(store: Store, how: str) -> None:
     """What ends the plan in memory ends it in the store, with the next save; nothing runs then."""
-    begun(store, PAY)
+    started(store, PAY)
     with store.hold("one", Desk) as desk:
         assert desk.plan is not None
         if how == "abort":
@@ -575,7 +575,7 @@ def test_a_round_that_was_given_up_is_gone(store: Store, how: str) -> None:
 
 def test_a_given_up_round_and_the_next_one_are_one_save(store: Store) -> None:
     """A plan that comes after one that was ended in memory takes its place."""
-    begun(store, LOOK)
+    started(store, LOOK)
     with store.hold("one", Desk) as desk:
         desk.run_sync()
         assert desk.plan is not None
@@ -585,12 +585,12 @@ def test_a_given_up_round_and_the_next_one_are_one_save(store: Store) -> None:
 
 
 def test_an_abort_of_what_others_have_gone_on_with_is_stale(store: Store) -> None:
-    """A call that was approved and begun meanwhile is not given up unseen."""
-    begun(store, PAY)
+    """A call that was approved and started meanwhile is not given up unseen."""
+    started(store, PAY)
     with store.hold("one", Desk) as desk:
         assert desk.plan is not None
         approve(store)
-        store.begin(claimed(store))
+        store.start(claimed(store))
         desk.plan.abort(desk.session, "no more")
         with pytest.raises(StaleError, match="Load it again"):
             desk.save()
@@ -599,7 +599,7 @@ def test_an_abort_of_what_others_have_gone_on_with_is_stale(store: Store) -> Non
 
 def test_another_plan_while_a_round_is_open_is_refused(store: Store) -> None:
     """One round after the other; the plan that was read may be saved with what it knows more."""
-    begun(store, PAY, LOOK)
+    started(store, PAY, LOOK)
     with store.hold("one", Desk) as desk:
         other = Session()
         other.push_user("Hello")
@@ -619,7 +619,7 @@ def test_another_plan_while_a_round_is_open_is_refused(store: Store) -> None:
 
 def test_a_commit_that_faults_changes_nothing(store: Store) -> None:
     """Its fault is that of the plan, and the round goes on."""
-    begun(store, PAY)
+    started(store, PAY)
     with store.hold("one", Desk) as desk:
         before = store.load("one").version
         with pytest.raises(CommitError):
@@ -632,7 +632,7 @@ def test_a_commit_that_faults_changes_nothing(store: Store) -> None:
 
 def test_a_plan_that_does_not_load_says_so_where_it_is_read(store: Store) -> None:
     """The conversation can be held all the same."""
-    begun(store, LOOK)
+    started(store, LOOK)
     with others() as rows:
         rows.run("DELETE FROM lutum_call")
     with store.hold("one", Desk) as desk:
@@ -646,7 +646,7 @@ def test_a_plan_that_does_not_load_says_so_where_it_is_read(store: Store) -> Non
 
 def test_what_waits_is_given_and_what_was_decided_runs(store: Store) -> None:
     """A run ends where each call has its result or waits for a person."""
-    begun(store, PAY, LOOK, ASK)
+    started(store, PAY, LOOK, ASK)
     events: list[CallEvent] = []
     with store.hold("one", Desk) as desk:
         waiting = desk.run_sync(on_event=events.append)
@@ -656,12 +656,12 @@ def test_what_waits_is_given_and_what_was_decided_runs(store: Store) -> None:
         assert desk.run_sync() == []
         assert desk.plan is not None
         assert desk.plan.is_settled
-    assert {event.kind for event in events} == {"begun", "ended", "suspended"}
+    assert {event.kind for event in events} == {"started", "ended", "suspended"}
 
 
 def test_what_is_decided_while_a_run_ends_is_run(store: Store, other: Store) -> None:
     """A run that finds nobody waiting any more goes on."""
-    begun(store, PAY)
+    started(store, PAY)
     looked: list[str] = []
 
     def hook(_connection: Any, sql: str, is_done: bool) -> None:
@@ -676,11 +676,11 @@ def test_what_is_decided_while_a_run_ends_is_run(store: Store, other: Store) -> 
 
 def test_what_others_claimed_is_waited_for(store: Store, other: Store) -> None:
     """A run does not end before their result is there."""
-    begun(store, LOOK)
+    started(store, LOOK)
 
     async def go() -> list[Any]:
         claim = claimed(other)
-        call = other.begin(claim)
+        call = other.start(claim)
         async with store.hold("one", Desk) as desk:
             running = asyncio.create_task(desk.run())
             while not (await asyncio.wait((running,), timeout=0.001))[1]:
@@ -693,11 +693,11 @@ def test_what_others_claimed_is_waited_for(store: Store, other: Store) -> None:
 
 
 def doubtful(store: Store, *calls: tuple[str, str, Any]) -> None:
-    """Leave calls behind that a killed process had begun."""
-    begun(store, *calls)
+    """Leave calls behind that a killed process had started."""
+    started(store, *calls)
     approve(store)
     for _ in calls:
-        store.begin(claimed(store, id="one", lease=0.001))
+        store.start(claimed(store, id="one", lease=0.001))
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -817,7 +817,7 @@ def test_a_run_refuses_what_cannot_be_meant_also_where_no_round_is_open(
 
 def test_what_is_decided_in_the_plan_of_a_hold_is_not_lost_in_silence(store: Store) -> None:
     """A run or save that would drop it says where to decide, and goes on from what is stored."""
-    begun(store, PAY)
+    started(store, PAY)
     with store.hold("one", Desk) as desk:
         (waiting,) = desk.run_sync()
         for go_on in (desk.run_sync, desk.save):

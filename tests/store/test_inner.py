@@ -48,7 +48,7 @@ from tests.inner_tools import (
 from tests.store.beside import Clock, others, sealed
 from tests.store.desk import KEY
 
-COLUMNS = "conversation, place, round, state, token, begun, owner, until, body, seal"
+COLUMNS = "conversation, place, round, state, token, started, owner, until, body, seal"
 NOTE: Any = ("note", {"text": "a"})
 PAY: Any = ("pay", {"cents": 5})
 
@@ -61,7 +61,7 @@ def claimed(store: Store, toolset: Any = Desk, **options: Any) -> Claim:
 
 def outcome_of(store: Store, claim: Claim) -> Any:
     """Begin and run a claim."""
-    return asyncio.run(execute(store.begin(claim)))
+    return asyncio.run(execute(store.start(claim)))
 
 
 def done(store: Store, claim: Claim, **options: Any) -> None:
@@ -92,11 +92,11 @@ def committed(store: Store, toolset: Any = Desk, hooks: Any = None) -> list[Tool
 # By hand.
 
 
-def test_what_a_call_asks_for_waits_for_hooks_and_then_for_any_worker(store: Store) -> None:
+def test_what_a_call_requested_for_waits_for_hooks_and_then_for_any_worker(store: Store) -> None:
     """Nobody claims it before hooks let it pass, and the asking call not before its last result."""
     store.save("one", opened(asks([NOTE, NOTE])))
     done(store, claimed(store))
-    assert looked(store) == {"c1": "asking", "c1/1": "asked", "c1/2": "asked"}
+    assert looked(store) == {"c1": "awaiting", "c1/1": "unreviewed", "c1/2": "unreviewed"}
     assert (store.claim(Desk), store.settled(), store.waiting()) == (None, [], [])
     stored = store.load("one", Desk)
     assert stored.plan is not None
@@ -123,7 +123,7 @@ def test_hooks_decide_in_the_step_that_asks(store: Store) -> None:
 
     store.save("one", opened(asks([NOTE, PAY], [PAY])))
     done(store, claimed(store), hooks=hooks)
-    assert looked(store) == {"c1": "asking", "c1/1": "pending", "c1/2": "rejected"}
+    assert looked(store) == {"c1": "awaiting", "c1/1": "pending", "c1/2": "rejected"}
     done(store, claimed(store))
     done(store, claimed(store), hooks=hooks)  # all that it asks for is answered at once
     assert looked(store)["c1"] == "pending"
@@ -149,7 +149,12 @@ def test_what_was_asked_without_hooks_is_not_decided_about_by_those_of_another(
     store.save("one", opened(asks([NOTE]), asks([NOTE])))
     done(store, claimed(store))
     done(store, claimed(store), hooks=let_pass)
-    assert looked(store) == {"c1": "asking", "c2": "asking", "c1/1": "asked", "c2/1": "pending"}
+    assert looked(store) == {
+        "c1": "awaiting",
+        "c2": "awaiting",
+        "c1/1": "unreviewed",
+        "c2/1": "pending",
+    }
 
 
 def test_a_hook_that_raises_or_waits_changes_nothing(store: Store) -> None:
@@ -174,7 +179,7 @@ def test_a_hook_that_raises_or_waits_changes_nothing(store: Store) -> None:
     store.finish(claim, outcome)
     with pytest.raises(StaleError):
         store.finish(claim, outcome)
-    assert looked(store) == {"c1": "asking", "c1/1": "asked"}
+    assert looked(store) == {"c1": "awaiting", "c1/1": "unreviewed"}
 
 
 def test_another_call_that_asks_is_refused(store: Store) -> None:
@@ -206,23 +211,23 @@ def test_a_key_is_the_same_at_every_try(store: Store, clock: Clock) -> None:
         keys.add(inner.key)
         store.release(inner)
     inner = claimed(store)
-    keys |= {inner.key, store.begin(inner).idempotency_key}
+    keys |= {inner.key, store.start(inner).idempotency_key}
     assert len(keys) == 1
     assert keys.pop().startswith("one/1/")
 
 
-def test_an_inner_call_in_doubt_waits_for_its_answer_and_the_asking_call_goes_on(
+def test_an_inner_call_in_doubt_waits_for_its_answer_and_the_asking_call_continued(
     store: Store, clock: Clock
 ) -> None:
     """It is not run again, and the asking call reads that nobody knows."""
     store.save("one", opened(asks([PAY, NOTE])))
     done(store, claimed(store), hooks=let_pass)
-    store.begin(claimed(store, lease=1))
+    store.start(claimed(store, lease=1))
     clock.move(2)
-    assert states(run_open(store)) == {"c1": "asking", "c1/1": "in_doubt", "c1/2": "finished"}
+    assert states(run_open(store)) == {"c1": "awaiting", "c1/1": "in_doubt", "c1/2": "finished"}
     doubtful = claimed(store)
     with pytest.raises(MisuseError, match="not idempotent"):
-        store.begin(doubtful)
+        store.start(doubtful)
     store.finish(doubtful, doubtful.call.indeterminate("killed"))
     run_open(store)
     assert committed(store)[0].output == [["c1/1 indeterminate", "c1/2 success"]]
@@ -246,11 +251,11 @@ def test_a_decision_within_shows_where_it_stands_and_lets_the_asking_call_return
     inner = asks([("pay", {"cents": 5})])
     store.save("one", opened(asks([inner]), toolset=Asking))
     plan = run_open(store, Asking, hooks=let_pass)
-    assert states(plan) == {"c1": "asking", "c1/1": "asking", "c1/1/1": "suspended"}
+    assert states(plan) == {"c1": "awaiting", "c1/1": "awaiting", "c1/1/1": "suspended"}
     (waiting,) = store.waiting()
     assert waiting.call_id == "c1/1/1"
-    assert waiting.within == plan.within("c1/1/1")
-    assert [each.id for each in waiting.within] == ["c1", "c1/1"]
+    assert waiting.ancestors == plan.ancestors("c1/1/1")
+    assert [each.id for each in waiting.ancestors] == ["c1", "c1/1"]
     store.decide("one", waiting.cancel("no"), Asking)
     run_open(store, Asking, hooks=let_pass)
     assert committed(store, Asking)[0].output == [["c1/1 success"]]
@@ -278,14 +283,14 @@ def test_an_approval_of_the_asking_call_says_nothing_of_what_it_asks_for(store: 
     store.save("one", plan)
     (waiting,) = store.waiting()
     store.decide("one", waiting.approve(), Asking)
-    assert states(run_open(store, Asking, hooks=hooks)) == {"c1": "asking", "c1/1": "suspended"}
+    assert states(run_open(store, Asking, hooks=hooks)) == {"c1": "awaiting", "c1/1": "suspended"}
 
 
 @tool_fn(idempotent=True)
 def asks_then_waits(ctx: ToolContext) -> str:
     """Ask for a call, and then somebody."""
     if ctx.inner is None:
-        ctx.ask([NOTE])
+        ctx.request_calls([NOTE])
     if ctx.resume is None:
         ctx.suspend(SuspendTicket(resume_mode=ResumeMode.PASS_DECISION_TO_TOOL))
     return f"{ctx.inner.results[0].output}, {ctx.resume.result}"
@@ -319,13 +324,13 @@ def test_a_run_decides_as_it_goes_and_tells_what_a_run_of_a_plan_tells(store: St
     assert stored.plan is not None
     assert stored.plan.commit(Session()).results[0].output == SAID_BY_TWO
     assert [(each.kind, each.row.id) for each in told] == TOLD_OF_TWO
-    assert [each.id for each in told[5].row.within] == ["c1"]
+    assert [each.id for each in told[5].row.ancestors] == ["c1"]
 
 
 def test_without_hooks_a_run_decides_nothing_and_one_with_hooks_goes_on(store: Store) -> None:
     """What was asked elsewhere is decided about by whoever brings hooks, async ones too."""
     store.save("one", opened(asks([NOTE])))
-    assert states(run_open(store)) == {"c1": "asking", "c1/1": "asked"}
+    assert states(run_open(store)) == {"c1": "awaiting", "c1/1": "unreviewed"}
     told: list[CallEvent] = []
     hooks = Desk.HookSet()
 
@@ -386,10 +391,10 @@ def forged(at: int, **fields: Any) -> None:
 
 def test_a_hook_that_raises_leaves_what_was_asked(store: Store) -> None:
     """The step that asked is on record, so that it is not made again."""
-    begun: list[str] = []
+    started: list[str] = []
 
     def told(event: CallEvent) -> None:
-        begun.append(event.kind)
+        started.append(event.kind)
 
     def broken(call: AnyToolCall) -> Any:
         raise ValueError
@@ -398,8 +403,8 @@ def test_a_hook_that_raises_leaves_what_was_asked(store: Store) -> None:
     for _ in range(2):  # where it asks, and where it was asked before
         with pytest.raises(HookError):
             run(store, hooks=broken, on_event=told)
-        assert looked(store) == {"c1": "asking", "c1/1": "asked"}
-    assert begun == ["begun", "asks", "asked"]
+        assert looked(store) == {"c1": "awaiting", "c1/1": "unreviewed"}
+    assert started == ["started", "requested", "proposed"]
 
 
 class Stop(BaseException):
@@ -436,7 +441,7 @@ def test_bytes_that_a_tool_leaves_are_kept_under_a_key_alone(store: Store) -> No
 def leaves(ctx: ToolContext) -> str:
     """Leave bytes."""
     if ctx.inner is None:
-        ctx.ask([NOTE], state=b"bytes")
+        ctx.request_calls([NOTE], state=b"bytes")
     assert isinstance(ctx.inner.state, bytes)
     return ctx.inner.state.decode()
 
@@ -458,7 +463,7 @@ def seeing(seen: list[str]) -> HookSet[Any]:
     @hooks.after()
     async def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
         seen.append(result.id)
-        return call.again().fail("hidden") if result.id == "c1/1" else None
+        return call.retry().fail("hidden") if result.id == "c1/1" else None
 
     return hooks
 
@@ -492,7 +497,7 @@ def test_without_the_hooks_that_have_to_see_it_no_call_within_is_run_or_finished
 
     @hooks.after()
     def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
-        return call.again().fail("hidden")
+        return call.retry().fail("hidden")
 
     store.save("one", opened(asks([NOTE])))
     done(store, claimed(store), hooks=hooks)
@@ -521,10 +526,10 @@ def test_after_hooks_see_a_result_that_was_made_by_hand(store: Store, clock: Clo
 
     store.save("one", opened(asks([PAY])))
     done(store, claimed(store), hooks=hooks)
-    store.begin(claimed(store, lease=1))
+    store.start(claimed(store, lease=1))
     clock.move(2)
     claim = claimed(store)
-    result = claim.call.again().fail("nothing was paid")
+    result = claim.call.retry().fail("nothing was paid")
     store.finish(claim, result, hooks=hooks)
     assert seen == [result]
     with pytest.raises(StaleError):
@@ -565,7 +570,7 @@ def raising_once(seen: list[ToolResult]) -> HookSet[Any]:
         seen.append(result)
         if len(seen) == 1:
             raise ValueError
-        return call.again().fail("hidden")
+        return call.retry().fail("hidden")
 
     return hooks
 
@@ -580,19 +585,19 @@ def test_an_after_hook_that_raises_takes_no_result_away(store: Store) -> None:
     assert outcomes_of(caught.value)[-1] == seen[0]
     with pytest.raises(MisuseError, match="has after-hooks"):
         run(store)
-    assert looked(store) == {"c1": "asking", "c1/1": "pending"}
+    assert looked(store) == {"c1": "awaiting", "c1/1": "pending"}
     told: list[CallEvent] = []
     run_open(store, hooks=hooks, on_event=told.append)
     assert [(each.kind, each.row.id) for each in told] == [
         ("ended", "c1/1"),
-        ("goes_on", "c1"),
+        ("continued", "c1"),
         ("ended", "c1"),
     ]
     assert seen[0] == seen[1]
     stored = store.load("one", Desk)
     assert stored.plan is not None
     inner = stored.plan.calls[1]
-    assert [step.kind for step in inner.steps][-4:] == ["begun", "ended", "asked", "recorded"]
+    assert [step.kind for step in inner.steps][-4:] == ["started", "ended", "reviewed", "recorded"]
     store.save("one", stored.plan, version=stored.version)
     (result,) = committed(store, hooks=hooks)
     assert result.is_error
@@ -616,7 +621,7 @@ def test_a_result_that_after_hooks_are_to_see_is_finished_by_hand(store: Store) 
         assert claim.in_doubt is False
         if not is_same:
             with pytest.raises(LifecycleError, match=r"`claim\.result`, to `store\.finish`"):
-                store.begin(claim)
+                store.start(claim)
             assert claim.result == result
             with pytest.raises(StaleError):
                 store.finish(late, result, hooks=hooks)
@@ -642,7 +647,7 @@ def test_a_hook_that_raises_too_late_changes_nothing(store: Store, clock: Clock)
     with pytest.raises(HookError):
         done(store, claimed(store, lease=1), hooks=hooks)
     assert theirs[0].in_doubt
-    assert looked(store) == {"c1": "asking", "c1/1": "in_doubt"}
+    assert looked(store) == {"c1": "awaiting", "c1/1": "in_doubt"}
 
 
 # Held.
@@ -663,10 +668,10 @@ def test_a_loop_that_holds_says_that_it_lacks_hooks(store: Store) -> None:
             with pytest.raises(MisuseError, match=asked + r"`await desk\.run\(hooks=hooks\)`"):
                 desk.run_sync()
         assert looked(store) == {
-            "c1": "asking",
-            "c2": "asking",
-            "c1/1": "asked",
-            "c2/1": "asked",
+            "c1": "awaiting",
+            "c2": "awaiting",
+            "c1/1": "unreviewed",
+            "c2/1": "unreviewed",
         }
         (waiting,) = desk.run_sync(hooks=hooks)
         assert waiting.call_id == "c2/1"
@@ -681,14 +686,14 @@ def test_a_loop_that_holds_runs_to_the_end_with_hooks(store: Store, clock: Clock
         with pytest.raises(MisuseError):
             desk.run_sync()
         assert desk.plan is not None
-        assert desk.plan.asked
+        assert desk.plan.unreviewed
         store._decide_within("one", Desk, let_pass, lambda steps: next(steps, None), False)  # type: ignore[arg-type]
-        store.begin(claimed(store, lease=0.001))
+        store.start(claimed(store, lease=0.001))
         clock.move(1)
         told: list[CallEvent] = []
         assert desk.run_sync(hooks=hooks, on_event=told.append) == []
         assert desk.plan.is_settled
-        assert [each.id for each in told[0].row.within] == ["c1"]
+        assert [each.id for each in told[0].row.ancestors] == ["c1"]
     assert seen == ["c1/1"]
 
 
@@ -698,12 +703,12 @@ def test_of_a_doubt_within_it_is_told_what_is_on_record(store: Store, clock: Clo
 
     @hooks.after(Desk.pay)
     def hidden(call: AnyToolCall, result: ToolResult) -> ToolResult:
-        return call.again().fail("hidden")
+        return call.retry().fail("hidden")
 
     told: list[CallEvent] = []
     store.save("one", opened(asks([PAY])))
     done(store, claimed(store), hooks=hooks)
-    store.begin(claimed(store, lease=0.001))
+    store.start(claimed(store, lease=0.001))
     clock.move(1)
     with store.hold("one", Desk) as desk:
         assert desk.run_sync(hooks=hooks, on_event=told.append) == []

@@ -33,7 +33,7 @@ def test_after_a_kill_at_any_line_a_call_is_not_begun_done_or_in_doubt(
     where: str, tmp_path: Path
 ) -> None:
     """Wherever between two lines a worker is killed, the store tells what is known of its call:
-    that it was not begun, that it is done, or that nobody knows.
+    that it was not started, that it is done, or that nobody knows.
     """
     told = killed("sweep", where, tmp_path, 3, 23)
     assert {"missing", "suspended", "pending", "in doubt", "success"} <= told.keys()

@@ -54,7 +54,7 @@ def test_what_a_killed_worker_put_on_record_is_judged_the_same(where: str) -> No
                 store.save("one", plan_of(session, "read", {"what": "x"}), session=session)
                 claim = store.claim(Desk)
                 assert claim is not None
-                store.finish(claim, store.begin(claim).call_sync())
+                store.finish(claim, store.start(claim).call_sync())
         finally:
             os.kill(os.getpid(), signal.SIGKILL)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL

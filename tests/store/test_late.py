@@ -40,14 +40,14 @@ def own(monkeypatch: pytest.MonkeyPatch) -> Own:
     return Own(monkeypatch)
 
 
-@pytest.mark.parametrize("stage", ["claimed", "beginning", "begun"])
+@pytest.mark.parametrize("stage", ["claimed", "beginning", "started"])
 def test_a_worker_that_is_paused_before_the_start_runs_the_call(
     store: Store, clock: Clock, own: Own, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     """If nobody took a call over meanwhile, it is run, however late, and its outcome counts."""
     store.save("one", plan_of(PAY))
     approve(store)
-    claim, begin = store._claim_ready, store.begin
+    claim, begin = store._claim_ready, store.start
 
     def pause(when: str) -> None:
         if when == stage:
@@ -62,11 +62,11 @@ def test_a_worker_that_is_paused_before_the_start_runs_the_call(
     def begins(claim: Claim) -> AnyToolCall:
         pause("beginning")
         call = begin(claim)
-        pause("begun")
+        pause("started")
         return call
 
     monkeypatch.setattr(store, "_claim_ready", claims)
-    monkeypatch.setattr(store, "begin", begins)
+    monkeypatch.setattr(store, "start", begins)
     paid: Paid = []
     run(store, paid, lease=5)
     assert paid == [("Acme", 500)]
@@ -82,7 +82,7 @@ def test_what_somebody_takes_before_it_begins_is_theirs(
     approve(store)
     theirs: list[Claim | None] = []
     with open_store(where, key=KEY, owner="other") as other:
-        claim, begin = store._claim_ready, store.begin
+        claim, begin = store._claim_ready, store.start
 
         def take(when: str) -> None:
             if when == stage and not theirs:
@@ -100,14 +100,14 @@ def test_what_somebody_takes_before_it_begins_is_theirs(
             return begin(claim)
 
         monkeypatch.setattr(store, "_claim_ready", claims)
-        monkeypatch.setattr(store, "begin", begins)
+        monkeypatch.setattr(store, "start", begins)
         paid: Paid = []
         run(store, paid, lease=5)
         assert (paid, states(store)) == ([], {"c1": "pending"})
         (taken,) = theirs
         assert taken is not None
         assert not taken.in_doubt
-        other.finish(taken, other.begin(taken).call_sync(log=paid))
+        other.finish(taken, other.start(taken).call_sync(log=paid))
     assert (paid, states(store)) == ([("Acme", 500)], {"c1": "success"})
 
 
@@ -117,7 +117,7 @@ def test_what_somebody_takes_after_it_began_is_not_started(
     """Whoever has a call in doubt may find out that nothing was paid, and that stays true."""
     store.save("one", plan_of(PAY))
     approve(store)
-    begin = store.begin
+    begin = store.start
     theirs: list[Claim | None] = []
     with open_store(where, key=KEY, owner="other") as other:
 
@@ -128,7 +128,7 @@ def test_what_somebody_takes_after_it_began_is_not_started(
             theirs.append(other.claim(Desk))
             return call
 
-        monkeypatch.setattr(store, "begin", begins)
+        monkeypatch.setattr(store, "start", begins)
         paid: Paid = []
         run(store, paid, lease=5)
         assert (paid, states(store)) == ([], {"c1": "in doubt"})
@@ -145,7 +145,7 @@ def test_a_database_that_is_away_when_a_late_call_is_to_start_comes_out(
     """What cannot be asked is not assumed: nothing is run, and nothing more is on record."""
     store.save("one", plan_of(PAY))
     approve(store)
-    begin = store.begin
+    begin = store.start
 
     def begins(claim: Claim) -> AnyToolCall:
         own.move(100)
@@ -154,7 +154,7 @@ def test_a_database_that_is_away_when_a_late_call_is_to_start_comes_out(
     def away(claim: Claim) -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr(store, "begin", begins)
+    monkeypatch.setattr(store, "start", begins)
     monkeypatch.setattr(store, "renew", away)
     paid: Paid = []
     with pytest.raises(StoreError, match="away"):
@@ -179,7 +179,7 @@ def test_a_loop_that_is_always_late_starts_its_calls_all_the_same(
 
         return late
 
-    for name in ("begin", "renew"):
+    for name in ("start", "renew"):
         monkeypatch.setattr(store, name, slow(getattr(store, name)))
     paid: Paid = []
     run(store, paid, lease=10)
@@ -193,13 +193,13 @@ class Work:
 
     def __init__(self) -> None:
         self.done = Counter[tuple[str, int]]()
-        self.begun = asyncio.Event()
+        self.started = asyncio.Event()
         self.may_end = asyncio.Event()
         Work.now = self
 
     async def do(self, who: str, cents: int) -> None:
         self.done[who, cents] += 1
-        self.begun.set()
+        self.started.set()
         await self.may_end.wait()
 
 
@@ -247,8 +247,8 @@ def test_a_call_that_runs_is_not_in_doubt_for_others_of_its_process(
         keep(store, "one", "pay", "look")
         working = asyncio.create_task(store.run("one", Hall))
         while len(work.done) < 2:
-            await work.begun.wait()
-            work.begun.clear()
+            await work.started.wait()
+            work.started.clear()
         clock.move(100)
         assert results(await store.run("one", Hall)) == {"c0": "in_doubt", "c1": "in_doubt"}
         async with store.hold("one", Hall) as desk:

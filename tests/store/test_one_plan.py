@@ -13,7 +13,7 @@ from lutum_py import Session
 from lutum_py.errors import LutumError, MisuseError, RoundClosedError, StaleError
 from lutum_py.store import Store, open_store
 from tests.cases import over
-from tests.store.desk import KEY, LOOK, PAY, Desk, approve, begun, claimed, plan_of
+from tests.store.desk import KEY, LOOK, PAY, Desk, approve, claimed, plan_of, started
 
 
 def kept(store: Store) -> Any:
@@ -67,7 +67,7 @@ def test_a_plan_is_no_second_one_in_its_own_store(store: Store) -> None:
 
 
 SINCE: dict[str, Callable[[Store], object]] = {
-    "begun": lambda store: begun(store, claimed(store)),
+    "started": lambda store: started(store, claimed(store)),
     "finished": lambda store: asyncio.run(store.run("one", Desk)),
     "decided": approve,
     "over": lambda store: store.save("one", None, version=1),
@@ -96,7 +96,7 @@ def test_the_same_plan_is_saved_by_whoever_opened_its_store(tmp_path: Path) -> N
     with open_store(path, key=KEY) as again:
         claim = claimed(again)
         assert again.save("one", stored.plan, version=1) == 2
-        assert begun(again, claim).call_sync().is_success
+        assert started(again, claim).call_sync().is_success
 
 
 def test_a_plan_that_a_store_gave_ends_as_any(store: Store) -> None:

@@ -18,7 +18,7 @@ from lutum_py.store import Claim, Store, Stored, open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
 from tests.store.beside import Clock, between, driver_error, last
-from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, begun, claimed, plan_of, states
+from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, plan_of, started, states
 
 
 class Gate:
@@ -99,9 +99,9 @@ def test_what_is_ready_is_run_and_the_rest_stays(store: Store) -> None:
     stored = asyncio.run(store.run("one", Desk, on_event=events.append, limit=1))
     assert ran(stored) == {"c1": "suspended", "c2": "success", "c3": "suspended"}
     assert [(event.row.id, event.kind, event.row.state) for event in events] == [
-        ("c2", "begun", "pending"),
+        ("c2", "started", "pending"),
         ("c2", "ended", "finished"),
-        ("c3", "begun", "pending"),
+        ("c3", "started", "pending"),
         ("c3", "suspended", "suspended"),
     ]
     approve(store)
@@ -117,7 +117,7 @@ def test_events_tell_the_steps_that_are_on_record(store: Store) -> None:
     asyncio.run(store.run("one", Desk, on_event=events.append, limit=1))
     approve(store)
     claim = claimed(store)
-    call = begun(store, claim)
+    call = started(store, claim)
     store.finish(claim, call.call_sync())
     plan = store.load("one", Desk).plan
     assert plan is not None
@@ -127,9 +127,14 @@ def test_events_tell_the_steps_that_are_on_record(store: Store) -> None:
         told = event.row.steps
         assert steps[event.row.id][: len(told)] == told
         assert event.at == told[-1].at
-    assert [each.row.steps[-1].kind for each in events] == ["begun", "ended", "begun", "suspended"]
+    assert [each.row.steps[-1].kind for each in events] == [
+        "started",
+        "ended",
+        "started",
+        "suspended",
+    ]
     assert call.steps == steps["c1"][:-1]
-    (by,) = {step.by for each in steps.values() for step in each if step.kind == "begun"}
+    (by,) = {step.by for each in steps.values() for step in each if step.kind == "started"}
     assert by is not None
 
 
@@ -166,11 +171,11 @@ def test_a_claim_key_ends_in_the_key_without_the_conversation(store: Store) -> N
     assert "/" not in own
     store.save("one", plan, note="")
     claim = claimed_of(store)
-    assert claim.key == f"one/1/{own}" == store.begin(claim).idempotency_key
+    assert claim.key == f"one/1/{own}" == store.start(claim).idempotency_key
 
 
 def test_at_most_so_many_run_at_once(store: Store) -> None:
-    """The limit holds, and with it each call is begun only when it can run."""
+    """The limit holds, and with it each call is started only when it can run."""
 
     async def go() -> Stored[Any]:
         gate = Gate()
@@ -200,7 +205,7 @@ def test_what_is_in_doubt_stays_unless_its_tool_is_idempotent(store: Store, cloc
     store.save("one", plan_of(PAY, LOOK), note="")
     approve(store)
     for _ in range(2):
-        store.begin(claimed(store, lease=1))
+        store.start(claimed(store, lease=1))
     clock.move(2)
     assert ran(asyncio.run(store.run("one", Desk))) == {"c1": "in_doubt", "c2": "success"}
     assert states(store) == {"c1": "in doubt", "c2": "success"}
@@ -208,7 +213,7 @@ def test_what_is_in_doubt_stays_unless_its_tool_is_idempotent(store: Store, cloc
     assert plan is not None
     paid, looked = plan.calls
     assert [step.kind for step in looked.steps][-6:] == [
-        *("begun", "left", "again", "begun", "ended", "recorded"),
+        *("started", "abandoned", "retried", "started", "ended", "recorded"),
     ]
     assert (paid.duration, looked.duration is not None) == (None, True)
 
@@ -236,7 +241,7 @@ def states_of(store: Store) -> dict[str, str]:
     return ran(store.load("one", Hall))
 
 
-@pytest.mark.parametrize("step", ["claim", "begin"])
+@pytest.mark.parametrize("step", ["claim", "start"])
 def test_a_run_that_is_cancelled_at_a_step_leaves_nothing_claimed(store: Store, step: str) -> None:
     """Cancelled between claim and begin it is given back; after it, it has its outcome."""
     loop: Any = None
@@ -266,7 +271,7 @@ def test_a_run_that_is_cancelled_at_a_step_leaves_nothing_claimed(store: Store, 
 
     asyncio.run(go())
     assert written >= (1 if step == "claim" else 2)
-    if step == "begin":
+    if step == "start":
         assert states_of(store)["c0"] in ("cancelled", "indeterminate")
     else:
         assert states_of(store) == {"c0": "pending"}
@@ -414,7 +419,7 @@ def test_a_tool_that_does_not_know_is_in_doubt_on_record(store: Store) -> None:
 
 
 def test_an_interrupt_comes_out_when_what_was_begun_is_on_record(store: Store) -> None:
-    """Nothing more is begun, and the call that it came from is indeterminate."""
+    """Nothing more is started, and the call that it came from is indeterminate."""
     kept(store, ("c0", "breaks", {"how": "interrupt"}), ("c1", "key", {}))
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(store.run("one", Hall, limit=1))
@@ -451,9 +456,9 @@ def test_what_is_wrong_with_a_run_is_found_before_it_is_on_record(store: Store) 
 def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is on record as begun is run, also if the run is to end with an error since then."""
+    """What is on record as started is run, also if the run is to end with an error since then."""
     on_record, failed = threading.Event(), threading.Event()
-    real, finish = store.begin, store._finish
+    real, finish = store.start, store._finish
 
     def fails(claim: Claim, *given: Any) -> Any:
         if claim.call.id == "c1":
@@ -463,14 +468,14 @@ def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
         raise MisuseError("no room")
 
     def slow(claim: Claim) -> Any:
-        begun = real(claim)
+        started = real(claim)
         if claim.call.id == "c1":
             on_record.set()
             assert failed.wait(30)
             time.sleep(0.1)  # for the error to reach the run
-        return begun
+        return started
 
-    monkeypatch.setattr(store, "begin", slow)
+    monkeypatch.setattr(store, "start", slow)
     monkeypatch.setattr(store, "_finish", fails)
     kept(store, ("c0", "key", {}), ("c1", "key", {}), ("c2", "key", {}))
     with pytest.raises(MisuseError, match="no room"):
@@ -478,10 +483,10 @@ def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
     assert states_of(store) == {"c0": "in_doubt", "c1": "success", "c2": "pending"}
 
 
-@pytest.mark.parametrize("step", ["claim", "begin", "finish"])
+@pytest.mark.parametrize("step", ["claim", "start", "finish"])
 def test_a_database_that_fails_ends_the_run_with_what_is_known(store: Store, step: str) -> None:
     """The error comes out, with the outcome that could not be put on record, if there is one."""
-    left = ["claim", "begin", "finish"].index(step)  # each of them changes the row of the call once
+    left = ["claim", "start", "finish"].index(step)  # each of them changes the row of the call once
 
     def fails(connection: Any, sql: str, is_done: bool) -> None:
         nonlocal left
@@ -499,7 +504,7 @@ def test_a_database_that_fails_ends_the_run_with_what_is_known(store: Store, ste
 def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A claim that is void by the time it begins is dropped, and nothing comes out."""
     kept(store, ("c0", "key", {}))
-    real = store.begin
+    real = store.start
     claims: list[Claim] = []
 
     def late(claim: Claim) -> Any:
@@ -507,7 +512,7 @@ def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.Mo
         claims.append(claimed_of(store))
         return real(claim)
 
-    monkeypatch.setattr(store, "begin", late)
+    monkeypatch.setattr(store, "start", late)
     # One at a time, or the worker itself might claim what is given back here.
     assert ran(asyncio.run(store.run("one", Hall, limit=1))) == {"c0": "pending"}
     store.release(claims[0])

@@ -86,9 +86,9 @@ def test_a_session_that_cannot_be_saved_changes_nothing(store: Store) -> None:
 
 
 def test_a_plan_that_a_store_gave_may_be_dropped(store: Store) -> None:
-    """Nothing is lost with it, so nobody is warned, also where a call of it was begun."""
+    """Nothing is lost with it, so nobody is warned, also where a call of it was started."""
     store.save("one", plan_of(PAY, LOOK), session=talk())
-    store.begin(claimed(store))
+    store.start(claimed(store))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         store.load("one", Desk)

@@ -35,17 +35,17 @@ class Known:
         state: `pending`, `in doubt` or `suspended`, or what it came to.
         claim: The last claim, while it counts.
         until: When it may be claimed again.
-        is_begun: Whether the last claim has begun it.
+        is_started: Whether the last claim has started it.
     """
 
     tool: str
     state: str
     until: float
     claim: Claim | None = None
-    is_begun: bool = False
+    is_started: bool = False
 
     def free(self, state: str, until: float) -> None:
-        self.state, self.until, self.claim, self.is_begun = state, until, None, False
+        self.state, self.until, self.claim, self.is_started = state, until, None, False
 
 
 @dataclass
@@ -146,13 +146,13 @@ class Stores(RuleBasedStateMachine):
         assert all(claim.token > old.token for old, of in self.claims if of is known)
         talk = self.talks[claim.id]
         assert claim.key == f"{claim.id}/{talk.rounds}/{claim.call.idempotency_key}"
-        known.claim, known.until, known.is_begun = claim, self.now + lease, False
+        known.claim, known.until, known.is_started = claim, self.now + lease, False
         self.claims.append((claim, known))
 
     @precondition(lambda self: self.claims)
     @rule(
         data=st.data(),
-        move=st.sampled_from(["begin", "begin", "finish", "renew", "release", "ask"]),
+        move=st.sampled_from(["start", "start", "finish", "renew", "release", "ask"]),
     )
     def go_on(self, data: st.DataObject, move: str) -> None:
         claim, known = data.draw(st.sampled_from(self.claims))
@@ -160,15 +160,15 @@ class Stores(RuleBasedStateMachine):
         counts = known.claim is claim and any(each is known for each in talk.calls.values())
         is_lost = claim.in_doubt and not claim.idempotent
         expected: type[Exception] | None = None if counts else StaleError
-        is_begun = counts and known.is_begun
-        if (move == "begin" and (is_lost or is_begun)) or (move == "release" and is_begun):
+        is_started = counts and known.is_started
+        if (move == "start" and (is_lost or is_started)) or (move == "release" and is_started):
             expected = MisuseError
         step: Callable[[], Any] = {
-            "begin": lambda: self.store.begin(claim),
-            "finish": lambda: self.store.finish(claim, claim.call.again().fail("no")),
+            "start": lambda: self.store.start(claim),
+            "finish": lambda: self.store.finish(claim, claim.call.retry().fail("no")),
             "renew": lambda: self.store.renew(claim),
             "release": lambda: self.store.release(claim),
-            "ask": lambda: self.store.finish(claim, claim.call.again().suspend(SuspendTicket())),
+            "ask": lambda: self.store.finish(claim, claim.call.retry().suspend(SuspendTicket())),
         }[move]
         if expected is not None:
             with pytest.raises(expected):
@@ -181,8 +181,8 @@ class Stores(RuleBasedStateMachine):
             known.free(known.state, self.now)
         else:
             talk.version += 1
-        if move == "begin":
-            known.state, known.until, known.is_begun = "in doubt", self.now + claim.lease, True
+        if move == "start":
+            known.state, known.until, known.is_started = "in doubt", self.now + claim.lease, True
         elif move == "finish":
             known.free("error", 0)
         elif move == "ask":

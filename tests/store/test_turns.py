@@ -104,7 +104,7 @@ def claims(store: Store, id: str | None = None) -> dict[str, Claim]:
 
 
 def finish(store: Store, claim: Claim) -> None:
-    store.finish(claim, store.begin(claim).call_sync())
+    store.finish(claim, store.start(claim).call_sync())
 
 
 def decide(store: Store, id: str, decision: Decision) -> None:
@@ -112,18 +112,18 @@ def decide(store: Store, id: str, decision: Decision) -> None:
 
 
 def test_a_call_is_given_out_once_all_that_it_meets_before_it_is_done(store: Store) -> None:
-    """Ready, claimed, begun and in doubt are not done; a result is, whatever it says."""
+    """Ready, claimed, started and in doubt are not done; a result is, whatever it says."""
     store.save("one", plan_of("edit a", "look .", "edit b", "look c"), in_order=True)
     first = claims(store, "one")
     assert set(first) == {"c0", "c3"}
     store.release(first["c0"])
     first |= claims(store, "one")
-    begun = store.begin(first["c0"])
+    started = store.start(first["c0"])
     assert claims(store, "one") == {}
     finish(store, first["c3"])
     assert claims(store, "one") == {}
-    begun.begin()
-    store.finish(first["c0"], begun.indeterminate("cut off"))
+    started.start()
+    store.finish(first["c0"], started.indeterminate("cut off"))
     (second,) = claims(store, "one").values()
     assert second.call.id == "c1"
     finish(store, second)
@@ -207,7 +207,7 @@ def test_a_call_that_asks_holds_up_those_behind_it_and_nothing_within(store: Sto
     edits = asks([file("edit a"), file("edit a"), file("edit b")])
     store.save("one", opened(edits, file("edit b"), toolset=Files), in_order=True)
     (asking,) = claims(store, "one").values()
-    outcome = asyncio.run(execute(store.begin(asking)))
+    outcome = asyncio.run(execute(store.start(asking)))
     store.finish(asking, outcome)
     assert claims(store, "one") == {}
     stored = store.load("one", Files)
@@ -286,7 +286,7 @@ def test_an_area_is_shared_with_all_that_name_it(store: Store, clock: Clock) -> 
     finish(store, first["a c0"])
     second = claims(store)
     assert set(second) == {"b c0"}
-    store.begin(second["b c0"])
+    store.start(second["b c0"])
     clock.move(59)
     assert claims(store) == {}
     clock.move(2)  # past the leases of all

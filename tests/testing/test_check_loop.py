@@ -292,7 +292,7 @@ def test_a_run_may_begin_with_more() -> None:
 
 def test_what_is_tried_can_be_narrowed() -> None:
     """Kinds, turns, calls, odd ids and settings are the caller's to choose."""
-    check_loop(loops.drops_rejected, Small, "valid", "mended", odd_ids=False, examples=40)
+    check_loop(loops.drops_rejected, Small, "valid", "coerced", odd_ids=False, examples=40)
     seen: list[int] = []
 
     def counting(session: Session, model: Any) -> None:

@@ -41,7 +41,7 @@ SOME = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 FIRST = settings(SOME, phases=[Phase.generate])
-MENDED = {"container_as_string", "null_for_optional"}
+COERCED = {"container_as_string", "null_for_optional"}
 TOOLS = [*Every, *FromSchema]
 
 
@@ -56,7 +56,7 @@ def read(toolset: Any, call: ToolMetadata, available: Any = None) -> tuple[int, 
 
 KINDS: dict[str, list[str]] = {
     "valid": [],
-    "mended": [],
+    "coerced": [],
     "near_miss": ["invalid_arguments"],
     "truncated": ["invalid_arguments"],
     "unknown_tool": ["unknown_tool"],
@@ -66,7 +66,7 @@ KINDS: dict[str, list[str]] = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("toolset", [Every, Small, FromSchema], ids=lambda each: each.__name__)
 def test_each_kind_is_what_it_says(toolset: Any, kind: Any) -> None:
-    """Valid and mended calls decode; near misses, cut and unknown ones are issues, never calls."""
+    """Valid and coerced calls decode; near misses, cut and unknown ones are issues, never calls."""
 
     @SOME
     @given(strategies.calls(toolset, kind))
@@ -88,7 +88,7 @@ def test_a_tool_that_is_off_is_called_too(call: ToolMetadata) -> None:
 
 @pytest.mark.parametrize("selector", TOOLS, ids=lambda selector: selector.name)
 def test_one_wrong_thing_is_enough(selector: Any) -> None:
-    """Each way to spoil arguments breaks them, or is mended, by its making and not by a filter."""
+    """Each way to spoil arguments breaks them, or is coerced, by its making and not by a filter."""
     schema = selector.definition.input_schema
 
     @SOME
@@ -98,7 +98,7 @@ def test_one_wrong_thing_is_enough(selector: Any) -> None:
             return
         for spoiling in islice(spoilings(schema, data), 100):
             spoilt = spoiling.apply(data)
-            assert fits(selector, json.dumps(spoilt)) is (spoiling.kind in MENDED), spoiling
+            assert fits(selector, json.dumps(spoilt)) is (spoiling.kind in COERCED), spoiling
             assert spoilt != data
 
     check()
@@ -116,7 +116,7 @@ def test_every_kind_of_near_miss_comes() -> None:
 
     count()
     assert set(seen) == {
-        *MENDED,
+        *COERCED,
         "missing_field",
         "extra_field",
         "wrong_type",
@@ -351,14 +351,14 @@ class Odd(Toolset):
 
 
 def test_a_tool_that_takes_anything_or_mends_nothing_is_respected() -> None:
-    """What a validator takes after all is no near miss, and what it refuses was not mended."""
+    """What a validator takes after all is no near miss, and what it refuses was not coerced."""
     seen: list[bool] = []
 
     @settings(SOME, phases=[Phase.generate])
-    @given(strategies.calls(Odd, "near_miss"), strategies.calls(Odd, "mended"))
-    def check(near: ToolMetadata, mended: ToolMetadata) -> None:
+    @given(strategies.calls(Odd, "near_miss"), strategies.calls(Odd, "coerced"))
+    def check(near: ToolMetadata, coerced: ToolMetadata) -> None:
         assert not fits(Odd[near.name], near.arguments)
-        assert fits(Odd[mended.name], mended.arguments)
+        assert fits(Odd[coerced.name], coerced.arguments)
         seen.append(near.name == "lenient")
 
     check()

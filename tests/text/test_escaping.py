@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import visible
-from lutum_py._text.escaping import quoted, visible_json, words_of
+from lutum_py._text.escaping import escape_unprintable_json, quoted, words_of
+from lutum_py.sinks import escape_unprintable
 from tests.cases import over
 
 IGNORED = {
@@ -28,7 +28,7 @@ ANY = st.text(st.characters()) | st.text(st.sampled_from("a\x1b[\r\n\t\x9b\x7f\u
 @given(ANY)
 def test_what_is_shown_prints_and_what_prints_is_shown_as_it_is(text: str) -> None:
     """Only characters with a shape are left, on one line, and text of those alone is unchanged."""
-    shown = visible(text)
+    shown = escape_unprintable(text)
     assert shown.isprintable()
     assert shown.encode() or not text
     assert not IGNORED & {*shown}
@@ -40,15 +40,15 @@ def test_what_no_font_shows_is_spelled_out() -> None:
     """Every code point that Unicode says is to be ignored can be seen, whether assigned or not."""
     assert len(IGNORED) == 4174
     for char in IGNORED:
-        assert visible(f"1{char}0") == f"1{char.encode('unicode_escape').decode()}0"
-        assert not IGNORED & {*visible_json(json.dumps(char, ensure_ascii=False))}
-        assert json.loads(visible_json(json.dumps(char, ensure_ascii=False))) == char
+        assert escape_unprintable(f"1{char}0") == f"1{char.encode('unicode_escape').decode()}0"
+        assert not IGNORED & {*escape_unprintable_json(json.dumps(char, ensure_ascii=False))}
+        assert json.loads(escape_unprintable_json(json.dumps(char, ensure_ascii=False))) == char
 
 
 @given(ANY)
 def test_what_is_kept_stays(text: str) -> None:
     """Where lines are expected, their breaks stay, and nothing else does."""
-    shown = visible(text, "\n")
+    shown = escape_unprintable(text, "\n")
     assert shown.count("\n") == text.count("\n")
     assert shown.replace("\n", "").isprintable()
 
@@ -71,21 +71,21 @@ def test_what_is_kept_stays(text: str) -> None:
 )
 def test_each_kind_of_unseen_character_has_its_escape(char: str, shown: str) -> None:
     """Controls of both sets, bidi, separators, tags and halves are spelled out; a space is one."""
-    assert visible(f"a{char}b") == f"a{shown}b"
+    assert escape_unprintable(f"a{char}b") == f"a{shown}b"
 
 
 @given(ANY)
 def test_json_says_what_it_said(text: str) -> None:
     """JSON text that is made visible prints, and parses to the same data."""
     for ascii_only in (True, False):
-        shown = visible_json(json.dumps({text: text}, ensure_ascii=ascii_only))
+        shown = escape_unprintable_json(json.dumps({text: text}, ensure_ascii=ascii_only))
         assert shown.isprintable()
         assert json.loads(shown) == json.loads(json.dumps({text: text}))
 
 
 def test_lines_of_json_stay() -> None:
     """JSON on several lines stays on them."""
-    assert visible_json('{\n "a": "\x7f"\n}') == '{\n "a": "\\u007f"\n}'
+    assert escape_unprintable_json('{\n "a": "\x7f"\n}') == '{\n "a": "\\u007f"\n}'
 
 
 def test_names_stand_between_backticks() -> None:

@@ -7,7 +7,6 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import visible
 from lutum_py._text.html import (
     MARKS,
     as_styles,
@@ -19,6 +18,7 @@ from lutum_py._text.html import (
     paragraph,
     table,
 )
+from lutum_py.sinks import escape_unprintable
 from tests.test_display_html import SIGNS, read_safely
 
 ANY = st.text(st.one_of(st.characters(), SIGNS), max_size=60)
@@ -39,7 +39,7 @@ def test_every_element_shows_hostile_text_as_it_is(text: str) -> None:
         table((text,), [(text,)]),
     )
     read = read_safely(as_styles(html))
-    shown = visible(text, LINES)
+    shown = escape_unprintable(text, LINES)
     found = [each for each in read.texts if each]
     label = f"{shown}: " if shown else ""
     expected = [shown, f" {shown}", label, *[shown] * 7]
@@ -50,7 +50,7 @@ def test_every_element_shows_hostile_text_as_it_is(text: str) -> None:
 def test_a_long_text_is_cut_and_the_rest_is_counted(text: str, limit: int) -> None:
     """What is shown is the beginning, and the count is of exactly what is left out."""
     read = read_safely(as_styles(paragraph(text, limit)))
-    assert visible(text[:limit], LINES) in "".join(read.texts)
+    assert escape_unprintable(text[:limit], LINES) in "".join(read.texts)
     left = len(text) - limit
     assert (f"… ({left:,} more characters)" in "".join(read.texts)) == (left > 0)
     assert cut_text(text, limit) == (

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import visible
 from lutum_py._text.html import Entry, Part, Remark, Section, page
 from lutum_py._text.json import indented_json
+from lutum_py.sinks import escape_unprintable
 
 from ..cli.pages import HOSTILE, LINES, PICTURE, read_page
 
@@ -28,7 +28,7 @@ def test_every_text_on_a_page_stays_text(words: str) -> None:
         [Remark("bad", words, words)],
         [Section("a", words, (words,), [entry]), Section("b", words, (words,), [entry], True)],
     )
-    shown = visible(words, LINES)
+    shown = escape_unprintable(words, LINES)
     assert read_page(html).text.count(shown) >= 2 * len(kinds)
 
 

@@ -14,7 +14,7 @@ from lutum_py.errors import InvalidValueError, TranscriptError
 from tests.cases import over
 from tests.round_tools import Shop
 
-REJECTION_PREFIX = "__lutum_rejected__: "
+REJECTION_PREFIX = "Rejected: "
 METADATA = ToolMetadata(id="c1", name="add", arguments='{"a": 1}')
 FILE = Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png")
 

@@ -88,7 +88,7 @@ def test_a_turn_that_contradicts_its_payload_is_refused(
 
 @EACH
 def test_what_loads_renders(dialect: ModuleType) -> None:
-    """What was saved loads and makes the same request; half a pair in its payload is mended."""
+    """What was saved loads and makes the same request; half a pair in its payload is repaired."""
     data = saved(dialect)
     whole = Transcript.load_json(json.dumps(data))
     body = dialect.encode_request(TurnRequest(items=whole))

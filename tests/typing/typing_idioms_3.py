@@ -548,7 +548,7 @@ async def elsewhere(session: Session, plan: ToolRoundPlan[Other]) -> None:
 
 # 9. What signatures name has a public place.
 def public(
-    registers: lutum_py.typing.Registers[[ToolMetadata, PayArgs], Reject],
+    registers: lutum_py.typing.HookDecorator[[ToolMetadata, PayArgs], Reject],
     hooks: lutum_py.typing.Hooks,
 ) -> None:
     print(registers, hooks)

@@ -36,8 +36,8 @@ async def by_meaning(query: str) -> list[str]:
 
 
 def read(session: Session, call: AnyToolCall) -> None:
-    assert_type(Tools.loaded(session), tuple[Selector[Any, Any], ...])
-    assert_type(Tools.loaded(session.transcript), tuple[Selector[Any, Any], ...])
+    assert_type(Tools.loaded_tools(session), tuple[Selector[Any, Any], ...])
+    assert_type(Tools.loaded_tools(session.transcript), tuple[Selector[Any, Any], ...])
     if (search := Tools.search_tools.match(call)) is not None:
         assert_type(search.invoke_sync(), list[str])
     if (sum_ := Tools.sums.add.match(call)) is not None:

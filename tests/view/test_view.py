@@ -418,15 +418,17 @@ def test_what_is_no_span_text_or_number_is_told_so() -> None:
 
 
 def test_a_text_with_half_of_a_surrogate_pair_can_be_sent() -> None:
-    """A summary may come from a model; what it says is mended as in any message, here and saved."""
+    """A summary may come from a model; what it says is repaired as in any message, here and
+    saved.
+    """
     talk = conversation(4)
-    half, mended = "Gone \ud83d.", "Gone \ufffd."
+    half, repaired = "Gone \ud83d.", "Gone \ufffd."
     cleared = View().clear_results(talk, older_than=1, text=half)
     dropped = View().drop_rounds(talk, older_than=1, notice=half)
     for view in (cleared, dropped, View().summarise(talk, (2, 6), half)):
-        assert mended in read(view, talk)
+        assert repaired in read(view, talk)
         assert View.load_json(view.dump_json()) == view
-        assert [cut.text for cut in view.cuts] == [mended]
+        assert [cut.text for cut in view.cuts] == [repaired]
     assert cleared.clear_results(talk, older_than=1, text=half) is cleared
     saved = cleared.dump_json().replace("\\ufffd", "\\ud83d")
     assert View.load_json(saved) == cleared

@@ -46,8 +46,8 @@ class BlockForm:
         call_id: The field of a call that has its id.
         answers: The field of a result that has the id of its call.
         inside: The way from a block to the fields of a call.
-        mend: Mends what else is wrong with a block that is kept: the block, its position, the
-            mending.
+        fix: Fixes what else is wrong with a block that is kept: the block, its position, the
+            repairing.
         caller: The field of a call that says which program of the provider's made it, if that is
             so: the results of its turn stand alone in their message.
         takes_text: Whether text may stand for the list of blocks.
@@ -65,7 +65,7 @@ class BlockForm:
     call_id: str
     answers: str
     declined: Callable[[Sequence[Any]], Collection[int]] = lambda _: ()
-    mend: Callable[[dict[str, Any], str, Any], None] | None = None
+    fix: Callable[[dict[str, Any], str, Any], None] | None = None
     inside: str = ""
     caller: str = ""
     takes_text: bool = True

@@ -1,9 +1,9 @@
-"""The rules of such a wire for a conversation: finding breaches, and mending them.
+"""The rules of such a wire for a conversation: finding breaches, and repairing them.
 
 Messages of one role that follow each other count as one turn. A turn with calls is followed at once
 by a turn of the user that begins with one result for each call. The APIs take the results of one
 turn in any order; ours is the order of the calls, as everywhere in this library. A conversation is
-mended in one pass, which notes each breach as it meets it; `check` reports the notes, `repair`
+repaired in one pass, which notes each breach as it meets it; `check` reports the notes, `repair`
 keeps the outcome.
 """
 
@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
-from .._repair.mending import Form, Mending
 from .._repair.pairing import (
     Pairing,
     Piece,
@@ -25,6 +24,7 @@ from .._repair.pairing import (
     number_turns,
     read_spoken,
 )
+from .._repair.repairing import Form, Repairing
 from .form import NOTHING, BlockForm, Read
 
 _ROLES: Final[Mapping[str | None, str]] = {role: role for role in ("user", "assistant", "system")}
@@ -38,16 +38,18 @@ class Block(Piece):
     said_at = "messages[%d].content"
 
 
-def read_messages(messages: list[Any], form: BlockForm, mending: Mending) -> list[Spoken[Block]]:
+def read_messages(
+    messages: list[Any], form: BlockForm, repairing: Repairing
+) -> list[Spoken[Block]]:
     """Read the messages of a request, without what says nothing, and number their turns."""
     odd: list[int] = []
-    pieces_of = partial(_blocks, form, mending, odd)
-    spoken = read_spoken(messages, Block.said_at, _ROLES, pieces_of, mending)
-    return _led_somewhere(spoken, form, mending) if odd else spoken
+    pieces_of = partial(_blocks, form, repairing, odd)
+    spoken = read_spoken(messages, Block.said_at, _ROLES, pieces_of, repairing)
+    return _led_somewhere(spoken, form, repairing) if odd else spoken
 
 
 def _led_somewhere(
-    spoken: list[Spoken[Block]], form: BlockForm, mending: Mending
+    spoken: list[Spoken[Block]], form: BlockForm, repairing: Repairing
 ) -> list[Spoken[Block]]:
     """Leave out reasoning at the end of a turn, after which the model said nothing."""
     is_touched, told = False, -1
@@ -55,7 +57,7 @@ def _led_somewhere(
         if said.role != "assistant" or said.group == told:
             continue
         while said.pieces and form.is_reasoning(said.pieces[-1].value):
-            mending.note(
+            repairing.note(
                 said.pieces.pop().position,
                 "reasoning_at_end",
                 "a turn ends with its reasoning",
@@ -74,7 +76,7 @@ def _led_somewhere(
 
 def _blocks(
     form: BlockForm,
-    mending: Mending,
+    repairing: Repairing,
     odd: list[int],
     index: int,
     message: Mapping[str, Any],
@@ -89,7 +91,7 @@ def _blocks(
         listed = [form.text(content)] if isinstance(content, str) else [content]
         is_kept = is_mapping(listed[0])
         said = "text or a list" if form.takes_text else "a list"
-        mending.note(
+        repairing.note(
             f"messages[{index}].content",
             "invalid_content",
             f"expected {said} of blocks, got {shorten(content)}",
@@ -103,7 +105,7 @@ def _blocks(
     for place, value in enumerate(content or ()):
         read = form.read(value) if is_mapping(value) else None
         if read is None:
-            mending.note(
+            repairing.note(
                 f"messages[{index}].content[{place}]",
                 "unknown_block",
                 f"expected a content block, got {shorten(value)}",
@@ -115,17 +117,17 @@ def _blocks(
         unfit = _DECLINED if place in declined else _unfit(read, role)
         if unfit is not None:
             odd.append(index)
-            mending.note(f"messages[{index}].content[{place}]", *unfit)
+            repairing.note(f"messages[{index}].content[{place}]", *unfit)
             continue
-        owned = mending.own(value)
+        owned = repairing.own(value)
         # `own` gives the block itself, or a copy to change. `read` points into the block, so it has
-        # to be read again from a copy: mending would change the caller's block otherwise.
+        # to be read again from a copy: repairing would change the caller's block otherwise.
         block = Block(index, place, number + len(blocks), owned)
         _, block.call, block.result = read if owned is value else form.read(owned) or NOTHING
         if block.call is not None:
-            _call(block, block.call, form, mending)
-        if form.mend is not None:
-            form.mend(owned, block.position, mending)
+            _call(block, block.call, form, repairing)
+        if form.fix is not None:
+            form.fix(owned, block.position, repairing)
         blocks.append(block)
     if read == NOTHING:
         odd.append(index)
@@ -152,13 +154,13 @@ def _unfit(read: Read, role: str) -> tuple[str, str, str, str] | None:
     return None
 
 
-def _call(block: Block, call: dict[str, Any], form: BlockForm, mending: Mending) -> None:
+def _call(block: Block, call: dict[str, Any], form: BlockForm, repairing: Repairing) -> None:
     value = call.get("input")
-    if not mending.takes(call.get("name")):
-        mending.rename(call, "name", f"{block.position}.{form.inside}name")
+    if not repairing.takes(call.get("name")):
+        repairing.rename(call, "name", f"{block.position}.{form.inside}name")
     if not isinstance(value, dict):
         inside = f"{block.position}.{form.inside}".removesuffix(".")
-        mending.mend_object(call, "input", inside)
+        repairing.repair_object(call, "input", inside)
 
 
 def rules_of(form: BlockForm) -> Form:
@@ -166,23 +168,23 @@ def rules_of(form: BlockForm) -> Form:
     return Form(
         facts=form.facts,
         said=form.message,
-        mend=partial(_mend, form),
+        fix=partial(_fix, form),
         is_in_order=partial(_is_in_order, form),
     )
 
 
-def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool:
+def _is_in_order(form: BlockForm, messages: list[Any], repairing: Repairing) -> bool:
     """Tell whether the results of each turn stand at the head of the next, and no others."""
     # The quick way, for the conversations that are in order, which are nearly all: one pass that
     # moves nothing. `due` has the ids of the turn that is read, as ["c1", "c2"], and `answered`
-    # says how many of them have their result. At the first doubt it says no, and `_mend` looks
+    # says how many of them have their result. At the first doubt it says no, and `_fix` looks
     # closely.
     due: list[str | None] = []
     turn = alone = -1
     caller = form.caller
     answered = 0
     turn_of: dict[str, int] = {}
-    spoken = read_messages(messages, form, mending)
+    spoken = read_messages(messages, form, repairing)
     for said in spoken:
         for block in said.pieces:
             call, result = block.call, block.result
@@ -222,26 +224,26 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
     return next((said.role for said in spoken if said.role != "system"), "") != "assistant"
 
 
-def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
+def _fix(form: BlockForm, messages: list[Any], repairing: Repairing) -> None:
     # Read, pair, then write: a result may stand anywhere, also before its call, so nothing can be
     # written before all is read. Only turns that are `touched` are put in a new order; the rest
     # goes out block for block as it came, or a provider's cache would be lost.
-    spoken = read_messages(messages, form, mending)
+    spoken = read_messages(messages, form, repairing)
     pieces = [block for said in spoken for block in said.pieces]
     calls = [block for block in pieces if block.call is not None]
     results = [block for block in pieces if block.result is not None]
     pairing: Pairing[Block] = Pairing()
     pairing.pair(calls, results, partial(_key, form))
     remedy = "Send exactly one result for each call, with the call's id"
-    answers = pairing.answers(calls, remedy, partial(_unanswered, form), mending)
+    answers = pairing.answers(calls, remedy, partial(_unanswered, form), repairing)
     touched: set[int] = set()
     for group, answered in answers.items():
-        if note_places(group, answered, mending):
+        if note_places(group, answered, repairing):
             touched.add(group)
         keys, fit = (form.call_id, form.answers), form.facts.fitting_id
-        distinct_ids(answered, keys, fit, mending, is_needed=form.needs_ids)
-    _write(spoken, answers, touched, set(pairing.dropped), form, mending)
-    _begin(form, mending)
+        distinct_ids(answered, keys, fit, repairing, is_needed=form.needs_ids)
+    _write(spoken, answers, touched, set(pairing.dropped), form, repairing)
+    _begin(form, repairing)
 
 
 def _key(form: BlockForm, block: Block) -> str | None:
@@ -254,9 +256,9 @@ def _text(value: Any) -> str | None:
     return str(value) if value else None
 
 
-def _unanswered(form: BlockForm, mending: Mending, block: Block) -> Block:
+def _unanswered(form: BlockForm, repairing: Repairing, block: Block) -> Block:
     call = block.call or {}
-    mending.unanswered(
+    repairing.unanswered(
         block.position,
         call.get(form.call_id, call.get("name")),
         "Send one result for each call at the head of the next user message",
@@ -272,14 +274,14 @@ def _write(
     touched: set[int],
     dropped: set[Block],
     form: BlockForm,
-    mending: Mending,
+    repairing: Repairing,
 ) -> None:
     """Write the messages; results of a turn with a breach go to the head of the turn after it."""
     # `touched` is {1} where the answers of turn 1 are to be written again; `moved` has them
     # wherever they stand, so that going through the messages drops each at its old place, and
     # `waiting` puts it at the new one.
     moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
-    # Results of a mended turn wait here until its last message is written. They then stand at the
+    # Results of a repaired turn wait here until its last message is written. They then stand at the
     # head of the user's next message, or make one where the user says nothing.
     waiting: list[Block] = []
     # What is beside results that go out alone waits here, until the user may say it.
@@ -295,7 +297,7 @@ def _write(
             results = [block for block in kept if block.result is not None]
             rest = kept[len(results) :]
             if is_alone:
-                _note_beside(rest, mending)
+                _note_beside(rest, repairing)
                 late, kept = late + rest, results
             elif late:
                 late, kept = [], results + late + rest
@@ -304,20 +306,20 @@ def _write(
             is_alone = (is_alone and last == said.role) or any(map(form.is_of_program, calls))
         if kept:
             last = last if said.role == "system" else said.role
-            _say(_with_blocks(said, kept, form), said.index, form, mending)
+            _say(_with_blocks(said, kept, form), said.index, form, repairing)
         if said.role == "assistant" and ends[said.group] is said:
             if said.group in touched:
                 waiting = [result for _, result in answers.get(said.group, ())]
             if waiting and said.group + 1 not in ends:
                 content = [result.value for result in waiting]
-                mending.items.append({"role": "user", "content": content})
+                repairing.items.append({"role": "user", "content": content})
                 waiting = []
 
 
-def _note_beside(rest: list[Block], mending: Mending) -> None:
+def _note_beside(rest: list[Block], repairing: Repairing) -> None:
     """Note what is beside results that are to stand alone."""
     for block in rest:
-        mending.note(
+        repairing.note(
             block.position,
             "result_not_alone",
             "it is beside results for a program that the provider runs",
@@ -326,12 +328,12 @@ def _note_beside(rest: list[Block], mending: Mending) -> None:
         )
 
 
-def _say(message: dict[str, Any], index: int, form: BlockForm, mending: Mending) -> None:
-    last: dict[str, Any] = mending.items[-1] if mending.items else {}
+def _say(message: dict[str, Any], index: int, form: BlockForm, repairing: Repairing) -> None:
+    last: dict[str, Any] = repairing.items[-1] if repairing.items else {}
     if not form.takes_turns or last.get("role") != message["role"]:
-        mending.items.append(message)
+        repairing.items.append(message)
         return
-    mending.note(
+    repairing.note(
         f"messages[{index}]",
         "role_again",
         f"the {message['role']} speaks twice in a row",
@@ -352,14 +354,14 @@ def _with_blocks(said: Spoken[Block], blocks: list[Block], form: BlockForm) -> d
     return message
 
 
-def _begin(form: BlockForm, mending: Mending) -> None:
-    first = next((item for item in mending.items if item["role"] != "system"), None)
+def _begin(form: BlockForm, repairing: Repairing) -> None:
+    first = next((item for item in repairing.items if item["role"] != "system"), None)
     if first is not None and first["role"] == "assistant":
-        mending.note(
+        repairing.note(
             "messages[0]",
             "first_role",
             "the first message is the assistant's",
             "Begin with a message of the user",
             "put a message of the user before it that says that the beginning is missing",
         )
-        mending.items.insert(mending.items.index(first), form.message(NOT_SHOWN))
+        repairing.items.insert(repairing.items.index(first), form.message(NOT_SHOWN))

@@ -107,9 +107,9 @@ class BlockStream(StreamReader):
         self._calls = 0
         self._stopped = False
 
-    def _begun(self, event: Place) -> dict[str, Any]:
+    def _started(self, event: Place) -> dict[str, Any]:
         if self._message is None:
-            raise event.error("the message has not begun")
+            raise event.error("the message has not started")
         return self._message
 
     # A host may number every block 0, or send the beginning of a block twice. What was said in the
@@ -122,7 +122,7 @@ class BlockStream(StreamReader):
         self._blocks[number] = state
         return state
 
-    def _is_begun(self, number: int, call_id: str | None) -> bool:
+    def _is_started(self, number: int, call_id: str | None) -> bool:
         """Whether a block is a call of this id already: its beginning was sent twice."""
         known = self._blocks.get(number)
         call = None if known is None else known.call
@@ -158,10 +158,10 @@ class BlockStream(StreamReader):
         return []
 
     def _block(self, event: Place, number: int) -> BlockState:
-        self._begun(event)
+        self._started(event)
         block = self._blocks.get(number)
         if block is None:
-            raise event.error(f"the content block {number} has not begun")
+            raise event.error(f"the content block {number} has not started")
         return block
 
     def _close(self, state: BlockState) -> Iterator[StreamEvent]:

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from ..._text.json import is_mapping, shorten
-from .mending import MAYBE_TEXT, Mending
+from .repairing import MAYBE_TEXT, Repairing
 
 P = TypeVar("P", bound="Piece")
 
@@ -102,7 +102,7 @@ def read_spoken(
     said_at: str,
     roles: Mapping[str | None, str],
     pieces_of: Callable[[int, Mapping[str, Any], str, int], list[P]],
-    mending: Mending,
+    repairing: Repairing,
 ) -> list[Spoken[P]]:
     """Read the messages of a request, without what says nothing, and number their turns.
 
@@ -112,15 +112,15 @@ def read_spoken(
         roles: By what stands there, the role of who speaks.
         pieces_of: Reads what is said in a message, given the numbers of that and of its first
             piece, and its role.
-        mending: Takes a note of each breach.
+        repairing: Takes a note of each breach.
     """
     spoken: list[Spoken[P]] = []
-    number, facts = 0, mending.facts
+    number, facts = 0, repairing.facts
     for index, message in enumerate(messages):
         given = message.get("role") if is_mapping(message) else ""
         role = roles.get(given) if isinstance(given, MAYBE_TEXT) else None
         if not is_mapping(message) or role is None:
-            mending.drop_unknown(f"{facts.key}[{index}]", message, roles.values())
+            repairing.drop_unknown(f"{facts.key}[{index}]", message, roles.values())
             continue
         pieces = pieces_of(index, message, role, number)
         number += len(pieces)
@@ -129,7 +129,7 @@ def read_spoken(
         else:
             word, remedy = facts.message_word, "Leave it out"
             problem = f"the {word} says nothing"
-            mending.note(said_at % index, f"empty_{word}", problem, remedy, f"removed the {word}")
+            repairing.note(said_at % index, f"empty_{word}", problem, remedy, f"removed the {word}")
     number_turns(spoken)
     return spoken
 
@@ -232,10 +232,10 @@ class Pairing(Generic[P]):
         self,
         calls: Iterable[P],
         remedy: str,
-        made: Callable[[Mending, P], P],
-        mending: Mending,
+        made: Callable[[Repairing, P], P],
+        repairing: Repairing,
         *,
-        fit: Callable[[Mending, P, P], None] | None = None,
+        fit: Callable[[Repairing, P, P], None] | None = None,
     ) -> dict[int, list[tuple[P, P]]]:
         """Return the calls of each turn with their results, and note the results without a place.
 
@@ -243,34 +243,34 @@ class Pairing(Generic[P]):
             calls: All calls, in order.
             remedy: What to send in the place of a result that has no place.
             made: Makes the result of a call that nobody answered, and notes that.
-            mending: Takes the notes.
-            fit: Mends what in a result that was found is not of its call.
+            repairing: Takes the notes.
+            fit: Fixes what in a result that was found is not of its call.
         """
         for result, rule in self.dropped.items():
-            mending.drop(result.position, rule, remedy)
+            repairing.drop(result.position, rule, remedy)
         answers: dict[int, list[tuple[P, P]]] = {}
         for call in calls:
             found = self.result_of.get(call)
             if found is not None and fit is not None:
-                fit(mending, call, found)
-            answers.setdefault(call.group, []).append((call, found or made(mending, call)))
+                fit(repairing, call, found)
+            answers.setdefault(call.group, []).append((call, found or made(repairing, call)))
         return answers
 
 
-def note_places(group: int, answered: Iterable[tuple[Piece, Piece]], mending: Mending) -> bool:
+def note_places(group: int, answered: Iterable[tuple[Piece, Piece]], repairing: Repairing) -> bool:
     """Note each result that does not stand at the head of the next turn, in the calls' order.
 
     Args:
         group: The turn that made the calls.
         answered: Its calls and their results, in order.
-        mending: Takes a note of each breach.
+        repairing: Takes a note of each breach.
 
     Returns:
         Whether the results have to be written again: one of them is misplaced, or was made.
     """
     # `near` has the results that stand in the right turn, in the order of their calls: [3, 1, 2] by
     # place. What should be there is the same sorted, [1, 2, 3].
-    is_touched, word = False, mending.facts.result_word
+    is_touched, word = False, repairing.facts.result_word
     near: list[Piece] = []
     for call, result in answered:
         if result.group == group + 1:
@@ -278,7 +278,7 @@ def note_places(group: int, answered: Iterable[tuple[Piece, Piece]], mending: Me
             continue
         is_touched = True
         if not result.made:
-            mending.note(
+            repairing.note(
                 result.position,
                 "misplaced_result",
                 f"the {word} belongs right after {call.position}, the call",
@@ -290,10 +290,10 @@ def note_places(group: int, answered: Iterable[tuple[Piece, Piece]], mending: Me
     for result, right in zip(near, sorted(near, key=lambda piece: piece.number), strict=True):
         if result is not right:
             is_touched = True
-            mending.out_of_order(result.position)
+            repairing.out_of_order(result.position)
         elif result.is_behind:
             is_touched = True
-            mending.note(
+            repairing.note(
                 result.position,
                 "result_after_content",
                 f"something else is before the {word}",
@@ -307,7 +307,7 @@ def distinct_ids(
     answered: Sequence[tuple[P, P]],
     keys: tuple[str, str],
     fit: Callable[[str], str],
-    mending: Mending,
+    repairing: Repairing,
     *,
     taken: Iterable[str | None] = (),
     at: str = "",
@@ -319,7 +319,7 @@ def distinct_ids(
         answered: The calls, and their results.
         keys: Where a call has its id, and where a result has that of its call.
         fit: Gives an id that the provider takes for one that it may refuse.
-        mending: Takes a note of each breach.
+        repairing: Takes a note of each breach.
         taken: Ids that none that is made may be, beside those of the calls.
         at: The way from a call to its id, for the notes.
         is_needed: Whether each call has to have an id.
@@ -346,14 +346,14 @@ def distinct_ids(
         seen.add(made)
         if made != given:
             is_odd = fitting != given
-            mending.note(
+            repairing.note(
                 f"{call.position}{at}",
                 "invalid_call_id" if is_odd else "duplicate_call_id",
                 f"the provider does not take the id {shorten(shown)}"
                 if is_odd
                 else f"a call before it has the id {shorten(shown)} too",
                 "Give each call an id of its own, of "
-                f"{mending.facts.call_ids_in_words}, and its result the same",
+                f"{repairing.facts.call_ids_in_words}, and its result the same",
                 f"gave the call and its result the id {made!r}",
             )
             called[of_call] = answer[of_result] = made

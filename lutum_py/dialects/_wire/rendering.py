@@ -189,7 +189,7 @@ class Rendering(ABC):
         # Of the last turn: the fields by which a result says which call it answers, by our id.
         self._answers: dict[str, dict[str, Any]] = {}
         self._taken = 0
-        self._begun = False
+        self._started = False
         self._plans: list[Plan] = []
         self._alike = {FLAT: FLAT}
 
@@ -218,7 +218,7 @@ class Rendering(ABC):
         made.whole = whole
         made._taken = start
         # What was left out at the beginning counts as said: an instruction after it has moved.
-        made._begun = start > 0
+        made._started = start > 0
         if isinstance(items, TranscriptView):
             return made._of_view(items, start)
         for position, item in rendered_items(items, start):
@@ -434,7 +434,7 @@ class FrontRendering(Rendering):
         if isinstance(item, Message) and item.role != "user":
             self._instruct(item, position)
             return
-        self._begun = True
+        self._started = True
         if isinstance(item, AssistantTurn):
             self.finish()
         super().take(item, position)
@@ -494,7 +494,7 @@ class FrontRendering(Rendering):
         name = self.facts.name
         if message.text.strip():
             self.system.append(message.text)
-            if self._begun:
+            if self._started:
                 text = f"{name} has one place for instructions: this one moves to the front"
                 self.losses.append(Loss(position, text))
         self.lose_files(message.attachments, position, "an instruction")

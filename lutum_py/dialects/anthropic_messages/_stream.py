@@ -111,12 +111,12 @@ class StreamDecoder(BlockStream):
         return absent if index is None else index
 
     def _start(self, event: Place) -> Iterable[StreamEvent]:
-        message = self._begun(event)
+        message = self._started(event)
         block = event.need("content_block")
         kind = block.need_text("type")
         number = self._place(event, len(self._blocks))
         call_id = block.text_at("id") if kind == "tool_use" else None
-        if self._is_begun(number, call_id):
+        if self._is_started(number, call_id):
             return ()
         state = self._begin_block(number, BlockState(self._kept(block.object())))
         if kind == "tool_use":
@@ -161,7 +161,7 @@ class StreamDecoder(BlockStream):
         return ()
 
     def _finish_message(self, event: Place) -> list[StreamEvent]:
-        message = self._begun(event)
+        message = self._started(event)
         delta = event.get("delta")
         if delta is not None:
             message.update(_said(self._kept(delta.object())))

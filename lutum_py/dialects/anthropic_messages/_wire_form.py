@@ -62,8 +62,8 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if response.get("type") == "error":
         yield dict(response)
         return
-    begun: dict[str, Any] = {**response, "content": [], "stop_reason": None}
-    yield {"type": "message_start", "message": begun}
+    started: dict[str, Any] = {**response, "content": [], "stop_reason": None}
+    yield {"type": "message_start", "message": started}
     for index, block in enumerate(objects(response.get("content"))):
         empty: dict[str, Any] = block
         deltas: list[dict[str, Any]] = []

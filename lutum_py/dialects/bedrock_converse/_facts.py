@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
 from .._blocks.form import NOTHING, BlockForm, Read
 from .._facts import Facts
-from .._repair.mending import Mending, text_of
+from .._repair.repairing import Repairing, text_of
 from .._schema.strict import ANTHROPIC
 from .._wire.reading import objects_in
 
@@ -71,17 +71,17 @@ def _read(block: Any) -> Read | None:
     return None, block.get("toolUse"), block.get("toolResult")
 
 
-def _mend(block: dict[str, Any], position: str, mending: Mending) -> None:
+def _fix(block: dict[str, Any], position: str, repairing: Repairing) -> None:
     text = block.get("text", "")
     if not isinstance(text, str):
         problem = f"expected text, got {shorten(text)}"
-        mending.note(f"{position}.text", "not_text", problem, "Send text", "made text of it")
+        repairing.note(f"{position}.text", "not_text", problem, "Send text", "made text of it")
         block["text"] = text_of(text)
     _, _, result = _read(block) or NOTHING
     content = None if result is None else result.get("content")
     if result is None or (is_sequence(content) and all(map(is_object, content))):
         return
-    mending.note(
+    repairing.note(
         f"{position}.toolResult.content",
         "result_content_not_blocks",
         f"expected a list of blocks, got {shorten(content)}",
@@ -107,7 +107,7 @@ BLOCKS: Final = BlockForm(
     call_id="toolUseId",
     answers="toolUseId",
     inside="toolUse.",
-    mend=_mend,
+    fix=_fix,
     takes_text=False,
     needs_ids=True,
     takes_turns=True,

@@ -71,7 +71,7 @@ class StreamDecoder(BlockStream):
         if kind == "messageStart":
             self._message = self._kept(said.object())
         elif kind == "messageStop":
-            self._begun(said)
+            self._started(said)
             self._stopped = True
             self._response.update(self._kept(said.object()))
         elif kind == "metadata":
@@ -94,26 +94,26 @@ class StreamDecoder(BlockStream):
         return last
 
     def _start(self, event: Place) -> Iterable[StreamEvent]:
-        self._begun(event)
+        self._started(event)
         start = event.need("start")
         kind = next(iter(start.object()), "")
-        begun = start.get(kind)
-        if begun is None:
+        started = start.get(kind)
+        if started is None:
             return ()
         number = self._index(event, begins=True)
-        is_call = kind == "toolUse" and begun.text_at("type") is None
-        call_id = begun.text_at("toolUseId") if is_call else None
-        if self._is_begun(number, call_id):
+        is_call = kind == "toolUse" and started.text_at("type") is None
+        call_id = started.text_at("toolUseId") if is_call else None
+        if self._is_started(number, call_id):
             return ()
-        state = self._begin_block(number, BlockState(without_bytes(begun.object()), (kind,)))
+        state = self._begin_block(number, BlockState(without_bytes(started.object()), (kind,)))
         if not is_call:
             return ()
         meta = self._response.get(META)
         request_id = meta.get("RequestId") if is_object(meta) else None
-        return (self._begin_call(state, begun, call_id, request_id),)
+        return (self._begin_call(state, started, call_id, request_id),)
 
     def _delta(self, event: Place) -> Iterable[StreamEvent]:
-        self._begun(event)
+        self._started(event)
         delta = event.need("delta")
         reasoning, call = delta.get("reasoningContent"), delta.get("toolUse")
         index = self._index(event, begins_after_stop=call is None)

@@ -135,7 +135,7 @@ class AfterCached(Rendering):
         return False
 
     def _instruct(self, message: Message, position: str) -> None:
-        if self._begun and (message.text.strip() or message.attachments):
+        if self._started and (message.text.strip() or message.attachments):
             text = "the cached content has the instructions, and none is sent beside it"
             self.losses.append(Loss(position, text))
 

@@ -27,16 +27,16 @@ def read_history(history: History) -> None:
             "system", _said(history.as_json(tidy, history.body.get(key), key), key, history), key
         )
     said: list[Any] = []
-    begun = ""
+    started = ""
     for position, given in history.listed():
         content = history.as_json(tidy, given, position)
         if content.get("role") == "model":
             # The API counts contents of the model that follow each other as one turn.
-            begun = begun if said else position
+            started = started if said else position
             said += _listed(content["parts"])
             history.rest(content, ("role", "parts"), position)
             continue
-        _turn(said, begun, history)
+        _turn(said, started, history)
         said = []
         parts = _listed(content["parts"])
         for index, part in enumerate(parts):
@@ -47,7 +47,7 @@ def read_history(history: History) -> None:
         if not all("functionResponse" in part for part in parts):
             history.say("user", _said(content, position, history), position)
         history.rest(content, ("role", "parts"), position)
-    _turn(said, begun, history)
+    _turn(said, started, history)
 
 
 def _listed(parts: Any) -> list[Any]:

@@ -1,10 +1,10 @@
-"""The rules that generateContent sets for a conversation: finding breaches, and mending them.
+"""The rules that generateContent sets for a conversation: finding breaches, and repairing them.
 
 Contents of one role that follow each other count as one turn. A turn with function calls is
 followed at once by a turn of the user that begins with as many function responses, and a response
 is an object. A call and its response meet by their id, or by name and order where there is none;
-ours is the order of the calls. A conversation is mended in one pass, which notes each breach as it
-meets it; `check` reports the notes, `repair` keeps the outcome. (Gemini API: guide to function
+ours is the order of the calls. A conversation is repaired in one pass, which notes each breach as
+it meets it; `check` reports the notes, `repair` keeps the outcome. (Gemini API: guide to function
 calling, and what the API answers to requests that break it.)
 """
 
@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_object, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
-from .._repair.mending import MAYBE_TEXT, Form, Mending
 from .._repair.pairing import Pairing, Piece, Spoken, note_places, read_spoken
+from .._repair.repairing import MAYBE_TEXT, Form, Repairing
 from ._facts import FACTS
 
 # Content without a role is the user's; `function` is an older word for who sends responses.
@@ -40,8 +40,8 @@ class Part(Piece):
 
     def __init__(self, index: int, place: int | None, number: int, value: dict[str, Any]) -> None:
         super().__init__(index, place, number, value)
-        # The inner object itself and no copy, whichever way its key is written: what is mended in
-        # `call` is mended in `value`, and that goes out.
+        # The inner object itself and no copy, whichever way its key is written: what is repaired in
+        # `call` is repaired in `value`, and that goes out.
         self.call = _inner(value, *_CALL)
         self.result = _inner(value, *_RESPONSE)
 
@@ -80,14 +80,14 @@ def _inner(value: Mapping[str, Any], key: str, other: str) -> dict[str, Any] | N
     return found if is_object(found) else None
 
 
-def read_contents(contents: list[Any], mending: Mending) -> list[Spoken[Part]]:
+def read_contents(contents: list[Any], repairing: Repairing) -> list[Spoken[Part]]:
     """Read the contents of a request, without what says nothing, and number their turns."""
-    pieces_of = partial(_parts, mending)
-    return read_spoken(contents, Part.said_at, _ROLES, pieces_of, mending)
+    pieces_of = partial(_parts, repairing)
+    return read_spoken(contents, Part.said_at, _ROLES, pieces_of, repairing)
 
 
 def _parts(
-    mending: Mending, index: int, content: Mapping[str, Any], role: str, number: int
+    repairing: Repairing, index: int, content: Mapping[str, Any], role: str, number: int
 ) -> list[Part]:
     read: list[Part] = []
     parts = content.get("parts")
@@ -96,11 +96,11 @@ def _parts(
     for place, value in enumerate(listed):
         part = None
         if is_mapping(value):
-            part = Part(index, place, number + len(read), mending.own(value))
+            part = Part(index, place, number + len(read), repairing.own(value))
             if part.call is not None and part.result is not None:
-                _leave_one(part, role, mending)
+                _leave_one(part, role, repairing)
         if part is None or part.is_empty:
-            mending.note(
+            repairing.note(
                 f"contents[{index}].parts[{place}]",
                 "empty_part",
                 f"expected a part, got {shorten(value)}",
@@ -108,7 +108,7 @@ def _parts(
                 "removed the part",
             )
         elif part.call is not None and role != "model":
-            mending.note(
+            repairing.note(
                 part.position,
                 "misplaced_call",
                 "a function call is in a content of the user",
@@ -117,18 +117,18 @@ def _parts(
             )
         else:
             if part.call is not None:
-                _named(part, part.call, "functionCall", mending)
+                _named(part, part.call, "functionCall", repairing)
                 if not isinstance(part.call.get("args"), _MAYBE_OBJECT):
-                    mending.mend_object(part.call, "args", f"{part.position}.functionCall")
+                    repairing.repair_object(part.call, "args", f"{part.position}.functionCall")
             if part.result is not None:
-                _named(part, part.result, "functionResponse", mending)
+                _named(part, part.result, "functionResponse", repairing)
             read.append(part)
     return read
 
 
-def _leave_one(part: Part, role: str, mending: Mending) -> None:
+def _leave_one(part: Part, role: str, repairing: Repairing) -> None:
     kind, gone = ("call", _RESPONSE) if role == "model" else ("response", _CALL)
-    mending.note(
+    repairing.note(
         part.position,
         "part_of_two_kinds",
         "the part is a function call and a function response at once",
@@ -143,22 +143,22 @@ def _leave_one(part: Part, role: str, mending: Mending) -> None:
         part.call = None
 
 
-def _named(part: Part, fields: dict[str, Any], kind: str, mending: Mending) -> None:
-    if not mending.takes(fields.get("name")):
-        mending.rename(fields, "name", f"{part.position}.{kind}.name")
+def _named(part: Part, fields: dict[str, Any], kind: str, repairing: Repairing) -> None:
+    if not repairing.takes(fields.get("name")):
+        repairing.rename(fields, "name", f"{part.position}.{kind}.name")
     if not isinstance(fields.get("id"), MAYBE_TEXT):
-        mending.text_id(fields, "id", f"{part.position}.{kind}")
+        repairing.text_id(fields, "id", f"{part.position}.{kind}")
 
 
 _AS_MANY: Final = "Send as many function responses as there are calls, right after them"
 
 
-def _is_in_order(contents: list[Any], mending: Mending) -> bool:
+def _is_in_order(contents: list[Any], repairing: Repairing) -> bool:
     """Tell whether the responses to each turn stand at the head of the next, and no others."""
     due: list[dict[str, Any]] = []
     answered = 0
     turn = -1
-    spoken = read_contents(contents, mending)
+    spoken = read_contents(contents, repairing)
     for at, said in enumerate(spoken):
         calls = [part.call for part in said.pieces if part.call]
         if calls:
@@ -184,20 +184,20 @@ def _is_answer(response: dict[str, Any], call: dict[str, Any]) -> bool:
     )
 
 
-def _mend(contents: list[Any], mending: Mending) -> None:
-    spoken = read_contents(contents, mending)
+def _fix(contents: list[Any], repairing: Repairing) -> None:
+    spoken = read_contents(contents, repairing)
     calls = [part for said in spoken for part in said.pieces if said.role == "model" and part.call]
     results = [part for said in spoken for part in said.pieces if part.result is not None]
     pairing = _paired(calls, results)
-    answers = pairing.answers(calls, _AS_MANY, _outcome_unknown, mending, fit=_same_name)
-    touched = {group for group, each in answers.items() if note_places(group, each, mending)}
+    answers = pairing.answers(calls, _AS_MANY, _outcome_unknown, repairing, fit=_same_name)
+    touched = {group for group, each in answers.items() if note_places(group, each, repairing)}
     # Where one is moved, another without an id could be taken for it, also in a turn that is well.
     for call, result in chain.from_iterable(answers.values()) if touched else ():
         result.answer(call)
     for part in results:
-        _object_only(part, mending)
-    _write(spoken, answers, touched, set(pairing.dropped), mending)
-    _begin(mending)
+        _object_only(part, repairing)
+    _write(spoken, answers, touched, set(pairing.dropped), repairing)
+    _begin(repairing)
 
 
 def _paired(calls: list[Part], results: list[Part]) -> Pairing[Part]:
@@ -217,11 +217,11 @@ def _paired(calls: list[Part], results: list[Part]) -> Pairing[Part]:
     return pairing
 
 
-def _object_only(part: Part, mending: Mending) -> None:
+def _object_only(part: Part, repairing: Repairing) -> None:
     fields = part.result or {}
     value = fields.get("response")
     if not isinstance(value, dict):
-        mending.note(
+        repairing.note(
             part.position,
             "response_not_an_object",
             f"the response is {shorten(value)}, and not an object",
@@ -236,7 +236,7 @@ def _write(
     answers: dict[int, list[tuple[Part, Part]]],
     touched: set[int],
     dropped: set[Part],
-    mending: Mending,
+    repairing: Repairing,
 ) -> None:
     """Write the contents; responses to a turn with a breach go to the head of the turn after it."""
     # As on the wires of blocks: what is moved is passed over where it stands, and written down
@@ -245,7 +245,7 @@ def _write(
     # The API wants a call right after the user. So [says, says, calls] of the model becomes one
     # content once the call comes; until then nobody knows, and where the first that says something
     # was written is remembered, with its turn.
-    begun: tuple[int, int] | None = None
+    started: tuple[int, int] | None = None
     ends = {said.group: said for said in spoken}
     for said in spoken:
         kept = [part for part in said.pieces if part not in moved]
@@ -253,29 +253,29 @@ def _write(
             content = {key: value for key, value in said.message.items() if key != "parts"}
             content = {**copy_json(content), "parts": [part.value for part in kept]}
             if said.role != "model":
-                begun = None
+                started = None
             elif not any(part.call for part in kept):
-                begun = begun or (len(mending.items), said.group)
-            elif begun is not None:
-                content = _joined(content, *begun, said, mending)
-                begun = None
-            mending.items.append(content)
+                started = started or (len(repairing.items), said.group)
+            elif started is not None:
+                content = _joined(content, *started, said, repairing)
+                started = None
+            repairing.items.append(content)
         if said.group in touched and ends[said.group] is said:
             # In a content of their own: a content of responses holds nothing else.
             parts = [result.value for _, result in answers[said.group]]
-            mending.items.append({"role": "user", "parts": parts})
-            begun = None
+            repairing.items.append({"role": "user", "parts": parts})
+            started = None
 
 
 def _joined(
-    content: dict[str, Any], begin: int, group: int, said: Spoken[Part], mending: Mending
+    content: dict[str, Any], begin: int, group: int, said: Spoken[Part], repairing: Repairing
 ) -> dict[str, Any]:
     """Take back what the model said before a content with calls, and give both as one."""
-    before = mending.items[begin:]
-    del mending.items[begin:]
+    before = repairing.items[begin:]
+    del repairing.items[begin:]
     rule, what = "call_after_model", "joined it to what the model says before it"
     if said.group == group:
-        mending.note(
+        repairing.note(
             f"contents[{said.index}]",
             rule,
             "a function call follows a content of the model that calls nothing",
@@ -284,40 +284,40 @@ def _joined(
         )
     else:
         # They stood well, before what was between them was removed.
-        mending.follow_up(f"contents[{said.index}]", rule, what)
+        repairing.follow_up(f"contents[{said.index}]", rule, what)
     return {**before[0], "parts": [part for each in (*before, content) for part in each["parts"]]}
 
 
-def _begin(mending: Mending) -> None:
-    first: dict[str, Any] = mending.items[0] if mending.items else {}
+def _begin(repairing: Repairing) -> None:
+    first: dict[str, Any] = repairing.items[0] if repairing.items else {}
     parts: list[dict[str, Any]] = first.get("parts", [])
     keys = {key for part in parts for key in part}
     if first.get("role") == "model" and keys & {"functionCall", "function_call"}:
-        mending.note(
+        repairing.note(
             "contents[0]",
             "call_without_user",
             "the first content is a function call",
             "Begin with a content of the user",
             "put a content of the user before it that says that the beginning is missing",
         )
-        mending.items.insert(0, {"role": "user", "parts": [{"text": NOT_SHOWN}]})
+        repairing.items.insert(0, {"role": "user", "parts": [{"text": NOT_SHOWN}]})
 
 
-def _outcome_unknown(mending: Mending, call: Part) -> Part:
-    mending.unanswered(call.position, call.name, _AS_MANY)
+def _outcome_unknown(repairing: Repairing, call: Part) -> Part:
+    repairing.unanswered(call.position, call.name, _AS_MANY)
     result = {"name": call.name, "response": {"error": OUTCOME_UNKNOWN}}
     return call.beside({"functionResponse": result}, result)
 
 
-def _same_name(mending: Mending, call: Part, result: Part) -> None:
+def _same_name(repairing: Repairing, call: Part, result: Part) -> None:
     if result.name != call.name:
-        mending.mend_name(result.result or {}, call.name, result.position)
+        repairing.repair_name(result.result or {}, call.name, result.position)
 
 
 FORM: Final = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "parts": [{"text": text}]},
-    mend=_mend,
+    fix=_fix,
     is_in_order=_is_in_order,
     takes_one=True,
 )

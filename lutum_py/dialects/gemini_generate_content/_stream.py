@@ -216,7 +216,7 @@ class StreamDecoder(StreamReader):
         made: list[ToolMetadata] = []
         for response_id, call in self._calls:
             # The id of a call may be made of that of the response, and of a name that can be sent.
-            # The id came late, or something was mended: then the calls are read again with the
+            # The id came late, or something was repaired: then the calls are read again with the
             # whole, where the events told them otherwise.
             if response_id != self._response_id or place.value is not payload:
                 break

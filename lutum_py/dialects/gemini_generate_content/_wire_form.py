@@ -60,8 +60,8 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         text = "" if "thoughtSignature" in part else part.get("text")
         parts += [{**part, "text": half} for half in halves(text)] if text else [part]
     for part in parts[:-1]:
-        begun = {"index": 0, "content": {**content, "parts": [part]}}
-        yield {**response, "candidates": [begun]}
+        started = {"index": 0, "content": {**content, "parts": [part]}}
+        yield {**response, "candidates": [started]}
     end = {**candidate, "finishReason": candidate.get("finishReason") or "STOP"}
     if parts:
         end["content"] = {**content, "parts": parts[-1:]}

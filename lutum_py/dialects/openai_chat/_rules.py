@@ -1,8 +1,8 @@
-"""The rules that Chat Completions sets for a conversation: finding breaches, and mending them.
+"""The rules that Chat Completions sets for a conversation: finding breaches, and repairing them.
 
 A turn with calls is followed at once by one result for each call. The API takes the results of one
 turn in any order; hosts behind it do not, so ours is the order of the calls. A conversation is
-mended in one pass, which notes each breach as it meets it; `check` reports the notes, `repair`
+repaired in one pass, which notes each breach as it meets it; `check` reports the notes, `repair`
 keeps the outcome. (OpenAI API reference: "Create chat completion", messages.)
 """
 
@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
-from .._repair.mending import MAYBE_TEXT, Form, Mending, text_of
 from .._repair.pairing import Pairing, Piece, distinct_ids, note_places
+from .._repair.repairing import MAYBE_TEXT, Form, Repairing, text_of
 from ._decode import CALLS, kind_of
 from ._facts import FACTS
 
@@ -26,26 +26,26 @@ _ROLES: Final = frozenset({"system", "developer", "user", "assistant"}) | RESULT
 _SAID: Final = ("content", "tool_calls", "function_call", "audio", "refusal")
 
 
-def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] | None:
-    """Read a message, and mend it as far as that needs no other; None if it is not one.
+def read_message(index: int, message: Any, repairing: Repairing) -> dict[str, Any] | None:
+    """Read a message, and fix it as far as that needs no other; None if it is not one.
 
     Args:
         index: Its number in the conversation.
         message: The message.
-        mending: Takes a note of each breach.
+        repairing: Takes a note of each breach.
     """
     role = message.get("role") if is_mapping(message) else None
     if not isinstance(role, str) or role not in _ROLES:
-        mending.drop_unknown(f"messages[{index}]", message, _ROLES)
+        repairing.drop_unknown(f"messages[{index}]", message, _ROLES)
         return None
     # Whatever is changed below is changed in `owned`: a copy, or on the first look the caller's own
     # message, of which `note` then lets nothing be changed.
-    owned: dict[str, Any] = mending.own(message)
+    owned: dict[str, Any] = repairing.own(message)
     if role == "assistant":
-        _assistant(index, owned, mending)
+        _assistant(index, owned, repairing)
     elif owned.get("content") is None:
         word = "result" if role in RESULTS else "message"
-        mending.note(
+        repairing.note(
             f"messages[{index}].content",
             f"{word}_without_content",
             f"a {word} of the {role} needs content, if only empty text",
@@ -54,28 +54,28 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
         )
         owned["content"] = ""
     if role in RESULTS:
-        _result(index, owned, mending)
+        _result(index, owned, repairing)
     content = owned.get("content")
     if content is not None and not isinstance(content, str):
-        _content(index, owned, content, mending)
+        _content(index, owned, content, repairing)
     return owned
 
 
-def _result(index: int, message: dict[str, Any], mending: Mending) -> None:
+def _result(index: int, message: dict[str, Any], repairing: Repairing) -> None:
     if not isinstance(message.get("tool_call_id"), MAYBE_TEXT):
-        mending.text_id(message, "tool_call_id", f"messages[{index}]")
+        repairing.text_id(message, "tool_call_id", f"messages[{index}]")
     name = message.get("name")
-    if isinstance(name, str) and not mending.takes(name):
-        mending.rename(message, "name", f"messages[{index}].name")
+    if isinstance(name, str) and not repairing.takes(name):
+        repairing.rename(message, "name", f"messages[{index}].name")
 
 
-def _content(index: int, message: dict[str, Any], content: Any, mending: Mending) -> None:
+def _content(index: int, message: dict[str, Any], content: Any, repairing: Repairing) -> None:
     parts = content if is_sequence(content) else [content]
     # Hosts send an empty list for an assistant that only calls, and take it back.
     is_silent = message["role"] == "assistant" and parts == []
     if is_silent or (content and is_sequence(content) and all(map(is_mapping, parts))):
         return
-    mending.note(
+    repairing.note(
         f"messages[{index}].content",
         "invalid_content",
         f"expected text or a list of parts, got {shorten(content)}",
@@ -90,17 +90,17 @@ def _content(index: int, message: dict[str, Any], content: Any, mending: Mending
     ] or ""
 
 
-def _assistant(index: int, message: dict[str, Any], mending: Mending) -> None:
+def _assistant(index: int, message: dict[str, Any], repairing: Repairing) -> None:
     calls = message.get("tool_calls")
     if calls is not None:
-        _tool_calls(index, message, calls, mending)
+        _tool_calls(index, message, calls, repairing)
     call = message.get("function_call")
     if call is not None:
-        _function_call(index, message, call, mending)
+        _function_call(index, message, call, repairing)
     for key in _SAID:
         if message.get(key) is not None:
             return
-    mending.note(
+    repairing.note(
         f"messages[{index}].content",
         "empty_turn",
         "a turn of the assistant needs content or calls",
@@ -110,10 +110,10 @@ def _assistant(index: int, message: dict[str, Any], mending: Mending) -> None:
     message["content"] = ""
 
 
-def _tool_calls(index: int, message: dict[str, Any], given: Any, mending: Mending) -> None:
+def _tool_calls(index: int, message: dict[str, Any], given: Any, repairing: Repairing) -> None:
     listed = given
     if not is_sequence(given):
-        mending.note(
+        repairing.note(
             f"messages[{index}].tool_calls",
             "invalid_tool_calls",
             f"expected a list of calls, got {shorten(given)}",
@@ -122,7 +122,7 @@ def _tool_calls(index: int, message: dict[str, Any], given: Any, mending: Mendin
         )
         listed = [given] if is_mapping(given) else []
     elif not given:
-        mending.note(
+        repairing.note(
             f"messages[{index}].tool_calls",
             "empty_tool_calls",
             "a list of calls holds at least one",
@@ -131,19 +131,19 @@ def _tool_calls(index: int, message: dict[str, Any], given: Any, mending: Mendin
         )
     # Put into the message only if something changed: on the first look the list is the caller's,
     # and has to stay the very object that it was.
-    calls = [call for number, call in enumerate(listed) if _call(call, index, number, mending)]
+    calls = [call for number, call in enumerate(listed) if _call(call, index, number, repairing)]
     if not calls:
         del message["tool_calls"]
     elif listed is not given or len(calls) < len(listed):
         message["tool_calls"] = calls
 
 
-def _call(call: Any, index: int, number: int, mending: Mending) -> bool:
-    """Mend one call; say whether there is anything to be kept of it."""
+def _call(call: Any, index: int, number: int, repairing: Repairing) -> bool:
+    """Fix one call; say whether there is anything to be kept of it."""
     kind = kind_of(call) if is_mapping(call) else "function"
     inner = call.get(kind) if is_mapping(call) else None
     if not is_object(call) or not is_object(inner):
-        mending.note(
+        repairing.note(
             f"messages[{index}].tool_calls[{number}]",
             "invalid_tool_calls",
             f"expected a call with {kind!r}, got {shorten(call)}",
@@ -152,19 +152,19 @@ def _call(call: Any, index: int, number: int, mending: Mending) -> bool:
         )
         return False
     if not isinstance(call.get("id"), MAYBE_TEXT):
-        mending.text_id(call, "id", f"messages[{index}].tool_calls[{number}]")
+        repairing.text_id(call, "id", f"messages[{index}].tool_calls[{number}]")
     key = CALLS[kind]
-    if not mending.is_well_written(inner, key):
-        mending.mend_call(inner, key, f"messages[{index}].tool_calls[{number}].{kind}")
+    if not repairing.is_well_written(inner, key):
+        repairing.repair_call(inner, key, f"messages[{index}].tool_calls[{number}].{kind}")
     return True
 
 
-def _function_call(index: int, message: dict[str, Any], call: Any, mending: Mending) -> None:
+def _function_call(index: int, message: dict[str, Any], call: Any, repairing: Repairing) -> None:
     if is_object(call) and call.get("name"):
-        if not mending.is_well_written(call, "arguments"):
-            mending.mend_call(call, "arguments", f"messages[{index}].function_call")
+        if not repairing.is_well_written(call, "arguments"):
+            repairing.repair_call(call, "arguments", f"messages[{index}].function_call")
         return
-    mending.note(
+    repairing.note(
         f"messages[{index}].function_call",
         "invalid_tool_calls",
         f"expected a call with a name, got {shorten(call)}",
@@ -219,14 +219,14 @@ class Part(Piece):
         return {"role": "tool", **same}
 
 
-def _is_in_order(messages: list[Any], mending: Mending) -> bool:
+def _is_in_order(messages: list[Any], repairing: Repairing) -> bool:
     """Tell whether each call has its result at once, in order, and no other result is there."""
     # The quick way, which most conversations take: results come right after their turn in the
     # order of its calls, so `answered` says which call the next one has to be of.
     due: list[tuple[int | None, dict[str, Any], Any]] = []
     answered = 0
     for index, given in enumerate(messages):
-        message = read_message(index, given, mending)
+        message = read_message(index, given, repairing)
         if message is not None and message["role"] in RESULTS:
             if answered == len(due):
                 return False
@@ -252,23 +252,23 @@ def _shares_ids(calls: list[tuple[int | None, dict[str, Any], Any]]) -> bool:
     return len(set(ids)) < len(ids)
 
 
-def _mend(messages: list[Any], mending: Mending) -> None:
-    kept = [read_message(index, message, mending) for index, message in enumerate(messages)]
+def _fix(messages: list[Any], repairing: Repairing) -> None:
+    kept = [read_message(index, message, repairing) for index, message in enumerate(messages)]
     calls, results = _pieces(kept)
     pairing = _paired(calls, results)
     remedy = "Send exactly one result for each call, with the call's id"
-    answers = pairing.answers(calls, remedy, _unanswered, mending, fit=_fit)
+    answers = pairing.answers(calls, remedy, _unanswered, repairing, fit=_fit)
     answers_at: dict[int, list[Part]] = {}
     for group, answered in answers.items():
-        note_places(group, answered, mending)
+        note_places(group, answered, repairing)
         # Only within a turn: over turns hosts repeat ids, "call_0" in each, and take them back so.
         with_ids = [each for each in answered if each[0].place is not None]
-        distinct_ids(with_ids, ("id", "tool_call_id"), str, mending)
+        distinct_ids(with_ids, ("id", "tool_call_id"), str, repairing)
         answers_at[answered[0][0].index] = [result for _, result in answered]
     for index, message in enumerate(kept):
         if message is not None and message["role"] not in RESULTS:
-            mending.items.append(message)
-            mending.items.extend(result.result for result in answers_at.get(index, ()))
+            repairing.items.append(message)
+            repairing.items.extend(result.result for result in answers_at.get(index, ()))
 
 
 def _pieces(kept: list[dict[str, Any] | None]) -> tuple[list[Part], list[Part]]:
@@ -278,7 +278,7 @@ def _pieces(kept: list[dict[str, Any] | None]) -> tuple[list[Part], list[Part]]:
     # followed by its own results.
     calls: list[Part] = []
     results: list[Part] = []
-    group = begun = -1
+    group = started = -1
     is_behind, before = False, None
     for index, message in enumerate(kept):
         if message is None:
@@ -288,7 +288,7 @@ def _pieces(kept: list[dict[str, Any] | None]) -> tuple[list[Part], list[Part]]:
         is_result = role in RESULTS
         group += not (is_result and is_behind)
         is_behind = is_result
-        begun = begun if role == before == "assistant" else group
+        started = started if role == before == "assistant" else group
         before = role
         if is_result:
             part = Part(index, None, index, message)
@@ -296,7 +296,7 @@ def _pieces(kept: list[dict[str, Any] | None]) -> tuple[list[Part], list[Part]]:
             results.append(part)
         for place, call, name in _calls(message) if role == "assistant" else ():
             part = Part(index, place, index, call)
-            part.call, part.name, part.group, part.round = call, name, group, begun
+            part.call, part.name, part.group, part.round = call, name, group, started
             calls.append(part)
     return calls, results
 
@@ -348,18 +348,18 @@ def _text(call_id: Any) -> str | None:
     return str(call_id) if call_id else None
 
 
-def _unanswered(mending: Mending, call: Part) -> Part:
+def _unanswered(repairing: Repairing, call: Part) -> Part:
     remedy = "Send one result for each call, right after the turn that made it"
-    mending.unanswered(call.position, call.shown, remedy)
+    repairing.unanswered(call.position, call.shown, remedy)
     result = {**call.form, "content": OUTCOME_UNKNOWN}
     return call.beside(result, result)
 
 
-def _fit(mending: Mending, call: Part, result: Part) -> None:
+def _fit(repairing: Repairing, call: Part, result: Part) -> None:
     """Let a result be of the form that its call has, and of the tool that was called."""
     message = result.value
     if message["role"] == "function" and call.place is not None:
-        mending.note(
+        repairing.note(
             f"{result.position}.role",
             "result_of_older_form",
             f"the result goes by the name {shorten(call.name)}, its call by an id",
@@ -368,12 +368,12 @@ def _fit(mending: Mending, call: Part, result: Part) -> None:
         )
         result.result = {**call.form, "content": message.get("content")}
     elif message.get("name") not in (None, call.name):
-        mending.mend_name(message, call.name, f"{result.position}.name")
+        repairing.repair_name(message, call.name, f"{result.position}.name")
 
 
 FORM: Final = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
-    mend=_mend,
+    fix=_fix,
     is_in_order=_is_in_order,
 )

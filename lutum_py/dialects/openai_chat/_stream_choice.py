@@ -70,8 +70,8 @@ class _CallState:
         if not name or not self.started or self.kind != "function":
             return False
         # Some hosts send the name in pieces, some the whole of it with each piece. With arguments
-        # begun, another name is that of another call; and so is the same one, where arguments stand
-        # in it that are not these once more.
+        # started, another name is that of another call; and so is the same one, where arguments
+        # stand in it that are not these once more.
         if name != self.name:
             return bool(self.arguments.text)
         text = inner.get(self.text_key)
@@ -135,7 +135,7 @@ class ChoiceState:
         return events
 
     def quick(self, fields: dict[str, Any]) -> TextDelta | ArgumentsDelta | Literal[""] | None:
-        """Read more text, more arguments of a call that has begun, or the end, which tells nothing.
+        """Read more text, more arguments of an open call, or the end, which adds nothing.
 
         None is given of anything else, and nothing is taken of it.
 

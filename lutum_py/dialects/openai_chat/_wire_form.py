@@ -69,8 +69,8 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     deltas += [{"content": half} for half in halves(message.get("content") or "")]
     for index, call in enumerate(calls):
         function = object_of(call.get("function"))
-        begun = {**call, "function": {**function, "arguments": ""}}
-        deltas.append({"tool_calls": [{"index": index, **begun}]})
+        started = {**call, "function": {**function, "arguments": ""}}
+        deltas.append({"tool_calls": [{"index": index, **started}]})
         for half in halves(function.get("arguments") or ""):
             deltas.append({"tool_calls": [{"index": index, "function": {"arguments": half}}]})
     for delta in deltas:

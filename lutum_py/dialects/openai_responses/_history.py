@@ -31,13 +31,13 @@ def read_history(history: History) -> None:
     # result may stand in front of everything, and answers a call that is nowhere in this list.
     asked = {item.key for _, item in items if item.call}
     output: list[dict[str, Any]] = []
-    begun = ""
+    started = ""
     for position, item in items:
         if not (item.result or item.is_said_to_model):
-            begun = begun if output else position
+            started = started if output else position
             output.append(item.value)
             continue
-        _turn(output, begun, history)
+        _turn(output, started, history)
         output = []
         fields = item.value
         if item.is_said_to_model:
@@ -50,7 +50,7 @@ def read_history(history: History) -> None:
             history.say("user", [NOT_SHOWN], position)
         else:
             _answer(fields, position, history)
-    _turn(output, begun, history)
+    _turn(output, started, history)
 
 
 def _item(given: Any) -> Item:

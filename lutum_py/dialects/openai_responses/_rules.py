@@ -1,4 +1,4 @@
-"""The rules that OpenAI Responses sets for its input: finding breaches, and mending them.
+"""The rules that OpenAI Responses sets for its input: finding breaches, and repairing them.
 
 Every call that the program answers has one output with its call id, after it; the outputs come in
 the order of the calls. Reasoning is followed by what it led to. An item id stands once. If the
@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
-from .._repair.mending import MAYBE_TEXT, Form, Mending, text_of
 from .._repair.pairing import Pairing, Piece, distinct_ids
+from .._repair.repairing import MAYBE_TEXT, Form, Repairing, text_of
 from .._wire.reading import DUMP, caller_of
 from ._decode import (
     ANSWERS,
@@ -82,16 +82,16 @@ class Item(Piece):
         return self.kind == "message" and self.value.get("role") in _SAID_TO_MODEL
 
 
-def read_item(index: int, given: Any, mending: Mending) -> Item | None:
-    """Read an item, and mend it as far as that needs no other; None if it is not one.
+def read_item(index: int, given: Any, repairing: Repairing) -> Item | None:
+    """Read an item, and fix it as far as that needs no other; None if it is not one.
 
     Args:
         index: Its number in the input.
         given: The item.
-        mending: Takes a note of each breach.
+        repairing: Takes a note of each breach.
     """
     if not is_mapping(given) or not isinstance(given.get("type"), MAYBE_TEXT):
-        mending.note(
+        repairing.note(
             f"input[{index}]",
             "not_an_item",
             f"expected an object with a type, got {shorten(given)}",
@@ -99,24 +99,24 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
             "removed what is not an item",
         )
         return None
-    item = Item(index, mending.own(given))
+    item = Item(index, repairing.own(given))
     fields, kind = item.value, item.kind
     if kind == "message":
         role = fields.get("role")
         if not isinstance(role, str) or role not in _ROLES:
-            mending.drop_unknown(f"input[{index}]", given, _ROLES)
+            repairing.drop_unknown(f"input[{index}]", given, _ROLES)
             return None
         if not _is_said(fields.get("content")):
             remedy = "Send what is said, or leave the message out"
-            _let_say(fields, "content", f"input[{index}]", "message", remedy, mending)
+            _let_say(fields, "content", f"input[{index}]", "message", remedy, repairing)
         return item
     if (item.call or item.result) and not isinstance(fields.get("call_id"), MAYBE_TEXT):
-        mending.text_id(fields, "call_id", f"input[{index}]")
-    if kind in CALLS and not mending.is_well_written(fields, CALLS[kind]):
-        mending.mend_call(fields, CALLS[kind], f"input[{index}]")
+        repairing.text_id(fields, "call_id", f"input[{index}]")
+    if kind in CALLS and not repairing.is_well_written(fields, CALLS[kind]):
+        repairing.repair_call(fields, CALLS[kind], f"input[{index}]")
     if kind in _WITH_OUTPUT and not _is_said(fields.get("output")):
         remedy = 'Send text; `""` if there is nothing to say'
-        _let_say(fields, "output", f"input[{index}]", "result", remedy, mending)
+        _let_say(fields, "output", f"input[{index}]", "result", remedy, repairing)
     return item
 
 
@@ -126,11 +126,11 @@ def _is_said(content: Any) -> bool:
 
 
 def _let_say(
-    fields: dict[str, Any], key: str, position: str, word: str, remedy: str, mending: Mending
+    fields: dict[str, Any], key: str, position: str, word: str, remedy: str, repairing: Repairing
 ) -> None:
     """Give a message or result text where it has none, or what is not a list of parts."""
     said = fields.get(key)
-    mending.note(
+    repairing.note(
         f"{position}.{key}",
         f"{word}_without_content" if said is None else "invalid_content",
         f"expected text or a list of parts, got {shorten(said)}",
@@ -144,7 +144,7 @@ def _let_say(
 _KEPT = ("previous_response_id", "conversation")
 
 
-def _is_in_order(given: list[Any], mending: Mending) -> bool:
+def _is_in_order(given: list[Any], repairing: Repairing) -> bool:
     """Tell whether the results stand after their calls in order, and nothing comes twice."""
     # The quick way for what is in order, in one pass. `calls` grows, and `answered` runs after it:
     # results come in the order of the calls, so the next one must answer `calls[answered]`.
@@ -152,7 +152,7 @@ def _is_in_order(given: list[Any], mending: Mending) -> bool:
     calls: list[Item] = []
     answered = 0
     is_led_up_to = False
-    for item in _read(given, mending):
+    for item in _read(given, repairing):
         if item.result:
             if answered == len(calls):
                 return False
@@ -179,32 +179,32 @@ def _is_in_order(given: list[Any], mending: Mending) -> bool:
     return is_answered and is_taken and not is_led_up_to and len(set(ids)) == len(ids)
 
 
-def _read(given: list[Any], mending: Mending) -> list[Item]:
-    read = (read_item(index, item, mending) for index, item in enumerate(given))
+def _read(given: list[Any], repairing: Repairing) -> list[Item]:
+    read = (read_item(index, item, repairing) for index, item in enumerate(given))
     return [item for item in read if item is not None]
 
 
-def _mend(given: list[Any], mending: Mending) -> None:
-    items = _led_somewhere(_once(_read(given, mending), mending), mending)
+def _fix(given: list[Any], repairing: Repairing) -> None:
+    items = _led_somewhere(_once(_read(given, repairing), repairing), repairing)
     calls, results = _calls_and_results(items)
     pairing: Pairing[Item] = Pairing()
     pairing.pair(calls, results, attrgetter("key"))
     # Calls may stand where this input does not show them.
-    if any(mending.body.get(key) is not None for key in _KEPT) or any(
+    if any(repairing.body.get(key) is not None for key in _KEPT) or any(
         item.kind == "item_reference" for item in items
     ):
         _answer_elsewhere(pairing)
     remedy = "Send exactly one output for each call, with its call id"
-    answers = pairing.answers(calls, remedy, _unanswered, mending, fit=_of_right_type)
+    answers = pairing.answers(calls, remedy, _unanswered, repairing, fit=_of_right_type)
     answered = [each for group in answers.values() for each in group]
-    placed = _placed(items, answered, set(pairing.dropped), mending)
+    placed = _placed(items, answered, set(pairing.dropped), repairing)
     taken = (item.key for item in placed)
     keys, fit = ("call_id", "call_id"), FACTS.fitting_id
-    distinct_ids(answered, keys, fit, mending, taken=taken, at=".call_id")
-    mending.items = [item.value for item in placed]
+    distinct_ids(answered, keys, fit, repairing, taken=taken, at=".call_id")
+    repairing.items = [item.value for item in placed]
 
 
-def _once(items: list[Item], mending: Mending) -> list[Item]:
+def _once(items: list[Item], repairing: Repairing) -> list[Item]:
     # An id that comes twice is mostly one response that was put in twice, so the second item goes.
     # A call or a result stays, without the id, for the other half of its pair counts on it.
     seen: set[str] = set()
@@ -214,7 +214,7 @@ def _once(items: list[Item], mending: Mending) -> list[Item]:
         if isinstance(item_id, str) and item.kind != "item_reference":
             if item_id in seen:
                 is_needed = item.call is not None or item.result is not None
-                mending.note(
+                repairing.note(
                     f"{item.position}.id",
                     "duplicate_item_id",
                     f"an earlier item has the id {item_id!r} too",
@@ -229,7 +229,7 @@ def _once(items: list[Item], mending: Mending) -> list[Item]:
     return kept
 
 
-def _led_somewhere(items: list[Item], mending: Mending) -> list[Item]:
+def _led_somewhere(items: list[Item], repairing: Repairing) -> list[Item]:
     """Leave out reasoning that nothing of the model follows."""
     kept: list[Item] = []
     leads = False
@@ -239,7 +239,7 @@ def _led_somewhere(items: list[Item], mending: Mending) -> list[Item]:
             # A result may stand in a wrong place, from which it is moved later on.
             leads = leads if item.result else not item.is_said_to_model
         elif not leads:
-            mending.note(
+            repairing.note(
                 item.position,
                 "reasoning_without_item",
                 "the reasoning is not followed by the message or call that it led to",
@@ -284,7 +284,7 @@ def _answer_elsewhere(pairing: Pairing[Item]) -> None:
 
 
 def _placed(
-    items: list[Item], answered: list[tuple[Item, Item]], gone: set[Item], mending: Mending
+    items: list[Item], answered: list[tuple[Item, Item]], gone: set[Item], repairing: Repairing
 ) -> list[Item]:
     """Put results where they belong."""
     due: dict[Item, Item] = {}
@@ -296,7 +296,7 @@ def _placed(
         gone.add(result)
         due[call] = result
         if not result.made:
-            mending.note(
+            repairing.note(
                 result.position,
                 "misplaced_result",
                 f"the result is before its call in {call.position}",
@@ -308,7 +308,7 @@ def _placed(
     instead = dict(zip(sorted(result.number for result in rightly), rightly, strict=True))
     for slot, result in instead.items():
         if slot != result.number:
-            mending.out_of_order(result.position)
+            repairing.out_of_order(result.position)
     placed = [instead.get(item.number, item) for item in items if item not in gone]
     return _with_due(placed, answered, due)
 
@@ -352,10 +352,10 @@ def _with_due(
     return written
 
 
-def _unanswered(mending: Mending, call: Item) -> Item:
+def _unanswered(repairing: Repairing, call: Item) -> Item:
     shown = call.value.get("call_id", call.value.get("name"))
     remedy = "Send one output for each call, with its call id"
-    mending.unanswered(call.position, shown, remedy)
+    repairing.unanswered(call.position, shown, remedy)
     same = repeated_in(call.value)
     return Item(-1, {"type": ANSWERS[call.kind][0], **same, "output": OUTCOME_UNKNOWN})
 
@@ -365,11 +365,11 @@ def _says_caller(call: Item, result: Item) -> bool:
     return caller_of(call.value) in (None, caller_of(result.value))
 
 
-def _of_right_type(mending: Mending, call: Item, result: Item) -> None:
+def _of_right_type(repairing: Repairing, call: Item, result: Item) -> None:
     right = ANSWERS[call.kind]
     if result.kind in right:
         if not _says_caller(call, result):
-            mending.note(
+            repairing.note(
                 f"{result.position}.caller",
                 "result_for_other_caller",
                 f"it is not the caller of {call.position}, the call",
@@ -379,7 +379,7 @@ def _of_right_type(mending: Mending, call: Item, result: Item) -> None:
             result.value.pop("caller", None)
             result.value.update(repeated_in(call.value))
         return
-    mending.note(
+    repairing.note(
         f"{result.position}.type",
         "result_of_other_type",
         f"a {call.kind} is not answered by a {result.kind}",
@@ -394,7 +394,7 @@ def _of_right_type(mending: Mending, call: Item, result: Item) -> None:
 FORM: Final = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
-    mend=_mend,
+    fix=_fix,
     is_in_order=_is_in_order,
     takes_text=True,
     elsewhere=(*_KEPT, "prompt"),

@@ -88,9 +88,9 @@ class _CallState:
 
     def whole(self) -> dict[str, Any]:
         """Return the item as it stands, for a host that never says that it is done."""
-        begun = dict(self.item.object())
-        text = {CALLS[begun["type"]]: self.arguments.text} if self.received else {}
-        return {**begun, **text}
+        started = dict(self.item.object())
+        text = {CALLS[started["type"]]: self.arguments.text} if self.received else {}
+        return {**started, **text}
 
 
 class StreamDecoder(StreamReader):
@@ -114,12 +114,12 @@ class StreamDecoder(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        # `_begun` is the response as it was at the start, for its id and model; `_final` is the
+        # `_started` is the response as it was at the start, for its id and model; `_final` is the
         # whole one, and is None until the last event.
-        self._begun: dict[str, Any] = {}
+        self._started: dict[str, Any] = {}
         self._final: dict[str, Any] | None = None
-        # By `output_index`: `_items` that are done, `_calls` that have begun, `_open` the pieces of
-        # what is still being said. In the end they are one list in the order of the numbers.
+        # By `output_index`: `_items` that are done, `_calls` that have started, `_open` the pieces
+        # of what is still being said. In the end they are one list in the order of the numbers.
         self._items: dict[int, Place] = {}
         self._calls: dict[int, _CallState] = {}
         self._open: dict[int, list[AssistantItem]] = {}
@@ -177,7 +177,7 @@ class StreamDecoder(StreamReader):
         elif kind in _ENDS:
             yield from self._whole(event.need("response"))
         elif kind in ("response.created", "response.in_progress", "response.queued"):
-            self._begun = dict(event.need("response").object())
+            self._started = dict(event.need("response").object())
         elif kind not in _REPEATED:
             self._keep(event)
 
@@ -211,7 +211,7 @@ class StreamDecoder(StreamReader):
     def _arguments(self, event: Place) -> Iterator[StreamEvent]:
         call = self._calls.get(self._index(event))
         if call is None:
-            raise event.error("argument text comes for a call that has not begun")
+            raise event.error("argument text comes for a call that has not started")
         text = event.need_text("delta")
         if text:
             call.received = True
@@ -277,11 +277,11 @@ class StreamDecoder(StreamReader):
                 items.extend(items_of_output([self._items[index]], self._response_id))
             else:
                 items.extend(_joined(self._open[index]))
-        return self._neutral(items, self._begun.get("model"), self._response_id)
+        return self._neutral(items, self._started.get("model"), self._response_id)
 
     @property
     def _response_id(self) -> str | None:
-        return text_or_none(self._begun.get("id"))
+        return text_or_none(self._started.get("id"))
 
 
 def _joined(pieces: list[AssistantItem]) -> Iterator[AssistantItem]:

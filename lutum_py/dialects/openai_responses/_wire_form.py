@@ -63,8 +63,8 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     def event(kind: str, **fields: Any) -> dict[str, Any]:
         return {"type": f"response.{kind}", "sequence_number": next(numbers), **fields}
 
-    begun: dict[str, Any] = {**response, "status": "in_progress", "output": []}
-    yield event("created", response=begun)
+    started: dict[str, Any] = {**response, "status": "in_progress", "output": []}
+    yield event("created", response=started)
     for index, item in enumerate(objects(response.get("output"))):
         at = {"output_index": index, "item_id": item.get("id")}
         empty = {**item, "status": "in_progress"}

@@ -142,7 +142,7 @@ def check_loop(
     allowed: tuple[type[Exception], ...] = (DuplicateToolCallIdError, *may_raise)
     form = _over_a_session() if dialect is None else _over_messages(dialect)
     if start is not None:
-        form = replace(form, begun=start)
+        form = replace(form, started=start)
     # A loop that goes wrong may drop rounds that are open, which warn: that is told in other words.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
@@ -212,7 +212,7 @@ class _Form:
     """What a loop is driven over: a session of the library, or a provider's own messages.
 
     Attributes:
-        begun: Makes what a run begins with.
+        started: Makes what a run begins with.
         items: Gives the items of the conversation in it.
         asked: Makes what the loop asks.
         said_by: Gives what a turn says, in the form in which it is kept.
@@ -220,7 +220,7 @@ class _Form:
         problems: Finds what is wrong with the conversation.
     """
 
-    begun: Callable[[], Any]
+    started: Callable[[], Any]
     items: Callable[[Any], Sequence[Any]]
     asked: Callable[[Referee], Any]
     said_by: Callable[[AssistantTurn], Iterable[Said]]
@@ -229,7 +229,7 @@ class _Form:
 
     def run(self, loop: Loop, referee: Referee) -> _Run:
         """Run a loop once, and judge what it leaves."""
-        held = self.begun()
+        held = self.started()
         before = len(self.items(held))
         referee.run(lambda: loop(held, self.asked(referee)))
         faults, items = referee.faults, self.items(held)
@@ -246,13 +246,13 @@ class _Form:
 
 
 def _over_a_session() -> _Form:
-    def begun() -> Session:
+    def started() -> Session:
         session = Session()
         session.push_user(_GREETING)
         return session
 
     return _Form(
-        begun=begun,
+        started=started,
         items=lambda session: session.transcript,
         asked=JudgedModel,
         said_by=said_in_turn,
@@ -265,7 +265,7 @@ def _over_messages(dialect: Dialect) -> _Form:
     module = dialect_of(dialect)
     form = wire_form_of(module.NAME)
     return _Form(
-        begun=lambda: module.messages([Message("user", _GREETING)]),
+        started=lambda: module.messages([Message("user", _GREETING)]),
         items=lambda messages: messages,
         asked=lambda referee: JudgedClient(referee, dialect),
         said_by=lambda turn: form.said_in(form.messages_of(turn.payload)),

@@ -164,7 +164,7 @@ def _place_of(error: BaseException) -> str:
     """Say where in the user's code an exception came from."""
     frames = traceback.extract_tb(error.__traceback__)
     # The last frame of the user's: an exception mostly comes out of a library that the loop called
-    # wrongly, and the line to mend is the one that called it.
+    # wrongly, and the line to fix is the one that called it.
     own = [
         frame
         for frame in frames

@@ -34,7 +34,7 @@ Spoken: TypeAlias = tuple[str, str]
 
 _A_FEW = Settings(max_examples=200, deadline=None, database=None, phases=[Phase.generate])
 _OWN: Final = '`{"forecast": st.just({"city": "Oslo"})}`'
-_MENDED = ("container_as_string", "null_for_optional")
+_COERCED = ("container_as_string", "null_for_optional")
 _ODD_NAMES = ("", " ", "no such tool!", "tool\n", "ünïcode", "🔧", '"quoted"', "a/b", "x" * 200)
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """The names that every provider takes back."""
@@ -86,7 +86,7 @@ class CallStrategies:
             made["valid"] = self._of_each(self._valid_of)
             given = self.arguments
             made["near_miss"] = self._of_each(lambda each: _spoilt(each, given(each), False))
-            made["mended"] = self._of_each(lambda each: _spoilt(each, given(each), True))
+            made["coerced"] = self._of_each(lambda each: _spoilt(each, given(each), True))
             made["truncated"] = made["valid"].flatmap(_cut_off)
         made["unknown_tool"] = self._unknown_tool()
         if len(self._offered.selectors) < len(self._toolset):
@@ -183,16 +183,16 @@ def fits(selector: AnySelector, text: str) -> bool:
 
 @st.composite
 def _spoilt(
-    draw: st.DrawFn, selector: AnySelector, arguments: st.SearchStrategy[Any], is_mended: bool
+    draw: st.DrawFn, selector: AnySelector, arguments: st.SearchStrategy[Any], is_coerced: bool
 ) -> Spoken:
-    """Spoil arguments that fit, in a way that the tool mends, or in one that it refuses."""
+    """Spoil arguments that fit, in a way that the tool coerces, or in one that it refuses."""
     data = draw(arguments)
     text = compact_json(data)
     ways: dict[str, list[Spoiling | str]] = {}
     for spoiling in spoilings(localized(selector.definition.input_schema), data):
-        if (spoiling.kind in _MENDED) is is_mended:
+        if (spoiling.kind in _COERCED) is is_coerced:
             ways.setdefault(spoiling.kind, []).append(spoiling)
-    if is_mended:
+    if is_coerced:
         ways["arguments_as_string"] = [compact_json(text)]
         if fits(selector, ""):
             ways["nothing"] = ["", "null"]
@@ -204,9 +204,9 @@ def _spoilt(
     way = draw(st.sampled_from(ways[kind]))
     sent = way if isinstance(way, str) else compact_json(way.apply(data))
     # The tool has the last word: a validator of its own may take what the schema forbids.
-    if fits(selector, sent) is not is_mended:
+    if fits(selector, sent) is not is_coerced:
         reject()
-    event(f"mended: {kind}" if is_mended else f"near miss: {kind}")
+    event(f"coerced: {kind}" if is_coerced else f"near miss: {kind}")
     return selector.name, sent
 
 

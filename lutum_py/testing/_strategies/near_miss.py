@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..._schema.mended_arguments import path_of
+from ..._schema.coerced_arguments import path_of
 from ..._schema.schema_reader import JsonSchema
 from ..._text.json import compact_json, copy_json, is_array, is_object
 from .schema import MALFORMED, branches_of, kind_of, kinds_accepted

@@ -129,11 +129,11 @@ def calling(arguments: Any) -> Payload:
 
 def call_in_pieces(pieces: list[str]) -> list[Payload]:
     """A stream of one call whose argument text comes in these pieces, where the wire knows such."""
-    begun = {"type": "tool_use", "id": "c1", "name": "add", "input": {}}
+    started = {"type": "tool_use", "id": "c1", "name": "add", "input": {}}
     deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
     return [
         {"type": "message_start", "message": {"id": "m", "content": []}},
-        {"type": "content_block_start", "index": 0, "content_block": begun},
+        {"type": "content_block_start", "index": 0, "content_block": started},
         *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
         {"type": "content_block_stop", "index": 0},
         {"type": "message_stop"},
@@ -179,8 +179,8 @@ def response(said: Said) -> Payload:
 
 
 def events(said: Said) -> list[Payload]:
-    begun = _message([], None, {"input_tokens": 20, "output_tokens": 1})
-    events: list[Payload] = [{"type": "message_start", "message": begun}, {"type": "ping"}]
+    started = _message([], None, {"input_tokens": 20, "output_tokens": 1})
+    events: list[Payload] = [{"type": "message_start", "message": started}, {"type": "ping"}]
     arguments = {id: written(args) for id, _, args in said.calls}
     for index, block in enumerate(_blocks(said)):
         start, deltas = _opened(block, arguments)

@@ -220,29 +220,29 @@ def _output(said: Said) -> Iterator[Payload]:
 def _item_events(index: int, item: Payload) -> Iterator[Payload]:
     where = {"output_index": index, "item_id": item["id"]}
     if item["type"] == "function_call":
-        begun = {**item, "arguments": "", "status": "in_progress"}
-        yield {"type": "response.output_item.added", "output_index": index, "item": begun}
+        started = {**item, "arguments": "", "status": "in_progress"}
+        yield {"type": "response.output_item.added", "output_index": index, "item": started}
         for part in halves(item["arguments"]):
             yield {"type": "response.function_call_arguments.delta", **where, "delta": part}
         done = {"arguments": item["arguments"], "name": item["name"]}
         yield {"type": "response.function_call_arguments.done", **where, **done}
     elif item["type"] == "message":
-        begun = {**item, "content": [], "status": "in_progress"}
-        yield {"type": "response.output_item.added", "output_index": index, "item": begun}
+        started = {**item, "content": [], "status": "in_progress"}
+        yield {"type": "response.output_item.added", "output_index": index, "item": started}
         place = {**where, "content_index": 0}
         (part,) = item["content"]
         kind = "refusal" if part["type"] == "refusal" else "text"
         more: Payload = {} if kind == "refusal" else {"logprobs": []}
-        begun = {**part, kind: ""}
-        yield {"type": "response.content_part.added", **place, "part": begun}
+        started = {**part, kind: ""}
+        yield {"type": "response.content_part.added", **place, "part": started}
         event = f"response.{part['type']}"
         for piece in halves(part[kind]):
             yield {"type": f"{event}.delta", **place, "delta": piece, **more}
         yield {"type": f"{event}.done", **place, kind: part[kind], **more}
         yield {"type": "response.content_part.done", **place, "part": part}
     else:
-        begun = {**item, "summary": []}
-        yield {"type": "response.output_item.added", "output_index": index, "item": begun}
+        started = {**item, "summary": []}
+        yield {"type": "response.output_item.added", "output_index": index, "item": started}
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
 

@@ -149,7 +149,7 @@ def run() -> Verdict:
 
 ABOUT: Final = """\
 A tool that succeeds, two that fail and one that asks are run in a span of a `ToolTracer` with
-`content=True`. Checked are the name and the kind of each span, the required and recommended
+`content=True`. Checked are the name and the kind of each span, the required and recomrepaired
 attributes of `execute_tool`, that every attribute outside of `lutum.` is one of the conventions and
 of the type they want, and that `error.type` is there exactly where the status is an error. There
 are no spans of `chat` or of MCP to check: the library has none."""

@@ -1,4 +1,4 @@
-"""Run the suites and write the page: `python -m tests.judged docs/judged.md`."""
+"""Run the suites and write the page: `python -m tests.conformance docs/judged.md`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .verdict import NotHad, Table, Verdict
 
 SUITES: Final = ("json_schema", "mcp_conformance", "bfcl", "agentdojo", "semantic_conventions")
 HEAD: Final = """\
-# Judged by others
+# Third-party test suites
 
-Suites that others wrote, run against this library by `nox -s judged`, which also writes this page.
-Their cases are fetched for each run and are no part of the repository; what cannot be fetched is
-skipped. Every case that goes otherwise than its suite has it is listed, with the reason.
+Suites that others wrote, run against this library by `nox -s conformance`, which also writes this
+page. Their cases are fetched for each run and are no part of the repository; what cannot be fetched
+is skipped. Every case that goes otherwise than its suite has it is listed, with the reason.
 """
 
 
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
     unexplained: list[str] = []
     for name in SUITES:
         try:
-            verdict: Verdict = import_module(f"tests.judged.{name}").run()
+            verdict: Verdict = import_module(f"tests.conformance.{name}").run()
         except NotHad as missing:
             print(f"{name}: skipped, {missing}")
             parts.append(f"## {name}\n\nSkipped: {missing}.\n")

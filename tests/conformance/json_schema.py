@@ -97,10 +97,10 @@ def _as_property(schema: Any, meta: str) -> dict[str, Any]:
 
 
 def takes(toolset: Any, name: str, arguments: dict[str, Any]) -> bool:
-    """Whether a tool takes arguments as they are: what was mended was not valid."""
+    """Whether a tool takes arguments as they are: what was repaired was not valid."""
     written = ToolMetadata(id="c", name=name, arguments=json.dumps(arguments))
     try:
-        return not toolset.parse_tool_call(written).mended
+        return not toolset.parse_tool_call(written).repaired
     except InvalidArgumentsError:
         return False
 

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 Place: TypeAlias = tuple[str, ...]
 
 
-class Touch(NamedTuple):
-    """Say that a call reads or changes something; `call.touches` gives those of a call.
+class ResourceAccess(NamedTuple):
+    """Say that a call reads or changes something; `call.accesses` gives those of a call.
 
     Attributes:
         area: The part of the world, such as `files`; `*` for any.
         target: What of it, in the form in which targets are compared; None for all of it.
         mutating: Whether it is changed.
 
-    >>> write = Touch("files", "src", mutating=True)
-    >>> write.meets(Touch("files", "src/app.py", mutating=False))
+    >>> write = ResourceAccess("files", "src", mutating=True)
+    >>> write.conflicts_with(ResourceAccess("files", "src/app.py", mutating=False))
     True
-    >>> write.meets(Touch("files", "docs", mutating=True))
+    >>> write.conflicts_with(ResourceAccess("files", "docs", mutating=True))
     False
     """
 
@@ -45,7 +45,7 @@ class Touch(NamedTuple):
     target: str | None
     mutating: bool
 
-    def meets(self, other: Touch) -> bool:
+    def conflicts_with(self, other: ResourceAccess) -> bool:
         """Whether both may be of the same thing, and one of them changes it.
 
         Args:
@@ -58,11 +58,11 @@ class Touch(NamedTuple):
         return one[:shared] == two[:shared] or beside(one) == two[:2]
 
 
-EVERYTHING: Final = (Touch(ANY_AREA, None, mutating=True),)
+EVERYTHING: Final = (ResourceAccess(ANY_AREA, None, mutating=True),)
 """What a tool touches that does not say."""
 
 
-def place_of(touch: Touch) -> Place:
+def place_of(touch: ResourceAccess) -> Place:
     """Say where something is in the tree of all that can be touched."""
     if touch.area == ANY_AREA:
         return ()
@@ -81,15 +81,15 @@ def beside(place: Place) -> Place | None:
     return None
 
 
-def meet(some: Iterable[Touch], others: Iterable[Touch]) -> bool:
+def meet(some: Iterable[ResourceAccess], others: Iterable[ResourceAccess]) -> bool:
     """Whether something is touched by both of two calls, and changed by one."""
     others = tuple(others)
-    return any(one.meets(other) for one in some for other in others)
+    return any(one.conflicts_with(other) for one in some for other in others)
 
 
-def touches_of(
+def accesses_of(
     effects: tuple[ToolEffect, ...], arguments: Arguments, value: Any
-) -> tuple[Touch, ...]:
+) -> tuple[ResourceAccess, ...]:
     """Say what a call touches.
 
     Args:
@@ -101,14 +101,14 @@ def touches_of(
         return EVERYTHING
     named = {effect.target for effect in effects if effect.target is not None}
     data = _data(arguments, value, named) if named else {}
-    found: dict[Touch, None] = {}
+    found: dict[ResourceAccess, None] = {}
     for effect in effects:
         if effect.area is None:
             continue
         given = data.get(effect.target)
         for target in _targets(given, "NFC" if effect.area == FILES else "NFKC"):
             whole = effect.area == ANY_AREA
-            found[Touch(effect.area, None if whole else target, effect.mutating)] = None
+            found[ResourceAccess(effect.area, None if whole else target, effect.mutating)] = None
     return tuple(found)
 
 

@@ -1,7 +1,7 @@
-"""The conversation of a request that may be anything: found, mended by its dialect, put back.
+"""The conversation of a request that may be anything: found, repaired by its dialect, put back.
 
-What a pass over it comes to is a `Mending`: the mended items, and a note of each breach. Most
-requests break no rule. So each is first looked at as it is, by the code that reads items to mend
+What a pass over it comes to is a `Repairing`: the repaired items, and a note of each breach. Most
+requests break no rule. So each is first looked at as it is, by the code that reads items to fix
 them, up to the first breach. For that nothing is changed before its breach is noted.
 """
 
@@ -28,8 +28,8 @@ _STEPS: Final = re.compile(r"\[(\d+)\]")
 _FIELD: Final = re.compile(r"[^.\[]*")
 
 
-class Mending:
-    """Collect the mended items and the notes.
+class Repairing:
+    """Collect the repaired items and the notes.
 
     Args:
         facts: What is known of the dialect.
@@ -61,19 +61,19 @@ class Mending:
         remedy: str,
         what: str,
         *,
-        is_mended: bool = True,
+        is_repaired: bool = True,
     ) -> None:
         """Note a breach, and what is done about it; only then may it be done.
 
         Raises:
             Breach: It ends the first look.
         """
-        # The order of the lines matters everywhere: note, then mend. On the first look the item is
+        # The order of the lines matters everywhere: note, then fix. On the first look the item is
         # the caller's own, and nothing of it may have changed when this raises.
         if self._is_look:
             raise Breach
         self._violations.append(Violation(position, rule, problem, remedy))
-        self._changes.append(Change(position, rule, what, is_mended))
+        self._changes.append(Change(position, rule, what, is_repaired))
 
     def drop_unknown(self, position: str, item: Any, roles: Iterable[str]) -> None:
         """Note a message whose role is unknown.
@@ -93,9 +93,9 @@ class Mending:
         )
 
     # The first look reads what the caller holds, and may not copy it: that is what it saves. As it
-    # ends with the first breach, before anything is mended, it needs no copy either.
+    # ends with the first breach, before anything is repaired, it needs no copy either.
     def own(self, item: Any) -> Any:
-        """Return an item as a breach in it may be mended: a copy, but for the first look."""
+        """Return an item as a breach in it may be repaired: a copy, but for the first look."""
         return item if self._is_look else copy_json(item)
 
     def takes(self, name: Any) -> bool:
@@ -177,7 +177,7 @@ class Mending:
         """Tell whether a call has a name that the provider takes, and arguments that are text."""
         return isinstance(call.get(key), str) and self.takes(call.get("name"))
 
-    def mend_call(self, call: dict[str, Any], key: str, position: str) -> None:
+    def repair_call(self, call: dict[str, Any], key: str, position: str) -> None:
         """Let a call have a name that the provider takes, and arguments that are text.
 
         Args:
@@ -210,7 +210,7 @@ class Mending:
         )
         holder[key] = text_of(holder[key])
 
-    def mend_object(self, call: dict[str, Any], key: str, position: str) -> None:
+    def repair_object(self, call: dict[str, Any], key: str, position: str) -> None:
         """Let the arguments of a call be an object.
 
         Args:
@@ -228,7 +228,7 @@ class Mending:
         )
         call[key] = {UNREADABLE: value} if value else {}
 
-    def mend_name(self, result: dict[str, Any], name: Any, position: str) -> None:
+    def repair_name(self, result: dict[str, Any], name: Any, position: str) -> None:
         """Let a result have the name of the tool that was called.
 
         Args:
@@ -258,7 +258,7 @@ class Mending:
 
 
 class Breach(Exception):
-    """Ends the first look at a request: there is something to be mended."""
+    """Ends the first look at a request: there is something to be repaired."""
 
 
 def text_of(value: Any) -> str:
@@ -287,9 +287,9 @@ class Form:
     Attributes:
         facts: What is known of the dialect.
         said: Makes the item of a text of the user.
-        mend: Mends the items of one request, and notes each breach.
+        fix: Fixes the items of one request, and notes each breach.
         is_in_order: Reads the items as they are, without a copy, and tells whether each result
-            stands where nothing has to be looked for; False if it takes `mend` to know. None
+            stands where nothing has to be looked for; False if it takes `fix` to know. None
             if it always does, which is right and slower.
         takes_text: Whether a text may stand for the list.
         takes_one: Whether one item may stand for the list.
@@ -298,22 +298,22 @@ class Form:
 
     facts: Facts
     said: Callable[[str], dict[str, Any]]
-    mend: Callable[[list[Any], Mending], None]
-    is_in_order: Callable[[list[Any], Mending], bool] | None = None
+    fix: Callable[[list[Any], Repairing], None]
+    is_in_order: Callable[[list[Any], Repairing], bool] | None = None
     takes_text: bool = False
     takes_one: bool = False
     elsewhere: tuple[str, ...] = ()
 
     def check(self, request: Any) -> list[Violation]:
         """Find what a request breaks of the provider's rules."""
-        return [] if self._is_sound(request) else self._mended(request)[1].violations
+        return [] if self._is_sound(request) else self._repaired(request)[1].violations
 
     def repair(self, request: Any) -> tuple[Any, list[Change]]:
-        """Return a mended copy of a request, and what was changed."""
+        """Return a repaired copy of a request, and what was changed."""
         if self._is_sound(request):
             return copy_json(request), []
-        mended, mending = self._mended(request)
-        return mended, mending.changes
+        repaired, repairing = self._repaired(request)
+        return repaired, repairing.changes
 
     def _is_sound(self, request: Any) -> bool:
         """Tell without a copy whether nothing is broken; False if it takes a closer look."""
@@ -326,7 +326,7 @@ class Form:
         # Nearly every request is sound, and is checked before each call of a model. So it is read
         # once without a copy, and the first breach ends that by an exception; only then is it
         # copied and gone through whole.
-        look = Mending(self.facts, body, is_look=True)
+        look = Repairing(self.facts, body, is_look=True)
         try:
             for holder, key, position in declared_names(self.facts, body):
                 look.rename(holder, key, position)
@@ -335,15 +335,15 @@ class Form:
         except (Breach, RecursionError):
             return False
 
-    def _mended(self, request: Any) -> tuple[Any, Mending]:
+    def _repaired(self, request: Any) -> tuple[Any, Repairing]:
         body: Mapping[str, Any] = request if is_mapping(request) else {}
         if is_mapping(request) or is_sequence(request):
-            mending = Mending(self.facts, body)
+            repairing = Repairing(self.facts, body)
             try:
                 # First of all: what is noted below quotes the request, and the notes have to be
                 # sendable too.
-                request = _sendable(request, self.facts.key, mending)
-                return self._of(request, mending), mending
+                request = _sendable(request, self.facts.key, repairing)
+                return self._of(request, repairing), repairing
             except RecursionError:
                 problem = "objects and lists stand in each other more deeply than can be read"
                 fault = ("too_deep", problem, "Send flatter data")
@@ -351,31 +351,31 @@ class Form:
             problem = f"expected a request body with {self.facts.key!r}, or the list itself, got "
             problem += shorten(request)
             fault = ("not_a_request", problem, "Pass the body as a dict, or its list")
-        mending = Mending(self.facts, body)
+        repairing = Repairing(self.facts, body)
         what = "left the request as it is, because there is no conversation that can be read"
-        mending.note("request", *fault, what, is_mended=False)
-        return request, mending
+        repairing.note("request", *fault, what, is_repaired=False)
+        return request, repairing
 
-    # The list is mended first and the body around it last, because a repair may leave the list as
+    # The list is repaired first and the body around it last, because a repair may leave the list as
     # it was: then what goes back is a plain copy, equal to what came, and nobody has to wonder what
     # was changed.
-    def _of(self, request: Any, mending: Mending) -> Any:
+    def _of(self, request: Any, repairing: Repairing) -> Any:
         body = request if is_mapping(request) else None
         listed, is_needed = self._listed(request)
-        items = self._items(listed, is_needed, mending)
+        items = self._items(listed, is_needed, repairing)
         if items is not None:
-            self.mend(items, mending)
-            if is_needed and not mending.items:
-                mending.items.append(self.said(NOT_SHOWN))
+            self.fix(items, repairing)
+            if is_needed and not repairing.items:
+                repairing.items.append(self.said(NOT_SHOWN))
                 if items:
-                    mending.follow_up(self.facts.key, NOTHING_SAID, _STAND_IN)
+                    repairing.follow_up(self.facts.key, NOTHING_SAID, _STAND_IN)
         if body is None:
-            return mending.items if mending.changes else copy_json(request)
+            return repairing.items if repairing.changes else copy_json(request)
         whole: dict[str, Any] = copy_json(body)
         for holder, key, position in declared_names(self.facts, whole):
-            mending.rename(holder, key, position)
-        if items is not None and mending.changes:
-            whole[self.facts.key] = mending.items
+            repairing.rename(holder, key, position)
+        if items is not None and repairing.changes:
+            whole[self.facts.key] = repairing.items
         return whole
 
     def _listed(self, request: Any) -> tuple[Any, bool]:
@@ -385,7 +385,7 @@ class Form:
         is_needed = all(request.get(key) is None for key in self.elsewhere)
         return request.get(self.facts.key), is_needed
 
-    def _items(self, listed: Any, is_needed: bool, mending: Mending) -> list[Any] | None:
+    def _items(self, listed: Any, is_needed: bool, repairing: Repairing) -> list[Any] | None:
         """Return the items as a list; None if there is nothing to look at, and no need of it."""
         if is_sequence(listed):
             if listed or not is_needed:
@@ -402,7 +402,7 @@ class Form:
         else:
             text = listed.strip() if isinstance(listed, str) else ""
             items = [listed] if is_mapping(listed) else [self.said(text)] if text else []
-            mending.note(
+            repairing.note(
                 self.facts.key,
                 "not_a_list",
                 f"expected a list, got {shorten(listed)}",
@@ -410,15 +410,15 @@ class Form:
                 "put it into a list" if items else _STAND_IN,
             )
             return items
-        mending.note(self.facts.key, rule, problem, "Send at least what the user says", _STAND_IN)
+        repairing.note(self.facts.key, rule, problem, "Send at least what the user says", _STAND_IN)
         return []
 
 
-def _sendable(request: Any, key: str, mending: Mending) -> Any:
+def _sendable(request: Any, key: str, repairing: Repairing) -> Any:
     """Take out of a request what UTF-8 cannot carry; give it back itself where there is nothing."""
     found = list(halves_in(request, key if is_sequence(request) else ""))
     for position in found:
-        mending.note(
+        repairing.note(
             position,
             "half_surrogate_pair",
             "the text holds half of a surrogate pair, which no client can send",
@@ -449,7 +449,7 @@ def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, st
 
 def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, str | int, str]]:
     # A way is followed as it was written, without knowing what is there: what is broken on it,
-    # as a list in place of an object, gives nothing and is noted by whoever mends that part.
+    # as a list in place of an object, gives nothing and is noted by whoever fixes that part.
     for key, inner, where in _next(steps[0], value, position):
         if len(steps) == 1:
             yield value, key, where

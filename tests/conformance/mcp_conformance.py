@@ -1,8 +1,8 @@
 """The conformance suite of the Model Context Protocol, against the server and the client of `mcp`.
 
-It is a package of npm. The session starts `python -m tests.judged.mcp_conformance serve PORT` for
-its server scenarios, and it starts `python -m tests.judged.mcp_conformance call URL` itself for
-those of a client.
+It is a package of npm. The session starts `python -m tests.conformance.mcp_conformance serve PORT`
+for its server scenarios, and it starts `python -m tests.conformance.mcp_conformance call URL`
+itself for those of a client.
 """
 
 from __future__ import annotations
@@ -388,7 +388,7 @@ def served() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
-    command = [sys.executable, "-m", "tests.judged.mcp_conformance", "serve", str(port)]
+    command = [sys.executable, "-m", "tests.conformance.mcp_conformance", "serve", str(port)]
     with subprocess.Popen(command) as process:
         try:
             for _ in range(600):
@@ -439,7 +439,7 @@ def run() -> Verdict:
         NotHad: Node or the suite cannot be had.
     """
     judge = _Judge()
-    command = f"{sys.executable} -m tests.judged.mcp_conformance call"
+    command = f"{sys.executable} -m tests.conformance.mcp_conformance call"
     with served() as url:
         for release, protocols in RELEASES.items():
             with tempfile.TemporaryDirectory() as folder:
@@ -465,7 +465,7 @@ extensions for tasks and skills. The newest protocol is asked for by a preview o
 
 def main(arguments: list[str]) -> None:
     """Be what the suite talks to."""
-    parser = argparse.ArgumentParser(prog="python -m tests.judged.mcp_conformance")
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.mcp_conformance")
     parser.add_argument("side", choices=["serve", "call"])
     parser.add_argument("where")
     asked = parser.parse_args(arguments)

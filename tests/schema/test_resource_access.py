@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from pydantic import Field, WithJsonSchema
 
 from lutum_py import ToolDef, ToolInput, ToolMetadata, Toolset, tool, tool_fn, tool_input
-from lutum_py._schema.touch import beside, meet
-from lutum_py.capabilities import ToolCapabilities, ToolEffect, Touch
+from lutum_py._schema.resource_access import beside, meet
+from lutum_py.capabilities import ResourceAccess, ToolCapabilities, ToolEffect
 from tests.cases import over
 
 WRITES = ToolCapabilities(effects=[ToolEffect("write_file", "path")])
 ORDERS = ToolCapabilities(effects=[ToolEffect("network_request", "key", area="orders")])
 
 
-def touches(capabilities: ToolCapabilities, **arguments: Any) -> tuple[Touch, ...]:
+def accesses(capabilities: ToolCapabilities, **arguments: Any) -> tuple[ResourceAccess, ...]:
     """What a call with these arguments touches, of a tool that takes any."""
     names: dict[str, Any] = {effect.target or "none": {} for effect in capabilities.effects}
     definition = ToolDef.from_json_schema(
@@ -29,12 +29,12 @@ def touches(capabilities: ToolCapabilities, **arguments: Any) -> tuple[Touch, ..
     )
     tools = Toolset.of("Tools", definition)
     metadata = ToolMetadata(id="c1", name="act", arguments=json.dumps(arguments))
-    return tools.parse_tool_call(metadata).touches
+    return tools.parse_tool_call(metadata).accesses
 
 
 def target(capabilities: ToolCapabilities, **arguments: Any) -> str | None:
     """The one target that such a call has."""
-    (touch,) = touches(capabilities, **arguments)
+    (touch,) = accesses(capabilities, **arguments)
     return touch.target
 
 
@@ -49,28 +49,28 @@ def test_a_tool_that_declares_nothing_touches_everything() -> None:
         act_ = tool(act)
 
     call = Tools.parse_tool_call(ToolMetadata(id="c1", name="act", arguments='{"path": "a"}'))
-    assert call.touches == (Touch("*", None, True),)
+    assert call.accesses == (ResourceAccess("*", None, True),)
     assert Tools.act_.definition.capabilities == ToolCapabilities()
-    assert call.touches == (Touch("*", None, True),)
+    assert call.accesses == (ResourceAccess("*", None, True),)
 
 
 def test_what_only_makes_media_meets_nothing() -> None:
     """An effect without an area touches nothing that another call could meet."""
-    assert touches(ToolCapabilities(effects=["generate_media"])) == ()
+    assert accesses(ToolCapabilities(effects=["generate_media"])) == ()
 
 
 def test_a_process_touches_everything_whatever_its_target() -> None:
     """In the area of everything there is no part that a target could name."""
     effects = [ToolEffect("run_process", "key"), ToolEffect("read_file", "key", area="*")]
-    made = touches(ToolCapabilities(effects=effects), key="ls")
-    assert made == (Touch("*", None, True), Touch("*", None, False))
+    made = accesses(ToolCapabilities(effects=effects), key="ls")
+    assert made == (ResourceAccess("*", None, True), ResourceAccess("*", None, False))
 
 
 def test_each_effect_and_each_element_is_a_touch() -> None:
     """A call touches what each effect names, of a list each element, and each thing once."""
     effects = [ToolEffect("delete_file", "old"), ToolEffect("write_file", "new")]
-    made = touches(ToolCapabilities(effects=effects), old="a", new=["b", ["A"], "./b"])
-    assert made == (Touch("files", "a", True), Touch("files", "b", True))
+    made = accesses(ToolCapabilities(effects=effects), old="a", new=["b", ["A"], "./b"])
+    assert made == (ResourceAccess("files", "a", True), ResourceAccess("files", "b", True))
 
 
 @over(
@@ -142,7 +142,7 @@ def test_a_path_that_may_be_anywhere_is_any(path: str) -> None:
 
 PLACES = st.lists(st.sampled_from(["a", "b", "C", "..", ".", "", "*"]), max_size=4).map("/".join)
 TOUCHES = st.builds(
-    Touch,
+    ResourceAccess,
     st.sampled_from(["*", "files", "orders"]),
     st.none() | st.sampled_from(["a", "a/b", "a/b/c", "/a", "/a/b", "ab", "b"]),
     st.booleans(),
@@ -169,7 +169,7 @@ def test_texts_that_differ_in_case_or_composition_alone_are_the_same(text: str) 
 
 
 @given(TOUCHES, TOUCHES)
-def test_touches_meet_as_the_rules_say(one: Touch, other: Touch) -> None:
+def test_touches_meet_as_the_rules_say(one: ResourceAccess, other: ResourceAccess) -> None:
     """One mutates, the areas agree, and so do the targets: in files also a folder and what is in
     it, and a path of the root and one that is not.
     """
@@ -181,10 +181,10 @@ def test_touches_meet_as_the_rules_say(one: Touch, other: Touch) -> None:
         assert b is not None
         is_within = a.startswith(f"{b}/") or b.startswith(f"{a}/")
         targets = is_within or a.startswith("/") != b.startswith("/")
-    assert one.meets(other) is ((one.mutating or other.mutating) and areas and targets)
-    assert one.meets(other) is other.meets(one)
+    assert one.conflicts_with(other) is ((one.mutating or other.mutating) and areas and targets)
+    assert one.conflicts_with(other) is other.conflicts_with(one)
     assert meet([one], iter([one._replace(mutating=True), other])) is (
-        one.meets(one._replace(mutating=True)) or one.meets(other)
+        one.conflicts_with(one._replace(mutating=True)) or one.conflicts_with(other)
     )
 
 
@@ -226,7 +226,7 @@ def test_what_has_no_name_or_form_of_the_wire_is_all_of_the_area() -> None:
         call = Tools.parse_tool_call(ToolMetadata(id="c1", name=name, arguments=arguments))
         if isinstance(call.input, Held):
             call.input = call.input.model_copy(update={"held": Opaque()})
-        assert call.touches == (Touch("files", None, True),)
+        assert call.accesses == (ResourceAccess("files", None, True),)
 
 
 def test_a_secret_names_no_target() -> None:
@@ -243,9 +243,9 @@ def test_a_secret_names_no_target() -> None:
         login_ = tool(login)
 
     metadata = ToolMetadata(id="c1", name="login", arguments='{"host": "A", "token": "t0p"}')
-    assert Tools.parse_tool_call(metadata).touches == (
-        Touch("credentials", None, True),
-        Touch("network", "a", False),
+    assert Tools.parse_tool_call(metadata).accesses == (
+        ResourceAccess("credentials", None, True),
+        ResourceAccess("network", "a", False),
     )
 
 
@@ -263,6 +263,6 @@ def test_final_arguments_count() -> None:
         Tools.parse_tool_call(ToolMetadata(id="c1", name="write", arguments='{"text": "a"}'))
     )
     assert call is not None
-    assert call.touches == (Touch("files", "notes.txt", True),)
+    assert call.accesses == (ResourceAccess("files", "notes.txt", True),)
     call.input = call.input.model_copy(update={"path": "other.txt"})
-    assert call.touches == (Touch("files", "other.txt", True),)
+    assert call.accesses == (ResourceAccess("files", "other.txt", True),)

@@ -1,4 +1,4 @@
-"""Mend arguments that came in a form which leaves no doubt about what is meant.
+"""Coerce arguments that came in a form which leaves no doubt about what is meant.
 
 Only after validation failed, and only at the places where it failed: an object or array that came
 as a string of JSON, and a `null` for a field that may be left out but has no null.
@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from .._text.escaping import visible
+from .._text.escaping import escape_unprintable
 from .._text.json import cut, is_array, is_object, read_json
 from .schema_reader import JsonSchema, below, branches, localized, types_in
 
@@ -31,9 +31,9 @@ _WANTS_CONTAINER = frozenset(
 )
 
 
-def mend_places(data: Any, error: ValidationError, schema: Callable[[], JsonSchema]) -> list[str]:
-    """Mend what can be mended in place; return the paths of those places."""
-    mended: list[str] = []
+def coerce_places(data: Any, error: ValidationError, schema: Callable[[], JsonSchema]) -> list[str]:
+    """Coerce what can be coerced in place; return the paths of those places."""
+    coerced: list[str] = []
     for entry in error.errors(include_url=False, include_context=False):
         steps, parent, value = _walk(data, entry["loc"])
         if not steps:
@@ -50,8 +50,8 @@ def mend_places(data: Any, error: ValidationError, schema: Callable[[], JsonSche
             del parent[steps[-1]]
         else:
             continue
-        mended.append(path_of(steps))
-    return mended
+        coerced.append(path_of(steps))
+    return coerced
 
 
 def container_in(text: str) -> Any:
@@ -107,6 +107,6 @@ def path_of(loc: Sequence[int | str]) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            name = visible(cut(step, 80))
+            name = escape_unprintable(cut(step, 80))
             text += f".{name}" if text else name
     return cut(text, 200)

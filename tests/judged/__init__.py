@@ -1,1 +1,0 @@
-"""Suites that others wrote, run against this library: `python -m nox -s judged`."""
