@@ -302,9 +302,9 @@ def compare(session: nox.Session, desk: str) -> None:
 
 @nox.session(default=False)
 def conformance(session: nox.Session) -> None:
-    """Run suites that others wrote, fetched for the run, and write docs/conformance.md."""
+    """Run suites that others wrote, fetched for the run, and write docs/third-party-suites.md."""
     install(session, "-e", package(*FIRST, "openai", "otel"), *group("conformance", "agentdojo"))
-    session.run("python", "-m", "tests.conformance", "docs/conformance.md")
+    session.run("python", "-m", "tests.conformance", "docs/third-party-suites.md")
 
 
 @nox.session(default=False, python=NEWEST)

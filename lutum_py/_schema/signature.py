@@ -258,7 +258,7 @@ class Parts(NamedTuple):
 
 # Python has a class of its own for aliases, and one of type variables; so has `typing_extensions`.
 _ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
-_VARIABLES: Final = (typing.TypeVar, type(typing_extensions.TypeVar("_T")))
+_VARIABLES: Final[tuple[type[Any], ...]] = (typing.TypeVar, type(typing_extensions.TypeVar("_T")))
 
 
 class _Scope(NamedTuple):

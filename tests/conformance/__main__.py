@@ -1,4 +1,4 @@
-"""Run the suites and write the page: `python -m tests.conformance docs/judged.md`."""
+"""Run the suites and write the page: `python -m tests.conformance docs/third-party-suites.md`."""
 
 from __future__ import annotations
 
