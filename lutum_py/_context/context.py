@@ -448,7 +448,9 @@ class ToolContext(Immutable, _ContextFields):
 
         >>> from lutum_py.context import ToolRequestedCalls
         >>> try:
-        ...     ToolContext("c1", "trip").ask([("find_flights", {"to": "Oslo"})], state="began")
+        ...     ToolContext("c1", "trip").request_calls(
+        ...         [("find_flights", {"to": "Oslo"})], state="began"
+        ...     )
         ... except ToolRequestedCalls as asked:
         ...     print(asked.state)
         began

@@ -258,7 +258,8 @@ class Parts(NamedTuple):
 
 # Python has a class of its own for aliases, and one of type variables; so has `typing_extensions`.
 _ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
-_VARIABLES: Final[tuple[type[Any], ...]] = (typing.TypeVar, type(typing_extensions.TypeVar("_T")))
+_made: Any = typing_extensions.TypeVar("_made")
+_VARIABLES: Final[tuple[Any, ...]] = (typing.TypeVar, _made.__class__)
 
 
 class _Scope(NamedTuple):
