@@ -258,8 +258,8 @@ class Parts(NamedTuple):
 
 # Python has a class of its own for aliases, and one of type variables; so has `typing_extensions`.
 _ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
-_made: Any = typing_extensions.TypeVar("_made")
-_VARIABLES: Final[tuple[Any, ...]] = (typing.TypeVar, _made.__class__)
+_OTHER: Any = typing_extensions
+_VARIABLES: Final[tuple[Any, ...]] = (typing.TypeVar, type(_OTHER.TypeVar("_T")))
 
 
 class _Scope(NamedTuple):
