@@ -26,7 +26,6 @@ from typing import (
     get_origin,
 )
 
-import typing_extensions
 from typing_extensions import Format, TypeAliasType
 
 from .._text.immutable import dataclass
@@ -256,10 +255,8 @@ class Parts(NamedTuple):
     marks: tuple[Any, ...] = ()
 
 
-# Python has a class of its own for aliases, and one of type variables; so has `typing_extensions`.
+# Python has a class of its own for aliases, and so has `typing_extensions`.
 _ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
-_OTHER: Any = typing_extensions
-_VARIABLES: Final[tuple[Any, ...]] = (typing.TypeVar, type(_OTHER.TypeVar("_T")))
 
 
 class _Scope(NamedTuple):
@@ -308,7 +305,7 @@ def parts_of(annotation: Any, scope: _Scope = _NO_SCOPE) -> Parts:
         meaning = {each: (arg, scope) for each, arg in given}
         names = vars(sys.modules[alias.__module__]) if alias.__module__ in sys.modules else {}
         return parts_of(alias.__value__, _Scope(names, meaning, (*scope.ancestors, alias)))
-    if annotation.__class__ in _VARIABLES and annotation in scope.meaning:
+    if annotation.__class__ is typing.TypeVar and annotation in scope.meaning:
         return parts_of(*scope.meaning[annotation])
     return Parts((annotation,))
 
