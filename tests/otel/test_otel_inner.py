@@ -158,6 +158,21 @@ def test_what_goes_on_in_another_process_stands_where_it_was_asked(recorded: Rec
         assert [each["context"]["span_id"] for each in one["links"]] == [later["span_id"]]
 
 
+def test_a_call_under_another_trace_is_linked_to_the_span_that_runs_it(recorded: Recorded) -> None:
+    """Its parent is the span that was saved; the current one, of another trace, becomes a link."""
+    plan = Asking.load_plan(left(recorded))
+    plan.resume(plan.suspended[0].approve())
+    (call,) = plan.pending
+    recorded.exporter.clear()
+    with recorded.user.start_as_current_span("later") as later, recorded.tracer.span(call):
+        pass
+    plan.discard()
+    span, _ = recorded.spans
+    assert span.parent is not None
+    assert span.parent.trace_id != later.get_span_context().trace_id
+    assert [each.context for each in span.links] == [later.get_span_context()]
+
+
 def test_the_program_names_another_parent(recorded: Recorded) -> None:
     """A context that is passed counts before what was saved, and links that are passed stay."""
     plan = Asking.load_plan(left(recorded))
