@@ -222,7 +222,7 @@ def amend(
     if waiting is None:
         return None
     state, call, wait = calls._state, waiting.call, wait_of(waiting.call._history)
-    if call.id in state._acoercing:
+    if call.id in state._amending:
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes while an edit of call {call.id!r} of tool "
             f"`{call.name}` is with the hooks. Deliver it again once that one is through."
@@ -231,7 +231,7 @@ def amend(
     # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
     hook_run = HookRun()
     draft = _edited(waiting, decision, decision.edit, hook_run)
-    state._acoercing |= {call.id}
+    state._amending |= {call.id}
     try:
         outcome = yield from decide(draft, hooks, hook_run, is_open=True, of=call)
         if isinstance(outcome, AnyToolCall):
@@ -245,7 +245,7 @@ def amend(
             call_id=call.id,
         ) from error
     finally:
-        state._acoercing -= {call.id}
+        state._amending -= {call.id}
         draft._give_up(call)
     state._check_open()
     with ONCE:

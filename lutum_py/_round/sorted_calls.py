@@ -94,7 +94,7 @@ class RoundState:
         turn: The turn of the model.
     """
 
-    # _acoercing   ids of calls whose edits are with hooks right now
+    # _amending   ids of calls whose edits are with hooks right now
     # _hook_sets  hook sets that decided about it, whose after-hooks are asked before its end
     # _round      what it shares with its calls
     # _moved_ids  ids of calls that moved from list to list, in order
@@ -103,7 +103,7 @@ class RoundState:
     # _unread     calls of no tool, by id: unusable ones, and the one that gave the answer
     __slots__ = (
         "__weakref__",
-        "_acoercing",
+        "_amending",
         "_hook_sets",
         "_moved_ids",
         "_plans",
@@ -117,7 +117,7 @@ class RoundState:
         self.turn: AssistantTurn = turn
         call_round.turn = turn
         self._round = call_round
-        self._acoercing = _NONE
+        self._amending = _NONE
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._stored: StoredAs | None = None
         self._moved_ids: list[str] = []

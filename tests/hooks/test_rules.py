@@ -151,13 +151,13 @@ def test_an_edit_of_a_person_goes_through_it_and_a_yes_does_not(answer: str) -> 
         return
     edit = waiting.edit({"cents": 900})
     if answer == "plan.amend":
-        arepaired = plan.amend_sync(edit, desk.HookSet())
+        amended = plan.amend_sync(edit, desk.HookSet())
     else:
         with open_store(":memory:") as store:
             store.save("one", plan, session=Session())
-            arepaired = store.decide("one", edit, desk, hooks=desk.HookSet())
+            amended = store.decide("one", edit, desk, hooks=desk.HookSet())
     assert ASKED == ["cents_at_most"]
-    assert arepaired.call.input.cents == 100  # it waits again, for it is not what was decided
+    assert amended.call.input.cents == 100  # it waits again, for it is not what was decided
 
 
 # Order.

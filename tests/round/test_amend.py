@@ -508,7 +508,7 @@ def test_a_hook_that_raises_changes_nothing() -> None:
     close(plan)
 
 
-def test_a_closed_round_is_not_acoerced() -> None:
+def test_a_closed_round_is_not_amended() -> None:
     """A round that ends before or while hooks are awaited is not changed any more."""
     plan = waits()
     decision = plan.suspended[0].edit({"a": 5})

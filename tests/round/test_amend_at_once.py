@@ -37,13 +37,13 @@ def racing(plan: ToolRoundPlan[Any], decision: Decision, meanwhile: Callable[[],
 
         hooks = Shop.HookSet()
         hooks.before(Shop.add)(slow)
-        acoercing = asyncio.create_task(plan.amend(decision, hooks))
+        amending = asyncio.create_task(plan.amend(decision, hooks))
         await entered.wait()
         try:
             meanwhile()
         finally:
             go_on.set()
-            outcome = (await asyncio.gather(acoercing, return_exceptions=True))[0]
+            outcome = (await asyncio.gather(amending, return_exceptions=True))[0]
         return outcome
 
     return asyncio.run(main())
@@ -157,11 +157,11 @@ def test_an_edit_marks_before_hooks_for_its_own_call_only() -> None:
         hooks.before(Shop.add)(before)
         applying = asyncio.create_task(plan.apply_hooks(hooks))
         await asyncio.sleep(0)
-        acoercing = asyncio.create_task(plan.amend(waiting.edit({"a": 5}), hooks))
+        amending = asyncio.create_task(plan.amend(waiting.edit({"a": 5}), hooks))
         with pytest.raises(HookError):
             await applying
         broken.set()
-        await acoercing
+        await amending
         await plan.apply_hooks(hooks)
         close(plan)
 
