@@ -206,7 +206,7 @@ class _Answering:
         self._hooks: Hooks = _let_pass if serving.hooks is None else serving.hooks
 
     async def answer(self) -> CallToolResult | InputRequiredResult:
-        # A plan is brought on by three steps, over and over: decide what was asked for within, run
+        # A plan is brought on by three steps, over and over: decide what was requested within, run
         # what is pending, ask about what waits. Each may make work for the others, and the first
         # that can do nothing more ends it.
         while True:
@@ -221,7 +221,7 @@ class _Answering:
                     outcome = await self._shown(call, outcome)
                 plan.record(outcome)
                 self._outcome = outcome
-            if pending:  # what these asked for is next
+            if pending:  # what these requested is next
                 continue
             if not plan.suspended:
                 break
@@ -273,7 +273,7 @@ class _Answering:
         return None
 
     def _question(self, waiting: SuspendedCall) -> str:
-        """Put into words what is asked; of a call that another asked for, within which calls."""
+        """Put into words what is asked; of a call that another requested, within which calls."""
         within, question = self._plan.ancestors(waiting.call.id), question_of(waiting)
         if not within:
             return question

@@ -725,7 +725,7 @@ def test_another_try_of_what_was_in_doubt_is_in_no_doubt() -> None:
 
 @pytest.mark.parametrize("verdict", [None, Suspend(SuspendTicket(message="May it?"))])
 def test_what_a_gate_says_of_a_call_that_asks_meanwhile_is_void(verdict: Suspend | None) -> None:
-    """It has started, and comes back: no gate is asked about it any more, and the plan loads."""
+    """It has started, and comes back: no gate reviews it any more, and the plan loads."""
     first = opened(asks([("nix", {})]))
     hooks = Desk.HookSet()
 
@@ -780,7 +780,7 @@ def test_what_was_asked_shows_in_displays() -> None:
     plan = started(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
     shown = plan.apply_hooks_sync(hooks)._repr_html_()
     assert "for c1/1, c1/2" in shown
-    assert "nobody was to be asked" in shown
+    assert "nobody had to review it" in shown
     plan.discard()
 
 

@@ -235,7 +235,7 @@ def test_a_call_is_begun_once_over_its_copies(
 
 
 def test_a_call_is_begun_once_over_threads() -> None:
-    """Of threads that begin a call through any plan or copy, one does."""
+    """Of threads that start a call through any plan or copy, one does."""
     for _ in range(20):
         older = desk().plan()
         others = [older.apply_hooks_sync(let_pass()) for _ in range(2)]
@@ -662,7 +662,7 @@ def test_what_your_own_code_did_in_place_counts_where_a_call_is_moved_by_hand(ki
 
 
 def test_an_input_left_unfit_is_refused_and_the_call_not_begun() -> None:
-    """What fits no more is an error as the call begins; input and history stay as they were."""
+    """What fits no more is an error as the call starts; input and history stay as they were."""
     plan = desk().plan()
     call = one(plan)
     call.input.items.append(7)

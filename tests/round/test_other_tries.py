@@ -342,7 +342,7 @@ def test_a_run_with_another_input_is_another_try_of_a_call_that_was_begun() -> N
 
 
 def test_what_a_hook_ran_is_another_try_of_a_call_that_was_begun() -> None:
-    """Somebody may begin the call while hooks are asked about it; both runs are told."""
+    """Somebody may start the call while hooks review it; both runs are told."""
     plan = desk().plan()
     plan.record(run_by_a_hook(plan, started=True))
     (row,) = plan.calls
