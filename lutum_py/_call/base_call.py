@@ -639,7 +639,7 @@ class BaseCall:
 
     @property
     def suspension_id(self) -> str | None:
-        """The id of the suspension that the call comes from: the tool's own, if it asked."""
+        """The id of the suspension that the call comes from: the tool's own, if it has one."""
         answer = self._asked_last()
         return None if answer is None else answer.ticket.id
 

@@ -4,7 +4,7 @@ A call is what the model sent and this history; status, approvals, decisions, ed
 and what is saved are read from it. A history only grows, by one step in one act under a lock, so
 that two threads cannot both start a call. For example, that of a payment that a person approved:
 
-       proposed  reviewed (gate: suspend)  suspended  decided (resume)  started  ended
+    proposed  reviewed (gate: suspend)  suspended  decided (resume)  started  ended
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def leads_to(
     """Return the stage that a step after others leads to, if it may follow.
 
     That is what the table holds, and three rules that it cannot hold: a wait or an end is
-    `recorded` once, after an end only after-hooks are `reviewed`, and a call that waits ends only
+    `recorded` once, after an end only after-hooks can review, and a call that waits ends only
     as cancelled.
     """
     stage = steps[-1].stage

@@ -4,11 +4,11 @@ A call is what the model sent and a history of steps (see `history`). Where it s
 that its last step led to; nothing else keeps that. Everything that decides whether a step may be
 written is here, and the documentation draws its diagram from the same table.
 
-       new --suspended--> suspended --decided--> resuming --started--> running --ended--> succeeded
+    new --suspended--> suspended --decided--> resuming --started--> running --ended--> succeeded
 
 What the table lacks is refused and changes nothing. Three rules do not fit into it and are in
-`history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks are
-`reviewed`, and a call that waits can end only as cancelled.
+`history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks can review,
+and a call that waits can end only as cancelled.
 """
 
 from __future__ import annotations

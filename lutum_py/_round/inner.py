@@ -383,7 +383,7 @@ def decide_asked(
         given: The calls that are meant; by default all that nobody has decided about.
     """
     # Hooks decide about drafts whose steps are in stage `new`, where deciding is allowed. If one
-    # raises, the calls themselves are still in stage `reviewed`, and nothing was decided.
+    # raises, the calls themselves are still in stage `unreviewed`, and nothing was decided.
     hook_run = HookRun()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
     asked = calls.unreviewed if given is None else given

@@ -76,7 +76,7 @@ class OpenCalls(Generic[T_co]):
                 for each call that cannot be used.
 
         Returns:
-            A new plan; an older plan does not change. Hooks are not asked about calls that are not
+            A new plan; an older plan does not change. Hooks review no calls that are not
             pending, or have started. If there are calls in `unreviewed`, hooks review these
             only, and all plans of the round show what was decided.
 

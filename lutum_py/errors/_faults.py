@@ -144,7 +144,7 @@ class UnresolvedSuspension(CommitFault):
 
     def __str__(self) -> str:
         return (
-            f"call {self.id!r} of tool {self.name!r} is suspended. Answer it with "
+            f"call {self.id!r} of tool {self.name!r} is suspended. Decide about it with "
             "`plan.resume(decision)`, in a store with `store.decide`, or close the round with "
             "`plan.abort(session, reason)`"
         )

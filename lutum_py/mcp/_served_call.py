@@ -240,13 +240,13 @@ class _Answering:
         return self._answer_of(result)
 
     async def _shown(self, call: AnyToolCall, outcome: Outcome) -> Outcome:
-        """Show after-hooks what a call within came to; give what the asking call is told."""
+        """Show after-hooks what a call within came to; give what the awaiting call gets."""
         shown: Outcome = await drive(show_to(call, outcome, self._hooks))
         error = self._unmeant(outcome) if shown is outcome else None
         if error is None or not isinstance(shown, ToolResult):
             return shown
         # A tool passes on what it reads of others, a program as `str(error)`: what the client is
-        # not to be told, the asking call is not told either.
+        # not to be told, the awaiting call is not told either.
         text = self._serving._told_of(call.name, error)
         return failure(call.metadata, "error", text, shown.code)
 

@@ -130,7 +130,7 @@ def reopen_asking_call(rows: Rows, row: SavedCall) -> None:
     if (by := row.requested_by) is None:
         return
     # In the transaction that writes the last result, so that two calls which end at once cannot
-    # both see the other one open, and leave the asking call waiting forever.
+    # both see the other one open, and leave the awaiting call waiting forever.
     still = SavedCall.still_open(rows, row.conversation)
     if any(each.requested_by == by for each in still):
         return

@@ -215,7 +215,7 @@ def test_nothing_that_needs_an_approval_begins_unasked(way: str, kind: str) -> N
     why = (
         "`rule=`, and the rule has not reviewed it"
         if is_rule
-        else "`needs_approval=`, and nobody was"
+        else "`needs_approval=`, and nobody reviewed it"
     )
     assert why in str(caught.value)
     assert ("the decision of a person" in str(caught.value)) is not is_rule

@@ -361,7 +361,7 @@ class TestAfterHooks:
                 enders[by] = asked.apply_hooks_sync(AppTools.HookSet())
             ender: Any = enders[by]
             given = {"resolve": (), "commit": (transcript,), "abort": (transcript, "stop")}[end]
-            with pytest.raises(MisuseError, match="was not asked about the result"):
+            with pytest.raises(MisuseError, match="has not seen the result"):
                 getattr(ender, end)(*given, results)
             assert len(transcript) == 0
             assert plan.resolve(plan.apply_after_hooks_sync(hooks, results)).results

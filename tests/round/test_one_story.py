@@ -328,10 +328,10 @@ def _waits_elsewhere() -> Any:
 @pytest.mark.parametrize(
     ("made", "did"),
     [
-        (blocked, "`gate` answered it"),
+        (blocked, "`gate` ended it"),
         (waiting, "`gate` suspended it"),
         (lambda: rewritten("b"), "`on` changed it"),
-        (lambda: hooks(on=lambda m, i: Complete(3)), "`on` answered it"),
+        (lambda: hooks(on=lambda m, i: Complete(3)), "`on` ended it"),
     ],
     ids=["block", "suspend", "rewrite", "complete"],
 )
@@ -866,7 +866,7 @@ def test_after_hooks_see_the_result_of_another_try() -> None:
     again = call.retry()
     assert [step.phase for step in again.steps].count("after") == 0
     plan.record(again.call_sync())
-    with pytest.raises(MisuseError, match="was not asked about the result"):
+    with pytest.raises(MisuseError, match="has not seen the result"):
         plan.resolve()
     plan.apply_after_hooks_sync(made)
     (result,) = plan.resolve().results
@@ -950,7 +950,7 @@ def test_a_function_that_runs_the_tool_runs_it_once_a_round() -> None:
 
     older = desk().plan()
     newer = older.apply_hooks_sync(run)
-    with pytest.raises(HookError, match="answered it since"):
+    with pytest.raises(HookError, match="ended it since"):
         older.apply_hooks_sync(lambda call: call.handled(call.invoke_sync()))
     assert older.apply_hooks_sync(lambda call: call.reject("no")).rejected
     assert ran == ["c1"]

@@ -145,10 +145,10 @@ def test_after_hooks_are_owed_another_try_of_the_same_status() -> None:
     call = one(plan)
     plan.apply_after_hooks_sync(made, [call.fail("first")])
     result = call.retry().fail("second")
-    with pytest.raises(MisuseError, match="was not asked about the result"):
+    with pytest.raises(MisuseError, match="has not seen the result"):
         plan.resolve([result])
     plan.record(result)
-    with pytest.raises(MisuseError, match="was not asked about the result"):
+    with pytest.raises(MisuseError, match="has not seen the result"):
         plan.resolve()
     plan.apply_after_hooks_sync(made)
     plan.resolve()
@@ -274,7 +274,7 @@ def test_a_line_tells_of_a_try_that_gave_what_a_hook_had_put_for_another() -> No
     call = one(plan)
     plan.apply_after_hooks_sync(made, [call.fail("first")])
     result = call.retry().complete(0)
-    with pytest.raises(MisuseError, match="was not asked about the result"):
+    with pytest.raises(MisuseError, match="has not seen the result"):
         plan.resolve([result])
     assert "retried" not in history(plan.steps)
     plan.resolve(plan.apply_after_hooks_sync(made, [result]))
