@@ -155,7 +155,7 @@ def lifecycle() -> str:
 
 
 def lifecycle_within() -> str:
-    """Draw the same of calls that ask for others, and of those that are asked for.
+    """Draw the same of calls that request others, and of those that are requested.
 
     Raises:
         ValueError: The picture has a move that the table does not hold.
@@ -166,7 +166,7 @@ def lifecycle_within() -> str:
     ]
     moves = {move: kind for move, kind in _moves().items() if move in _ROUTES_WITHIN}
     parts += _drawn(moves, _ROUTES_WITHIN, _PLACES_WITHIN)
-    return picture(346, "How a call asks for others and comes back; the table says it too", parts)
+    return picture(346, "How a call requests others and comes back; the table says it too", parts)
 
 
 def _moves() -> dict[tuple[str, str], str]:
@@ -236,16 +236,16 @@ _SAY: Final[Mapping[str, tuple[str, str]]] = {
         "`arguments` as they were decoded, defaults included",
     ),
     "reviewed": (
-        "a hook, gate or condition has answered",
+        "a hook, gate or condition has reviewed it",
         "`by` and `phase`; `verdict`: what it decided, or None: let pass; `reason`",
     ),
     "changed": (
-        "the input is another: a hook made it so, a person by an edit, or your code",
+        "the input has changed: by a hook, by an edit of a person, or by your code",
         "all `arguments` from here on; `by` and `phase`",
     ),
     "suspended": (
         "it waits for a decision",
-        "`by` and `phase` of who asks; `reason`: what; `id` of the ticket; `digest` of the call",
+        "`by`, `phase`: who suspended it; `reason`: what is asked; `id` of the ticket; `digest`",
     ),
     "decided": (
         "a decision was taken in",
@@ -257,24 +257,24 @@ _SAY: Final[Mapping[str, tuple[str, str]]] = {
         "that from here on nobody knows what the tool did",
     ),
     "ended": (
-        "it has its answer",
+        "it has its result",
         "`verdict`: the status of the result; `by`, `phase`, `reason` where the tool was not run",
     ),
     "recorded": (
-        "the plan was told of the end, or of the wait",
+        "the plan has recorded the end, or the wait",
         "`verdict`: the status of the result, or `suspended`",
     ),
     "retried": ("another try was made of it", "that the call is new"),
     "requested": (
-        "the tool left for calls that it asked for",
+        "the tool left for calls that it requested",
         "`reason`: the ids of these",
     ),
 }
-"""Of each kind of step, when it is written and what it says."""
+"""Of each kind of step, when it is written and what it holds."""
 
 
 def steps_table() -> str:
-    """Write what each kind of step says, as HTML.
+    """Write what each kind of step holds, as HTML.
 
     Raises:
         KeyError: There is a kind of which nothing is said here.
@@ -284,7 +284,7 @@ def steps_table() -> str:
     if unknown := _SAY.keys() - set(kinds):
         raise ValueError(f"there are no steps of the kinds {unknown}")
     return _table(
-        ("kind", "what happened", "what the step says"),
+        ("kind", "what happened", "what the step holds"),
         [(f"<code>{kind}</code>", *map(_inline, _SAY[kind])) for kind in kinds],
     )
 
@@ -384,7 +384,7 @@ def way_of_a_round() -> str:
 
 
 def deciding() -> str:
-    """Draw the order in which hooks and gates are asked about one call."""
+    """Draw the order in which hooks and gates review one call."""
     stages = [
         (["decode and validate"], "library", "RecoverableToolCallIssue"),
         (["execution hooks", "each may rewrite the input"], "yours", "Complete, Reject"),
@@ -414,12 +414,12 @@ _STEPS: Final[Sequence[tuple[str, str]]] = (
     ("dialects", "A dialect turns it into a body, and the response of the provider into a turn."),
     ("_transcript", "The turn is a value now, kept whole, as it was sent."),
     ("_round", "`read_turn` opens a round, because the turn has calls."),
-    ("_schema", "The arguments of each call are validated, and mended where that is beyond doubt."),
+    ("_schema", "The arguments of each call are validated, and coerced where there is no doubt."),
     (
         "_call",
         "Each becomes a typed call, with its history, or an issue that the model reads.",
     ),
-    ("_hooks", "Hooks and gates complete, rewrite, reject or suspend what they are asked about."),
+    ("_hooks", "Hooks and gates complete, rewrite, reject or suspend the calls that they review."),
     ("_round", "The plan holds the outcome; it can be saved, and resumed in another process."),
     ("execution", "Your loop runs the pending calls, by `call.call()` or with deadlines."),
     ("_context", "The running tool is given its context: progress, state, cancellation."),
@@ -530,4 +530,4 @@ DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
     "stages-table": stages_table,
     "steps-table": steps_table,
 }
-"""What a page can ask for, by name."""
+"""The pictures that a page can show, by name."""

@@ -125,7 +125,7 @@ def scripted(request: TurnRequest) -> AssistantTurn:
 # The steps: each takes and gives JSON, so that DBOS can keep it.
 
 permits: set[str] = set()
-"""The calls that this process may begin; it is gone with the process."""
+"""The calls that this process may start; it is gone with the process."""
 
 
 @DBOS.step()
@@ -153,7 +153,7 @@ def take_decision(text: str, message: dict[str, Any]) -> str:
 
 @DBOS.step()
 def permit(call_id: str) -> str:
-    """Put on record that a call is about to begin, in this process."""
+    """Put on record that a call is about to start, in this process."""
     given = f"{call_id} {secrets.token_hex(8)}"
     permits.add(given)
     return given

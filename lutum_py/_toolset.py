@@ -47,7 +47,7 @@ class Toolset(metaclass=ToolsetMeta):
     nested toolsets included, in the order of declaration.
 
     Options in the head of the class hold for all tools that do not set them themselves:
-    `class T(Toolset, timeout=2, needs_approval=True, result_cap=...)`. A `rule=` there is asked
+    `class T(Toolset, timeout=2, needs_approval=True, result_cap=...)`. A `rule=` there reviews
     about each call, after the rules of the tools, as in `toolset(inner, rule=...)`.
 
     Example:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
     from ._context.suspension import Decision
     from ._hooks.decorator_types import (
-        GateAnswer,
         GateDecorator,
+        GateVerdict,
         HookDecorator,
         SharedHookDecorator,
     )
@@ -83,13 +83,13 @@ def on(selector: AnySelector, /, *others: AnySelector) -> Any:
 def gate(
     selector: Selector[Input, Output], /
 ) -> GateDecorator[
-    [Any, ToolMetadata, Input], [Any, ToolMetadata, Input, Decision | None], GateAnswer[Output]
+    [Any, ToolMetadata, Input], [Any, ToolMetadata, Input, Decision | None], GateVerdict[Output]
 ]: ...
 @overload
 def gate(
     selector: type[Any] | None = None, /
 ) -> GateDecorator[
-    [Any, ToolMetadata, Any], [Any, ToolMetadata, Any, Decision | None], GateAnswer[Any]
+    [Any, ToolMetadata, Any], [Any, ToolMetadata, Any, Decision | None], GateVerdict[Any]
 ]: ...
 def gate(selector: AnySelector | type[Any] | None = None, /) -> Any:
     """Mark a gate; see `HookSet.gate`.

@@ -4,8 +4,8 @@ What a program makes, calls or matches is in `lutum_py` and its other modules. W
 is only named: by a function that wraps one of the library's, by a decorator, by a field.
 
 Example:
-    >>> from lutum_py.typing import GateAnswer, Hooks
-    >>> def first(hooks: Hooks) -> GateAnswer[str]:
+    >>> from lutum_py.typing import GateVerdict, Hooks
+    >>> def first(hooks: Hooks) -> GateVerdict[str]:
     ...     return None
 """
 
@@ -18,13 +18,13 @@ from ._call.call import HookOutcome as HookOutcome
 from ._call.call import Hooks as Hooks
 from ._call.call import ToolHooks as ToolHooks
 from ._call.decisions import ArgsDecision as ArgsDecision
-from ._call.decisions import ArgsRuleAnswer as ArgsRuleAnswer
+from ._call.decisions import ArgsRuleVerdict as ArgsRuleVerdict
 from ._call.decisions import DecisionKind as DecisionKind
 from ._call.decisions import DecisionPhase as DecisionPhase
 from ._call.decisions import DecisionRecord as DecisionRecord
 from ._call.decisions import EditRecord as EditRecord
 from ._call.decisions import GateDecision as GateDecision
-from ._call.decisions import InputRuleAnswer as InputRuleAnswer
+from ._call.decisions import InputRuleVerdict as InputRuleVerdict
 from ._call.history import CallRowState as CallRowState
 from ._call.history import CallStep as CallStep
 from ._call.history import StepPhase as StepPhase
@@ -33,10 +33,10 @@ from ._call.member_options import Condition as Condition
 from ._call.member_options import Conditions as Conditions
 from ._call.member_options import MemberOptions as MemberOptions
 from ._call.member_options import Rule as Rule
-from ._call.outcomes import Asked as Asked
 from ._call.outcomes import ContinueSuggestion as ContinueSuggestion
 from ._call.outcomes import IssueReason as IssueReason
 from ._call.outcomes import NotEnded as NotEnded
+from ._call.outcomes import PendingDecision as PendingDecision
 from ._call.outcomes import RejectionSource as RejectionSource
 from ._call.reply import ReplyStatus as ReplyStatus
 from ._call.selector import AnySelector as AnySelector
@@ -70,8 +70,8 @@ from ._declare.tool_fn import ToolFnDecorator as ToolFnDecorator
 from ._hooks.decorator_types import ArgsHookDecorator as ArgsHookDecorator
 from ._hooks.decorator_types import Fits as Fits
 from ._hooks.decorator_types import FitsTwo as FitsTwo
-from ._hooks.decorator_types import GateAnswer as GateAnswer
 from ._hooks.decorator_types import GateDecorator as GateDecorator
+from ._hooks.decorator_types import GateVerdict as GateVerdict
 from ._hooks.decorator_types import Gives as Gives
 from ._hooks.decorator_types import HookDecorator as HookDecorator
 from ._hooks.decorator_types import SharedHookDecorator as SharedHookDecorator

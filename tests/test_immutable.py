@@ -134,7 +134,7 @@ def test_what_would_be_ignored_is_refused(value: Any, name: str, way: str) -> No
 def test_a_nested_hook_set_is_not_put_in_place_of_another() -> None:
     """A nested set takes its place where the outer one is made: no policy is skipped."""
     hooks: Any = Outer.HookSet()
-    with pytest.raises(FrozenInstanceError, match="no hook would be asked"):
+    with pytest.raises(FrozenInstanceError, match="no hook would review"):
         hooks.shop = hooks.shop.with_add_hook(lambda metadata, input: Reject("no"))
     made = Outer.HookSet(shop=hooks.shop.with_add_hook(lambda metadata, input: Reject("no")))
     read = Outer.read_turn(turn(*adds(1)))

@@ -73,7 +73,7 @@ OURS: Final = {
     "_schema.coerced_arguments": "for arguments that do not fit, and outputs",
     "_schema.schema_reader": "for schemas that pydantic or a user made",
     "_schema.secrets": "what is only declared is shown nowhere",
-    "_schema.resource_access": "for what calls touch",
+    "_schema.resource_access": "for what calls access",
     "_session": "what declares tools needs no sessions, and few are saved",
     "_text.html": "for notebooks",
     "_text.json": "loads pydantic, which no exception needs",

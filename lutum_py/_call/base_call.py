@@ -4,8 +4,8 @@
 settle or suspend is a branch: another object, that begins with the history so far, so that the
 older plan stays as it is. As long as hooks only decide, each branch shows its own history.
 
-A *shared step* (started, left, answered, recorded, an end or a wait without a hook) happens to the
-call itself, which is one: from there on all branches show the history that has this step. Each
+A *shared step* (started, abandoned, decided, recorded, an end or a wait without a hook) happens to
+the call itself, which is one: from there on all branches show the history that has this step. Each
 shared step starts a new generation; a branch of an older generation shows the history of the
 current branch instead of its own. So what had been decided on another branch is void, and nobody
 has to find the branches in order to tell them. For example:
@@ -161,7 +161,7 @@ class BaseCall:
 
     @property
     def _asked_by(self) -> str | None:
-        """The id of the call that asked for this one; None for a call of the turn."""
+        """The id of the call that requested this one; None for a call of the turn."""
         return self._history[0].by
 
     @property
@@ -229,7 +229,7 @@ class BaseCall:
         return self._stage.status
 
     def _asked_for(self) -> Iterator[BaseCall]:
-        """Give the calls that this one asked for, each before those that it asked for itself."""
+        """Give the calls that this one requested, each before those that it requested itself."""
         for step in self._history:
             if step.kind == "requested":
                 for each in step.detail.calls:
@@ -312,7 +312,7 @@ class BaseCall:
             return LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was started already, and a call starts "
                 "once: it is running, or its tool raised, or nobody knows what became of it. "
-                "Answer it, as with `call.fail(message)` or `call.indeterminate(reason)`; "
+                "End it, as with `call.fail(message)` or `call.indeterminate(reason)`; "
                 "`call.retry()` makes a new call of the same metadata and input, for another try."
             )
         if target is None:
@@ -322,38 +322,37 @@ class BaseCall:
             assert target is not None
             cannot = "already" if target is present else f"and cannot become {target}"
             return LifecycleError(
-                f"Call {self.id!r} of tool {self.name!r} is {present} {cannot}: a call is "
-                f"answered once. Use the result that you have; {AGAIN}."
+                f"Call {self.id!r} of tool {self.name!r} is {present} {cannot}: a call gets one "
+                f"result. Use the one that you have; {AGAIN}."
             )
         if target is None:
-            doing = {"reviewed": "asked about", "changed": "changed"}.get(kind, kind)
             then = f"{AGAIN}."
             if self._stage is _SUSPENDED:
                 then = DECIDE
             return LifecycleError(
-                f"Call {self.id!r} of tool {self.name!r} is {present}, so it cannot be {doing} any "
+                f"Call {self.id!r} of tool {self.name!r} is {present}, so it cannot be {kind} any "
                 f"more. {then}"
             )
         return refused(present, target, call_id=self.id, tool=self.name)
 
     def _refused_within(self, kind: StepKind) -> LifecycleError:
-        """Refuse a step of a call that asks for others, comes back, or was asked for."""
+        """Refuse a step of a call that requests others, comes back, or was requested."""
         named = f"Call {self.id!r} of tool `{self.name}`"
         if self._stage.name == "unreviewed":
             return LifecycleError(
-                f"{named} was asked for by call {self._asked_by!r}, and nobody decided about it. "
+                f"{named} was requested by call {self._asked_by!r}, and nobody reviewed it. "
                 "Let hooks do so, with `await plan.apply_hooks(hooks)` or `await run(plan, "
                 "hooks=hooks)`."
             )
         if self._stage.name == "awaiting":
             asked = ", ".join(next(steps_of_kind(self._history, "requested")).detail.ids)
             return LifecycleError(
-                f"{named} waits for calls that it asked for ({asked}), and comes back by itself "
+                f"{named} waits for calls that it requested ({asked}), and comes back by itself "
                 "once each of them has its result. Decide about these, and run them."
             )
         return LifecycleError(
-            f"{named} comes back from calls that it asked for, so it cannot be {kind} any more. "
-            "Run it, or answer it."
+            f"{named} comes back from calls that it requested, so it cannot be {kind} any more. "
+            "Run it, or give it a result."
         )
 
     # Branches.
@@ -382,7 +381,7 @@ class BaseCall:
         return made
 
     def _draft(self) -> Self:
-        """Make a call with the same history that no plan holds; it may begin if this one may."""
+        """Make a call with the same history that no plan holds; it may start if this one may."""
         made = self._clone()
         made._branch = Branch(BranchGroup(made), 0, original=self, is_draft=True)
         return made
@@ -405,7 +404,7 @@ class BaseCall:
         parent = branch.parent
         stage = parent._own_history[-1].stage
         if branch.generation != branch.group.generation or not (stage.may_start and stage.may_ask):
-            # A shared step came while hooks were asked, so what was decided here is void.
+            # A shared step came while hooks reviewed the call, so what was decided here is void.
             self._branch = branch._replace(generation=_OUTDATED)
             return
         if parent._branch.newer is None:
@@ -434,9 +433,8 @@ class BaseCall:
             else ()
         )
         step = next((s for s in own if s.kind in ("ended", "suspended", "changed")), None)
-        did = {"ended": "answered", "suspended": "suspended", "changed": "changed"}
         who = "hooks" if step is None or step.by is None else f"`{step.by}`"
-        what = "decided about" if step is None else did[step.kind]
+        what = "decided about" if step is None else step.kind
         raise LifecycleError(
             f"Call {self.id!r} of tool `{self.name}` belongs to an older plan: {who} {what} it "
             "since, in a newer plan of the same round. Go on with the newer plan."
@@ -453,7 +451,7 @@ class BaseCall:
                 if newer is not None:
                     return newer._newer(kind) or newer
                 # A decision about a draft changes nothing in its original, so the search ends. To
-                # begin a draft is to begin the call itself, so the original is looked at then.
+                # begin a draft is to start the call itself, so the original is looked at then.
                 is_free = each._branch.is_draft and kind != "started"
                 each = None if is_free else each._branch.original
         return None
@@ -473,16 +471,16 @@ class BaseCall:
     def retry(self) -> Self:
         """Return a new call of the same metadata and input, for another try.
 
-        If a hook or a person answered the call, the new one is not run: answer it by hand.
+        If a hook or a person ended the call, the new one is not run: give it its result by hand.
 
         Raises:
             LifecycleError: The call waits for a decision, which a new one would go around; or a
                 newer plan goes on with it.
         """
         self._check_newest()
-        # Of `proposed asked started ended` a new try keeps `proposed asked`, and adds `retried`. So
-        # the decision of a person need not be asked for twice, and the old run is not in the new
-        # history.
+        # Of `proposed reviewed started ended` a new try keeps `proposed reviewed`, and adds
+        # `retried`. So the decision of a person need not be asked for twice, and the old run is not
+        # in the new history.
         made = self._clone()
         end = end_of(made._own_history)
         steps = [s for s in made._own_history if s.kind not in _OF_A_RUN and s.phase != "after"]
@@ -512,7 +510,7 @@ class BaseCall:
             current._own_history = steps
         return True
 
-    # Whether it may begin.
+    # Whether it may start.
 
     def _check_asked(self) -> None:
         """Make sure that hooks let the call pass, and that its tool's rules and approval did.
@@ -520,29 +518,29 @@ class BaseCall:
         Raises:
             LifecycleError: It was not, or its arguments have changed since.
         """
-        if self._branch is None and not self.selector.asks:
+        if self._branch is None and not self.selector.needs_review:
             return
         answered = next(steps_of_kind(self._history, "retried"), None)
         if answered is not None and answered.phase is not None:
             raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` was answered by "
+                f"Call {self.id!r} of tool `{self.name}` was decided by "
                 f"{'a hook' if answered.by is None else f'`{answered.by}`'}, so another try of it "
-                "is not run. Answer it by hand, or let the model make another call."
+                "is not run. Give it a result by hand, or let the model make another call."
             )
-        if not self.selector.asks:
+        if not self.selector.needs_review:
             return
         last = self._last_asked()
         if last is not None and last.kind == "reviewed":
             return
-        # A person answered about these very arguments, of which rules were asked before. If the
+        # A person decided about these very arguments, which rules reviewed before. If the
         # tool needs an approval, a gate has to have asked: the question of a rule is another one.
         needs_gate = bool(self.selector.approval)
         if any(each.is_of_gate if needs_gate else each.is_of_hooks for each in self._answers):
             return
-        option, why, then = "rule=", "the rule was not asked", "which ask it."
+        option, why, then = "rule=", "the rule has not reviewed it", "which do that."
         if self.selector.approval:
-            option, why = "needs_approval=", "nobody was asked about it"
-            then = "which ask; if it waits, give the plan the decision of a person."
+            option, why = "needs_approval=", "nobody reviewed it"
+            then = "which review it; if it waits, give the plan the decision of a person."
         if last is not None:
             why = "its arguments were changed since"
         raise LifecycleError(
@@ -553,8 +551,8 @@ class BaseCall:
 
     def _last_asked(self) -> Step | None:
         """Return the last step by which its rules and approval let it pass, or that undid that."""
-        # Backwards, so that the latest counts: `asked changed started` is refused, since whoever
-        # was asked has seen other arguments, and `changed asked started` is not.
+        # Backwards, so that the latest counts: `reviewed changed started` is refused, since whoever
+        # reviewed it has seen other arguments, and `changed reviewed started` is not.
         step: Step
         for step in reversed(self._history):
             if step.kind == "changed" or (
@@ -565,22 +563,22 @@ class BaseCall:
 
     @property
     def _is_ruled(self) -> bool:
-        """Whether rules were asked about the arguments that a person decided about."""
+        """Whether rules reviewed the arguments that a person decided about."""
         last = self._last_asked()
         was_asked = last is not None and last.kind == "reviewed"
         return any(was_asked or answer.is_of_hooks for answer in self._answers)
 
     def _hold(self) -> None:
-        """Refuse to begin the call until a store has recorded its beginning."""
+        """Refuse to start the call until a store has recorded its start."""
         self._round = self._round.copy_as(CallRound, HELD)
 
     def _let_go(self, key_prefix: str, started: tuple[float | None, str | None]) -> None:
-        """Let a held call run, with the beginning and the owner that the store has recorded."""
+        """Let a held call run, with the start and the owner that the store has recorded."""
         self._round = self._round.copy_as(CallRound, ON_RECORD, key_prefix)
         self._round.started = started
 
     def _check_round_open(self) -> None:
-        """Refuse to begin a call that goes on elsewhere, or whose round is over.
+        """Refuse to start a call that goes on elsewhere, or whose round is over.
 
         Raises:
             LifecycleError: It does, or is; the error says where to run it.
@@ -601,7 +599,7 @@ class BaseCall:
                 f"{closed_by}, {what}."
             )
 
-    # What was asked and answered.
+    # What was asked and decided.
 
     @property
     def _answers(self) -> tuple[Answer, ...]:
@@ -621,15 +619,15 @@ class BaseCall:
     def resume(self) -> Decision | None:
         """The decision by which the call goes on, as the tool is told about it.
 
-        That is the answer to a ticket whose mode passes it to the tool, else that to the tool's own
-        question. An answer to any other question of a gate is not for the tool, and is in
+        That is the decision about a ticket whose mode passes it to the tool, else about the tool's
+        own ticket. A decision about any other ticket of a gate is not for the tool, and is in
         `approval`.
         """
         return None if (answer := self._for_tool()) is None else answer.decision
 
     @property
     def ticket(self) -> SuspendTicket | None:
-        """The ticket that the decision in `resume` answers."""
+        """The ticket that the decision in `resume` is about."""
         return None if (answer := self._for_tool()) is None else answer.ticket
 
     def _for_tool(self) -> Answer | None:
@@ -641,25 +639,25 @@ class BaseCall:
 
     @property
     def suspension_id(self) -> str | None:
-        """The id of the suspension that the call comes from: the tool's own, if it asked."""
+        """The id of the suspension that the call comes from: the tool's own, if it has one."""
         answer = self._asked_last()
         return None if answer is None else answer.ticket.id
 
     @property
     def suspension_reason(self) -> str | None:
-        """Why the call was suspended: the action that its ticket asked for."""
+        """Why the call was suspended: the action of its ticket."""
         answer = self._asked_last()
         return None if answer is None else answer.ticket.action
 
     @property
     def _inner(self) -> Inner | None:
-        """The outcomes of the calls that this one asked for, if it comes back from any."""
+        """The outcomes of the calls that this one requested, if it comes back from any."""
         asks = [step.detail for step in self._history if step.kind == "requested"]
         inner: Inner | None = asks[-1].inner(asks) if asks else None
         return inner
 
     def _asked_last(self) -> Answer | None:
-        """Return the answer that the tool is told about: to its own question, else the only one."""
+        """Return the decision that the tool gets: about its own ticket, else the only one."""
         answers = self._answers
         return next((each for each in answers if each.is_of_tool), answers[0] if answers else None)
 
@@ -667,7 +665,7 @@ class BaseCall:
 _GOES_ON_IN: Final = {
     "dumped": "and goes on there. Load it, and run the call that it has",
     "saved": "and goes on there. Load it, and run the call that it has",
-    "requested": "and goes on within a call that asked for it. Run the calls of that call's plan",
+    "requested": "and goes on within a call that requested it. Run the calls of that call's plan",
 }
 _OUTDATED: Final = -1  # of no generation
 _INNER_STAGES: Final = ("unreviewed", "awaiting", "returning")

@@ -72,9 +72,9 @@ class AnyToolCall(CallState):
 
     @property
     def accesses(self) -> tuple[ResourceAccess, ...]:
-        """What the call touches, by the effects of its tool and its arguments as they are now.
+        """What the call accesses, by the effects of its tool and its arguments as they are now.
 
-        A tool that declares no effect touches everything.
+        A tool that declares no effect accesses everything.
 
         Example:
             >>> from lutum_py import ToolMetadata, Toolset, tool, tool_fn
@@ -376,7 +376,7 @@ class AnyToolCall(CallState):
         # Nearly every call is started here, once, by the only one who has it. What follows does
         # what `_begin_shared` does without making a step: the time alone is kept, and `_write_out`
         # makes the step when somebody reads the history.
-        if self._branch is not None or invocation is None or self.selector.asks:
+        if self._branch is not None or invocation is None or self.selector.needs_review:
             return self._begin_shared(skipped, invocation)
         # What `_begin_shared` does, spelled out for a call that nobody else has.
         if skipped is not None and (skipped or invocation.required):
@@ -398,7 +398,7 @@ class AnyToolCall(CallState):
     def _begin_shared(
         self, skipped: dict[str, Any] | None, invocation: Invocation | None
     ) -> Invocation:
-        """Begin a call that others may hold as well, or that needs an approval."""
+        """Start a call that others may hold as well, or that needs an approval."""
         invocation = self._may_start(skipped, invocation)
         self._take_changes()
         self._check_asked()
@@ -454,7 +454,7 @@ class AnyToolCall(CallState):
 
 
 def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]:
-    """Let a hook set decide by its own generator, and ask anything else as a function."""
+    """Let a hook set decide by its own generator, and call anything else as a function."""
     if not call._stage.may_ask:
         raise call._refused("reviewed")
     generator: Callable[[AnyToolCall], HookGenerator[HookOutcome]] | None

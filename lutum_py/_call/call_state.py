@@ -226,7 +226,7 @@ class CallState(BaseCall):
             current._text = None if arguments.is_fixed else text
 
     def _take_changes(self) -> None:
-        """Take in what your own code did to the input in place, as the call is to begin or wait.
+        """Take in what your own code did to the input in place, as the call should start or wait.
 
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.
@@ -257,7 +257,7 @@ class CallState(BaseCall):
     def input(self) -> Any:
         """The decoded input. Assigning validates, and is refused once the call is approved.
 
-        What is done to it in place is noticed when the call begins, and validated then.
+        What is done to it in place is noticed when the call starts, and validated then.
         """
         current = self._current
         if current._text is None and current.spec.arguments.is_fixed:

@@ -1,7 +1,7 @@
-"""Asking hooks about a call, and taking what they answer into its history.
+"""Let hooks review a call, and write their verdicts into its history.
 
-Hook sets, gates, rules and plain functions answer in types of their own, which the function that
-asks them reads. From there on there is one way: what was said is noted, and if the call does not go
+Hook sets, gates, rules and plain functions return types of their own, which the function that
+calls them reads. From there on there is one way: the verdict is noted, and if the call does not go
 on as it is, it gets a branch, with another input (`rewrite`) or an end (`settle`).
 """
 
@@ -39,20 +39,20 @@ OF_INPUT: Final = "RunNormally(input), Complete(output) or Reject(reason)"
 OF_ARGUMENTS: Final = (
     "None, a mapping of the arguments to change, Complete(output) or Reject(reason)"
 )
-"""What may be given by hooks and rules that are asked with the input, or with arguments."""
+"""What hooks and rules may return that take the input, or arguments."""
 
 
 def ask_function(
     call: AnyToolCall, hooks: Any, hook_run: HookRun, phase: StepPhase = "execution"
 ) -> HookGenerator[HookOutcome | DeferredSuspension]:
-    """Ask a plain function, or an object with a `hook_tool_call`, about a draft of the call.
+    """Let a plain function, or an object with a `hook_tool_call`, review a draft of the call.
 
-    One that is to wait is given back as `DeferredSuspension`: rules are asked before it does.
+    One that is to wait is given back as `DeferredSuspension`: rules review it before it does.
 
     Args:
         call: The call; it is not changed.
         hooks: The function or object.
-        hook_run: Takes what it said.
+        hook_run: Takes its verdict.
         phase: In which part of deciding.
 
     Raises:
@@ -113,20 +113,20 @@ def ask_function(
 
 
 class DeferredSuspension(NamedTuple):
-    """A call that is to wait when all rules were asked: they may still change it, or end it."""
+    """A call that waits once all rules have reviewed it: they may still change it, or end it."""
 
     call: AnyToolCall
     verdict: Verdict
 
 
 class Verdict(NamedTuple):
-    """Why a call does not go on: what was said, by whoever was asked, in one shape.
+    """Why a call does not go on: the verdict, of whoever reviewed it, in one shape.
 
     Attributes:
         verdict: What was decided.
         by: Who did.
         phase: In which part of deciding.
-        reason: Why; of a suspension, what is asked for.
+        reason: Why; of a suspension, what is asked.
         detail: A ticket, or the output with its result.
     """
 
@@ -138,7 +138,7 @@ class Verdict(NamedTuple):
 
 
 def settle(call: AnyToolCall, verdict: Verdict, hook_run: HookRun) -> Settled:
-    """Let a branch of a call end or wait as was said."""
+    """Let a branch of a call end or wait as was decided."""
     said, by, phase, reason, detail = verdict
     made = hook_run.branch(call)
     if said == "suspend":
@@ -149,7 +149,7 @@ def settle(call: AnyToolCall, verdict: Verdict, hook_run: HookRun) -> Settled:
 
 
 def output_and_result(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult]:
-    """Return the output that a hook answered a call with, and its result.
+    """Return the output that a hook gave a call, and its result.
 
     Raises:
         HookError: It does not fit, or belongs to another call.
@@ -172,7 +172,7 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict 
 
     Args:
         call: The call, with its final input; it is not changed.
-        hook_run: Takes what was said.
+        hook_run: Takes the verdicts.
 
     Raises:
         HookError: A condition raised, or gave something else than True or False.
@@ -185,7 +185,7 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict 
         raise hook_error(
             REQUESTED_BY,
             call,
-            "is to be asked about an input that a program made and that has no JSON form, so that "
+            "should review an input that a program made and that has no JSON form, so that "
             "nobody could tell whether it is changed in place afterwards",
             "Give its types a form, as by a serializer, or leave the arguments as they came",
         )
@@ -208,8 +208,8 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict 
         raise hook_error(
             REQUESTED_BY,
             call,
-            "was asked about arguments that were changed meanwhile",
-            "Change the input before hooks are asked, or after",
+            "reviewed arguments that were changed meanwhile",
+            "Change the input before hooks review it, or after",
         )
     hook_run.note(call, REQUESTED_BY if call.selector.approval else RULED_BY, "gate", None)
     return None
@@ -218,17 +218,17 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict 
 def ask_function_and_rules(
     call: AnyToolCall, hooks: Any, hook_run: HookRun
 ) -> HookGenerator[HookOutcome]:
-    """Ask a plain function about a call, and then what its tool is declared with."""
+    """Let a plain function review a call, and then what its tool is declared with."""
     outcome = yield from ask_function(call, hooks, hook_run)
     if isinstance(outcome, DeferredSuspension):
         return (yield from ask_rules(outcome.call, hook_run, outcome.verdict))
-    if isinstance(outcome, CallState) and outcome.selector.asks:
+    if isinstance(outcome, CallState) and outcome.selector.needs_review:
         return (yield from ask_rules_and_approval(outcome, hook_run))
     return outcome
 
 
 def ask_rules_and_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[HookOutcome]:
-    """Ask the rules of a call's tool, and whether it needs an approval."""
+    """Let the rules of a call's tool review it, and find whether it needs an approval."""
     outcome = yield from ask_rules(call, hook_run)
     if not isinstance(outcome, CallState):
         return outcome
@@ -239,16 +239,16 @@ def ask_rules_and_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerato
 def ask_rules(
     call: AnyToolCall, hook_run: HookRun, verdict: Verdict | None = None
 ) -> HookGenerator[HookOutcome]:
-    """Ask the rules of a call's tool, unless a person has decided about its arguments.
+    """Let the rules of a call's tool review it, unless a person has decided about its arguments.
 
     Args:
         call: The call; it is not changed.
-        hook_run: Takes what was said.
+        hook_run: Takes the verdicts.
         verdict: Why the call is to wait if they all let it pass, if it is.
     """
     rules = () if call._is_ruled and not call._round.is_editable else call.selector.rules
     for rule in rules:
-        said: HookOutcome | DeferredSuspension = yield from rule.ask(call, hook_run)
+        said: HookOutcome | DeferredSuspension = yield from rule.review(call, hook_run)
         if isinstance(said, DeferredSuspension):
             call, verdict = said.call, verdict or said.verdict
         elif isinstance(said, CallState):
@@ -287,7 +287,7 @@ def _go_on(
 
 
 def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> HookGenerator[Any]:
-    """Ask one hook, and wait for its answer if it is async."""
+    """Call one hook, and await its verdict if it is async."""
     try:
         answer = function(*arguments)
         if hasattr(answer, "__await__"):
@@ -325,7 +325,7 @@ def hook_raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
 
 
 def is_answered(call: AnyToolCall, digest: str, *, by_gate: bool = False) -> bool:
-    """Whether what asked before the run is answered, about the call as this digest names it.
+    """Whether what asked before the run is decided, about the call as this digest names it.
 
     Args:
         call: The call.
@@ -348,7 +348,7 @@ def apply_decision(
         hook: Its name.
         call: The call.
         decision: What it gave.
-        hook_run: Takes what it said.
+        hook_run: Takes its verdict.
         shown: The input that it was given.
         wanted: What it may give, in words.
 
@@ -459,7 +459,7 @@ def checked_reason(hook: str, call: AnyToolCall, reason: object) -> str:
 
 
 def not_a_decision(hook: str, call: AnyToolCall, answer: object, wanted: str) -> HookError:
-    """Make the error for an answer that is not a decision."""
+    """Make the error for a return value that is not a decision."""
     return hook_error(hook, call, f"returned {shorten(answer)}", f"Return {wanted}")
 
 

@@ -1,6 +1,6 @@
-"""What hooks and gates decide about a call: their answers, and how these are kept.
+"""What hooks and gates decide about a call: their verdicts, and how these are kept.
 
-An answer is written to the history of the call by `HookRun`, and read from there as records. Those
+A verdict is written to the history of the call by `HookRun`, and read from there as records. Those
 are to be looked at, so what is secret in arguments is masked in them.
 """
 
@@ -68,7 +68,7 @@ _set_input: Any = vars(RunNormally)["input"].__set__
 
 @dataclass(frozen=True, slots=True)
 class Complete(Generic[Out_co]):
-    """Answer the call with this output, or with a `Reply` of it; the tool is not run."""
+    """Give the call this output, or a `Reply` of it, as its result; the tool is not run."""
 
     output: Out_co | Reply[Out_co]
 
@@ -97,7 +97,7 @@ ArgsDecision: TypeAlias = RunNormally[Any] | Complete[Out] | Reject | Mapping[st
 A mapping holds the arguments to change; None goes on as it is.
 """
 
-ArgsRuleAnswer: TypeAlias = (
+ArgsRuleVerdict: TypeAlias = (
     Complete[Out]
     | Reject
     | Mapping[str, Any]
@@ -106,7 +106,7 @@ ArgsRuleAnswer: TypeAlias = (
 )
 """What the rule of a function tool returns; see `tool`."""
 
-InputRuleAnswer: TypeAlias = (
+InputRuleVerdict: TypeAlias = (
     In | Complete[Out] | Reject | Awaitable[In | Complete[Out] | Reject | None] | None
 )
 """What the rule of a tool of an input model returns; see `tool`."""
@@ -154,16 +154,16 @@ _OF_DECIDING: Final = ("reviewed", "changed")
 
 
 class HookRun:
-    """One run of hooks over calls: what they said enters the histories when all were asked.
+    """One run of hooks over calls: their verdicts enter the histories when all have reviewed.
 
-    Other plans may hold a call that passes, too, so what hooks said about it waits here until no
+    Other plans may hold a call that passes, too, so what hooks decided about it waits here until no
     hook can raise any more. A call that does not pass gets a branch, which no plan holds before
     then. Each step that is written names this object, so that a plan can tell its own hooks' steps
     from those of another plan.
 
     Attributes:
-        notes: What was said about calls that pass so far, in order: of each the history of the call
-            that it was said about, and the same history with what was said after it.
+        notes: The verdicts on calls that pass so far, in order: of each the history of
+            the call that it is about, and the same history with the verdict after it.
         branches: The branches that were made.
     """
 
@@ -186,13 +186,13 @@ class HookRun:
         *,
         input: Any = _ITS_OWN,
     ) -> None:
-        """Keep what one hook said about a call, and log it if that is wanted.
+        """Keep the verdict of one hook on a call, and log it if that is wanted.
 
         Args:
             call: The call.
             hook: The name of the hook.
             phase: In which part of deciding.
-            said: What it decided; None if it let the call pass.
+            said: Its verdict; None if it let the call pass.
             reason: Why.
             input: The input that the call goes on with, if the hook gave another.
         """
@@ -219,7 +219,7 @@ class HookRun:
         return made
 
     def branch(self, call: Call) -> Call:
-        """Give the call a history of its own, that goes on with what was said about it so far."""
+        """Give the call a history of its own, that goes on with the verdicts on it so far."""
         if self.branches and self.branches[-1] is call:
             return call
         made = call._new_branch()
@@ -235,7 +235,7 @@ class HookRun:
         return made
 
     def write(self, *, counts: bool = True) -> None:
-        """Write what was said in the histories of the calls that pass, and close the branches.
+        """Write the verdicts into the histories of the calls that pass, and close the branches.
 
         Args:
             counts: Whether a plan holds the branches from here on.
@@ -250,7 +250,7 @@ class HookRun:
                 # dropped.
                 current = call if call._branch is None else call._current
                 # If somebody did something with the call meanwhile, what was said here came too
-                # late, also if another branch of it was answered and may begin.
+                # late, also if another branch of it was answered and may start.
                 new = current._own_history[len(steps) :]
                 if current is not call or any(step.kind not in _OF_DECIDING for step in new):
                     continue
@@ -276,7 +276,7 @@ class HookRun:
 
 
 def _inserted(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
-    """Insert what a hook said before the steps of before-hooks, which are written at once."""
+    """Insert the verdict of a hook before the steps of before-hooks, which are written at once."""
     end = len(steps)
     while steps[end - 1].phase == "before" and steps[end - 1].at >= step.at:
         end -= 1
@@ -295,7 +295,7 @@ class DecisionRecord(NamedTuple):
         call_id: The id of the call.
         tool: The wire name of the tool.
         hook: The name of the hook or gate.
-        phase: `hook`, `gate`, or `function` for a plain function used as hooks.
+        phase: `execution` for hooks, rules and plain functions, or `gate`.
         decision: What it decided.
         reason: Why, for `reject` and `block`; the ticket's action for `suspend`.
     """

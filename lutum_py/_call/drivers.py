@@ -1,6 +1,6 @@
-"""Run the generators that ask hooks, from async code and from sync code alike.
+"""Run the generators that call hooks, from async code and from sync code alike.
 
-Whatever asks hooks is a generator that yields each awaitable which a hook returned, with the name
+Whatever calls hooks is a generator that yields each awaitable which a hook returned, with the name
 of the hook. Two small drivers run it, so that async and sync code do the same.
 """
 
@@ -70,6 +70,6 @@ def drive_sync(
         awaitable.close()
     generator.close()
     raise MisuseError(
-        f"Hook `{name}` is async, so it cannot be asked from sync code. Use {instead}, or make the "
+        f"Hook `{name}` is async, so sync code cannot call it. Use {instead}, or make the "
         "hook a plain function."
     )

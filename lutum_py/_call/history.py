@@ -2,9 +2,9 @@
 
 A call is what the model sent and this history; status, approvals, decisions, edits, rows, events
 and what is saved are read from it. A history only grows, by one step in one act under a lock, so
-that two threads cannot both begin a call. For example, that of a payment that a person approved:
+that two threads cannot both start a call. For example, that of a payment that a person approved:
 
-    proposed  asked (gate said suspend)  suspended  answered (said resume)  started  ended
+    proposed  reviewed (gate: suspend)  suspended  decided (resume)  started  ended
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ StepPhase: TypeAlias = Literal[
 ]
 
 HOOK_PHASES: Final = frozenset({"execution", "gate"})
-"""The phases before a run: what is said in them belongs to one branch; see `base_call`."""
+"""The phases before a run: what is decided in them belongs to one branch; see `base_call`."""
 
 SETTLING: Final = HOOK_PHASES | {"decision"}
 """The phases in which whoever decides may end a call, or let it wait."""
 
 
-# A gate `guard` let a payment wait, and nobody has answered since:
-#     asked      new        1767268800.0  guard  gate  suspend  "confirm"  -          a HookRun
+# A gate `guard` let a payment wait, and nobody has decided since:
+#     reviewed   new        1767268800.0  guard  gate  suspend  "confirm"  -          a HookRun
 #     suspended  suspended  1767268800.1  guard  gate  -        -          sha256:…   a ticket
 # A tuple and no class with fields of its own for each kind: histories are compared, cut and joined.
 class Step(NamedTuple):
@@ -54,7 +54,7 @@ class Step(NamedTuple):
         at: When, in seconds of the epoch.
         by: Who did it, by name.
         phase: In which part of deciding.
-        verdict: What was said: a decision, a status.
+        verdict: What was decided, or the status of a result.
         reason: Why.
         digest: The digest that was shown, or decided on.
         detail: What belongs to the kind: the data of an input, a ticket, a decision, a result, for
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 # Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls
 # its result, in every plan that has a copy of the history. So it is worked out when it is read.
 class RequestedStep(Step):
-    """The step by which a call leaves its tool to wait for calls that it asked for.
+    """The step by which a call leaves its tool to wait for calls that it requested.
 
     `detail` has these calls. The stage is read from them: the call comes back once each of them
     has its result.
@@ -113,10 +113,10 @@ REQUESTED_BY: Final = "needs_approval"
 """Who asks for the approval that a tool is declared to need, in steps, records and rows."""
 
 RULED_BY: Final = "rule"
-"""Stands in `by` if all rules of a tool were asked, and the tool needs no approval."""
+"""Stands in `by` if all rules of a tool have reviewed a call, and the tool needs no approval."""
 
 BY_TOOL: Final = "tool"
-"""What a `suspended` says if the tool asks, after it was started; users do not see it."""
+"""The verdict of a `suspended` if the tool asks, after it was started; users do not see it."""
 
 END_OF: Final[Mapping[str, Stage]] = {
     "success": STAGES["succeeded"],
@@ -133,9 +133,9 @@ def leads_to(
 ) -> Stage | None:
     """Return the stage that a step after others leads to, if it may follow.
 
-    That is what the table says, and three rules that it cannot say: a wait or an end is `recorded`
-    once, after an end only after-hooks are `reviewed`, and a call that waits ends only as
-    cancelled.
+    That is what the table holds, and three rules that it cannot hold: a wait or an end is
+    `recorded` once, after an end only after-hooks can review, and a call that waits ends only
+    as cancelled.
     """
     stage = steps[-1].stage
     if kind == "ended":
@@ -153,7 +153,7 @@ def leads_to(
 
 @dataclass(frozen=True, slots=True)
 class CallStep:
-    """Say one thing that happened to a call.
+    """Hold one thing that happened to a call.
 
     Attributes:
         call_id: The id of the call.
@@ -161,13 +161,14 @@ class CallStep:
         kind: What happened: `proposed`, `reviewed`, `changed`, `suspended`, `decided`, `started`,
             `abandoned`, `ended`, `recorded`, `retried` or `requested`.
         at: When, in ISO 8601 and UTC.
-        by: Who did it: a hook, a condition, a person, a store's owner, the call that asked for this
+        by: Who did it: a hook, a condition, a person, a store's owner, the call that requested this
             one; None for the program and the tool itself.
         phase: Where in deciding: `execution`, `gate`, `before` or `after` for hooks,
             `decision` for a person, `decode` for what could not be used, `reply` for a final
             answer.
-        verdict: What was decided or came of it; of a hook that let the call pass, None.
-        reason: Why; of a question, what was asked; of `requested`, the ids of the calls.
+        verdict: What was decided, or the status of the result; None of a hook that let the call
+            pass.
+        reason: Why; of a wait, what is asked; of `requested`, the ids of the calls.
         id: The id of the ticket or decision.
         digest: The digest of the tool and the final arguments, if something is bound to it.
         arguments: The arguments from here on, as plain data with secrets masked; None if they did
@@ -231,12 +232,12 @@ class CallRound:
     Attributes:
         key_prefix: What idempotency keys begin with, if the conversation has an id.
         place: Where in which transcript the round was opened, if that is known.
-        closed_by: Why no call begins here any more: how the round was closed, or `HELD`; or
+        closed_by: Why no call starts here any more: how the round was closed, or `HELD`; or
             `ON_RECORD`.
         transcript: The transcript that it was opened behind, if a session asked for the turn.
-        traces: By the id of a call that asked for others, the span that these stand under.
-        inner: The calls that its calls asked for, by id, in the order in which they were asked.
-        turn: The turn that the calls belong to, if there is one.
+        traces: By the id of a call that requested others, the span that these stand under.
+        inner: The calls that its calls requested, by id, in the order in which they were
+        requested. turn: The turn that the calls belong to, if there is one.
         tries: By the id of a call its other tries, made by `retry()` or started by a hook, until
             its history tells of them.
         is_editable: Whether hooks may still change a call that was decided on.
@@ -266,7 +267,7 @@ class CallRound:
 
         Args:
             kind: The class of the copy.
-            closed_by: Why the calls do not begin; None if they may.
+            closed_by: Why the calls do not start; None if they may.
             key_prefix: What the idempotency keys begin with; by default the same.
         """
         made = kind(self.key_prefix if key_prefix is None else key_prefix, self.place, closed_by)
@@ -280,7 +281,7 @@ class CallRound:
         return {} if self.turn is None else callers_of(self.turn)
 
     def trace(self, call_id: str, trace: str | None) -> None:
-        """Note the span of the calls that a call asked for; the first one stays."""
+        """Note the span of the calls that a call requested; the first one stays."""
         if trace is not None:
             self.traces = {call_id: trace, **self.traces}
 
@@ -312,7 +313,7 @@ class CallRound:
 
 
 class EditRound(CallRound):
-    """The round of a draft that was made for an edit, while hooks are asked about the draft."""
+    """The round of a draft that was made for an edit, while hooks review the draft."""
 
     is_editable = True
 
@@ -321,10 +322,10 @@ NO_ROUND: Final = CallRound()
 """Stands for the round of calls that belong to none."""
 
 HELD: Final = "held"
-"""Closes a call that a store keeps, until the store has recorded its beginning."""
+"""Closes a call that a store keeps, until the store has recorded its start."""
 
 ON_RECORD: Final = "on record"
-"""Replaces `HELD` then: the call begins at the time that the store has recorded."""
+"""Replaces `HELD` then: the call starts at the time that the store has recorded."""
 
 
 # What is read from a history. None of it is stored anywhere else: lists, rows, displays and saved
@@ -332,7 +333,7 @@ ON_RECORD: Final = "on record"
 
 
 class Answer(NamedTuple):
-    """A question about a call and the decision that answers it.
+    """A ticket of a call and the decision about it.
 
     Attributes:
         decision: The decision.
@@ -358,13 +359,13 @@ class Answer(NamedTuple):
 
 
 def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
-    """Return the answers by which a call goes on, the latest first: at most one to each asker.
+    """Return the decisions by which a call goes on, the latest first: at most one for each asker.
 
     Two may ask: a gate before the call is run, and the tool itself while it runs. Neither answer
     stands for the other. A new question of an asker spends what answered its last one, and no
     answer outlives the arguments that it was given about.
     """
-    # Of `suspended (gate) answered started suspended (tool) answered` both answers count, the
+    # Of `suspended (gate) decided started suspended (tool) decided` both answers count, the
     # tool's first. Had the tool asked about other arguments (another digest), the gate's would be
     # dropped, since it was given about the arguments before.
     answers: list[Answer] = []
@@ -466,7 +467,7 @@ def state_in(history: tuple[Step, ...]) -> CallRowState:
     if last.phase == "decode":
         return "unusable"
     # After `abandoned`, an end that no plan was told about proves nothing, unless another try was
-    # made since, which is known from its beginning, or somebody who knew of the doubt approved the
+    # made since, which is known from its start, or somebody who knew of the doubt approved the
     # call.
     kind = next((step.kind for step in reversed(history) if step.kind in _OF_DOUBT), None)
     return "in_doubt" if kind == "abandoned" else "pending"
@@ -519,7 +520,7 @@ def with_try(history: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, 
     Returns:
         The history; None if the try cannot follow.
     """
-    # Here `proposed started`, there `proposed again started ended`: the history goes on with all
+    # Here `proposed started`, there `proposed retried started ended`: the history goes on with all
     # from `retried` on. What a hook ran has no such step: it is the first run of the call, or goes
     # on from where it left the history of this one, as another try.
     last = history[-1]
@@ -537,7 +538,8 @@ def with_try(history: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, 
         again = Step("retried", last.stage.leads["retried"], time_after(last))
         rest = (again, *other[place:])
     # The call may have got another input since the try was made: `proposed changed` here, there
-    # `proposed again started`. The first step has the data of an input that was changed, else none.
+    # `proposed retried started`. The first step has the data of an input that was changed, else
+    # none.
     first = other[0] if history[0].detail is None else history[0]
     run_with, last_input = (
         next(steps_of_kind(each, "changed"), first).detail for each in (other, (*history, *rest))

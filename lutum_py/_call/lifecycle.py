@@ -4,11 +4,11 @@ A call is what the model sent and a history of steps (see `history`). Where it s
 that its last step led to; nothing else keeps that. Everything that decides whether a step may be
 written is here, and the documentation draws its diagram from the same table.
 
-    new --suspended--> waiting --answered--> resuming --started--> running --ended--> succeeded
+    new --suspended--> suspended --decided--> resuming --started--> running --ended--> succeeded
 
 What the table lacks is refused and changes nothing. Three rules do not fit into it and are in
-`history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks are
-`reviewed`, and a call that waits can end only as cancelled.
+`history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks can review,
+and a call that waits can end only as cancelled.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ StageName: TypeAlias = Literal[
 ]
 
 WITHIN: Final = "ancestors"
-"""A key of the table that is not a step: each call that this call asked for has a result."""
+"""A key of the table that is not a step: each call that this call requested has a result."""
 
 _GO_ON: Final[dict[str, str]] = {"suspended": "suspended", "started": "running", "ended": "ended"}
 _ENDED: Final[dict[str, str]] = {"reviewed": "same", "recorded": "same", "retried": "new"}
@@ -93,10 +93,10 @@ _ENDED: Final[dict[str, str]] = {"reviewed": "same", "recorded": "same", "retrie
 TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
     {
         "new": {"reviewed": "same", "changed": "same", **_GO_ON, "retried": "new"},
-        # What a call asked for does not begin before hooks were asked about it.
+        # What a call requested does not start before hooks reviewed it.
         "unreviewed": {"reviewed": "new", "changed": "same", "ended": "ended"},
         "resuming": {"reviewed": "same", "changed": "same", **_GO_ON, "retried": "new"},
-        # What has started and comes back is not decided on again.
+        # What has started and comes back is not reviewed again.
         "returning": {"started": "running", "ended": "ended", "retried": "same"},
         "running": {
             "suspended": "suspended",
@@ -115,7 +115,7 @@ TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
     }
 )
 """For each stage the kinds of steps that may follow, and the stage that each leads to: `same` is
-the present one, and which end `ended` means is said by the step."""
+the present one, and which end `ended` means is the verdict of the step."""
 
 
 # Users see seven statuses, the table has eleven stages: a call that was loaded while it ran, or
@@ -135,10 +135,10 @@ class Stage:
         name: The name of the row.
         status: What users see of the stage.
         leads: The stage that each kind of step leads to, except `ended`.
-        is_end: Whether the call has its answer.
-        may_ask: Whether hooks may be asked about the call.
+        is_end: Whether the call has its result.
+        may_ask: Whether hooks may review the call.
         may_start: Whether the call may be started.
-        may_end: Whether it may get its answer.
+        may_end: Whether it may get its result.
     """
 
     __slots__ = ("is_end", "leads", "may_ask", "may_end", "may_start", "name", "status")

@@ -38,7 +38,7 @@ Condition: TypeAlias = bool | Callable[[Any], bool | Awaitable[bool]]
 
 
 class Rule(Protocol):
-    """A rule, which is asked about each call of a tool.
+    """A rule, which reviews each call of a tool.
 
     Attributes:
         name: What it is called in steps, records and messages.
@@ -46,8 +46,8 @@ class Rule(Protocol):
 
     name: str
 
-    def ask(self, call: Any, hook_run: Any) -> HookGenerator[Any]:
-        """Ask the rule about one call; return the call to go on with, or its outcome."""
+    def review(self, call: Any, hook_run: Any) -> HookGenerator[Any]:
+        """Review one call; return the call to go on with, or its outcome."""
         ...
 
 
@@ -67,10 +67,10 @@ class MemberOptions:
         timeout: Seconds that a run may take; None lifts those that stand around.
         needs_approval: Whether a call has to be approved, or a function of its input that decides
             this.
-        asked_around: The conditions of the groups around it, the outermost first: nothing within a
-            group takes them away.
+        approvals_around: The conditions of the groups around it, the outermost first: nothing
+            within a group takes them away.
         approval_message: What the person is told, with names of arguments in braces.
-        rules: What is asked about each call: its own, then those of the groups from the inside out.
+        rules: What reviews each call: its own, then those of the groups from the inside out.
         callers: Who may call it; empty if nothing is said.
 
     Raises:
@@ -83,7 +83,7 @@ class MemberOptions:
     result_cap: ResultCap | _OrUnset | None = UNSET
     timeout: float | _OrUnset | None = UNSET
     needs_approval: Condition | _OrUnset = UNSET
-    asked_around: tuple[Condition, ...] = ()
+    approvals_around: tuple[Condition, ...] = ()
     approval_message: str | None = None
     rules: tuple[Rule, ...] = ()
     callers: Sequence[Caller] = ()
@@ -95,7 +95,7 @@ class MemberOptions:
             raise ToolDefinitionError(f"`prefix=` takes a text, not {shorten(self.prefix)}.")
         if self.result_cap is not None and self.result_cap is not UNSET:
             _check_cap(self.result_cap)
-        for condition in (self.needs_approval, *self.asked_around):
+        for condition in (self.needs_approval, *self.approvals_around):
             if not (isinstance(condition, bool | _Unset) or callable(condition)):
                 raise ToolDefinitionError(
                     f"`needs_approval=` takes True, False or a function of the input, not "
@@ -114,7 +114,7 @@ class MemberOptions:
             return self
         # Three ways inward: what holds for a group holds for all in it (`off`, `deferred`), what
         # was said nearer to the tool wins (`timeout`, `result_cap`), and what a group asks cannot
-        # be taken away from inside (`asked_around`, `rules`).
+        # be taken away from inside (`approvals_around`, `rules`).
         return replace(
             self,
             off=self.off or outer.off,
@@ -125,7 +125,7 @@ class MemberOptions:
             needs_approval=(
                 outer.needs_approval if self.needs_approval is UNSET else self.needs_approval
             ),
-            asked_around=outer.asked_around + self.asked_around,
+            approvals_around=outer.approvals_around + self.approvals_around,
             rules=self.rules + outer.rules,
         )
 
@@ -146,4 +146,5 @@ PLAIN: Final = MemberOptions()
 def conditions_of(options: MemberOptions) -> Conditions:
     """Return the conditions for an approval: those of the member's groups, then its own."""
     own: Any = options.needs_approval
-    return options.asked_around if own is UNSET or own is False else (*options.asked_around, own)
+    around = options.approvals_around
+    return around if own is UNSET or own is False else (*around, own)

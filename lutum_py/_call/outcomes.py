@@ -1,6 +1,6 @@
 """What becomes of a call before anyone runs it: handled, rejected, suspended, or not usable.
 
-For a call that waits, also what a person is asked, and the decisions that can answer it.
+For a call that waits, also what a person is asked, and the decisions that can be made about it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class HandledCall(Generic[In_co, Out_co]):
         input: Its input when it was handled.
         output: The output that it got.
         result: The same, encoded.
-        by: Who answered: the name of a hook or gate, or of a person; None for the program itself.
+        by: Who decided: the name of a hook or gate, or of a person; None for the program itself.
     """
 
     metadata: ToolMetadata
@@ -131,7 +131,7 @@ def _word(value: Any) -> str:
     )
 
 
-class Asked:
+class PendingDecision:
     """Base of the classes that show a waiting call: makes decisions about it as it is shown."""
 
     __slots__ = ()
@@ -167,7 +167,7 @@ class Asked:
 
         Args:
             by: Who decides.
-            result: An answer for the tool, or in its place, if the ticket asks for one.
+            result: What the tool gets, or the model in its place, if the ticket takes a result.
             reason: Why.
         """
         return self._decision("resume", by, reason, result)
@@ -195,7 +195,7 @@ class Asked:
             changes: The arguments that are to change, each whole, by their names in `arguments`.
                 What stays masked as it is shown there stays what it is.
             by: Who decides.
-            result: An answer for the tool, if the ticket asks for one.
+            result: What the tool gets, if the ticket takes a result.
             reason: Why.
 
         Raises:
@@ -210,12 +210,12 @@ class Asked:
         return self._decision("resume", by, reason, result, {**self.arguments, **changes})
 
     def decide(self, yes: bool, *, by: str | None = None, reason: str | None = None) -> Decision:
-        """Make the decision that someone answered yes or no: `approve` or `cancel`.
+        """Make the decision of a yes or no: `approve` or `cancel`.
 
         Args:
             yes: Whether the call may go on.
             by: Who decides.
-            reason: Why; the model reads it if the answer is no.
+            reason: Why; the model reads it if the decision is no.
 
         Raises:
             MisuseError: The answer is not a bool.
@@ -278,12 +278,12 @@ class PendingOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class SuspendedCall(Asked, PendingOutcome):
+class SuspendedCall(PendingDecision, PendingOutcome):
     """A call that waits for a decision.
 
     Attributes:
         call: The call; its input is frozen.
-        ticket: What is asked, and how the answer is used.
+        ticket: What is asked, and how the decision is used.
         digest: Names the tool, its schema and the final arguments: what an approval is bound to.
         was_started: Whether the tool suspended itself after it was started.
         by: The name of the hook or gate that asks; None for the tool, or the program itself.
@@ -342,11 +342,11 @@ class SuspendedCall(Asked, PendingOutcome):
 
 @dataclass(frozen=True, slots=True)
 class AwaitingCall(PendingOutcome):
-    """A call that left its tool for others that it asks for: an outcome, for `plan.record`.
+    """A call that left its tool for others that it requests: an outcome, for `plan.record`.
 
     Attributes:
         call: The call.
-        turn: What it asks for: the turn of its model, or one that was made of pairs.
+        turn: What it requests: the turn of its model, or one that was made of pairs.
         state: The bytes or text that it left to go on with.
     """
 
@@ -359,7 +359,7 @@ class AwaitingCall(PendingOutcome):
     _trace: str | None = field(default=None, repr=False, compare=False)
 
     def _traced(self, trace: str) -> None:
-        """Note the span that what is asked for is under, as W3C writes a `traceparent`."""
+        """Note the span that what is requested is under, as W3C writes a `traceparent`."""
         object.__setattr__(self, "_trace", trace)
 
     @property
@@ -428,7 +428,7 @@ class ContinueSuggestion:
 def handled_call(
     call: AnyToolCall, output: Any, result: ToolResult, by: str | None
 ) -> HandledCall[Any, Any]:
-    """Make a call that was answered without being run."""
+    """Make a call that got its result without being run."""
     made: HandledCall[Any, Any] = call.spec.handled_type(
         call.metadata, call.input, output, result, by
     )
@@ -536,7 +536,7 @@ def unread_call(
 
 
 def answer_of(call: BaseCall, history: tuple[Step, ...] | None = None) -> ToolResult | None:
-    """Return the result of a call, whoever answered it, as far as the plan has it.
+    """Return the result of a call, whoever made it, as far as the plan has it.
 
     Args:
         call: The call.

@@ -1,8 +1,8 @@
 """Rules: hooks that are declared beside the tool, so that nobody can forget them.
 
-They are asked whenever a call is decided about, after execution hooks and before gates: the tool's
+They review a call whenever it is decided about, after execution hooks and before gates: the tool's
 own first, then those of the groups around it, from the inside out. The approval is asked for right
-after them. A call of a tool with a rule or an approval begins only once both have let it pass.
+after them. A call of a tool with a rule or an approval starts only once both have let it pass.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class CallRule:
         self.function = function
         self.name = function_name(function)
 
-    def ask(
+    def review(
         self, call: AnyToolCall, hook_run: HookRun
     ) -> HookGenerator[HookOutcome | DeferredSuspension]:
-        """Ask it about one call."""
+        """Let it review one call."""
         return ask_function(call, self.function, hook_run, "execution")
 
 
@@ -130,11 +130,11 @@ class ArgsRule:
             f"`{name}: {type_name(wanted)}`. Write the same, `object`, or no annotation."
         )
 
-    def ask(self, call: AnyToolCall, hook_run: HookRun) -> HookGenerator[HookOutcome]:
-        """Ask it about one call, as an execution hook is asked."""
+    def review(self, call: AnyToolCall, hook_run: HookRun) -> HookGenerator[HookOutcome]:
+        """Let it review one call, as an execution hook does."""
         shown: Any = call._lend()
-        # Asked twice: first the function, which may be async, then what is made of its answer. Both
-        # may raise, and both are then errors of this rule, under its name.
+        # Called twice: first the function, which may be async, then what is made of its answer.
+        # Both may raise, and both are then errors of this rule, under its name.
         said: Any = yield from ask(self.name, self._answer, call, call, shown)
         said = yield from ask(self.name, self._decision, call, call, shown, said)
         wanted = _OF_INPUT if self._invocation is None else OF_ARGUMENTS

@@ -55,8 +55,9 @@ class AnySelector(Immutable):
         options: What was said about the member, and of all that it is in.
         timeout: Seconds that a run may take; None for no limit.
         approval: The conditions under which a call needs an approval; empty if it never does.
-        rules: What is asked about each call.
-        asks: Whether there are approvals or rules, so that a call begins only once they were asked.
+        rules: What reviews each call.
+        needs_review: Whether there are approvals or rules, so that a call starts only once it was
+            reviewed.
     """
 
     spec: ToolSpec[Any, Any]
@@ -69,7 +70,7 @@ class AnySelector(Immutable):
     timeout: float | None
     approval: Conditions
     rules: tuple[Rule, ...]
-    asks: bool
+    needs_review: bool
     _definition: ToolDef | None
     __slots__ = tuple(__annotations__)
 
@@ -95,7 +96,7 @@ class AnySelector(Immutable):
             timeout=spec.definition.timeout if options.timeout is UNSET else options.timeout,
             approval=approval,
             rules=options.rules,
-            asks=bool(approval or options.rules),
+            needs_review=bool(approval or options.rules),
             _definition=None,
         )
 

@@ -91,7 +91,7 @@ class RunIdentity:
         parent_call_id: The tool call from within which this run was started.
         parent_tool_id: The tool of that call.
         actor: The user or service on whose behalf it runs.
-        source: Where it was asked for, as in "cli" or "slack".
+        source: Where it was requested, as in "cli" or "slack".
         execution_scope: "foreground" if a user is present, else "background".
 
     >>> RunIdentity(run_id="r1", execution_scope="background").is_background
@@ -162,10 +162,10 @@ class ToolContext(Immutable, _ContextFields):
         run: In which run it is called.
         agent: The user's own object, passed through.
         cancellation: The request to stop, which the tool may look at.
-        snapshot: The state as it was when the call began.
+        snapshot: The state as it was when the call started.
         resume: The decision that brought the call back, or None.
-        ticket: What that decision answers, or None.
-        suspension_id: The id of the suspension that it answers, or None.
+        ticket: What that decision is about, or None.
+        suspension_id: The id of the suspension that it ends, or None.
         suspension_reason: Why the call had been suspended, or None.
         has_failed: Whether the tool has reported that it failed, or was cancelled.
 
@@ -205,10 +205,10 @@ class ToolContext(Immutable, _ContextFields):
             cancellation: The request to stop; None for a token of its own.
             agent: Any object that the user's tools want to see.
             resume: The decision that brought the call back.
-            ticket: What that decision answers.
-            suspension_id: The id of the suspension that it answers.
+            ticket: What that decision is about.
+            suspension_id: The id of the suspension that it ends.
             suspension_reason: Why the call had been suspended.
-            inner: What the tool comes back to, as after `ask`, in a test of it.
+            inner: What the tool comes back to, as after `request_calls`, in a test of it.
 
         Raises:
             MisuseError: The sink is async, or it, the state, run or token is of another type.
@@ -423,7 +423,7 @@ class ToolContext(Immutable, _ContextFields):
 
     @property
     def inner(self) -> Inner | None:
-        """The outcomes of the calls that the tool asked for; None before it asked for any.
+        """The outcomes of the calls that the tool requested; None before it requested any.
 
         The outcomes of the last time, with the `state` that was left then.
         """
@@ -435,11 +435,12 @@ class ToolContext(Immutable, _ContextFields):
 
         When each of them has its result, the tool is run again from its first line, and finds the
         results in `inner`. Until then only the `state` that it leaves here is kept. Declare a tool
-        that asks as `idempotent`: it only makes calls, so a run that was cut off may be repeated.
+        that does this as `idempotent`: it only makes calls, so a run that was cut off may be
+        repeated.
 
         Args:
-            calls: Pairs of a tool (its wire name or selector) and arguments; or what a model asked
-                for: a turn, or a round, which is closed by this.
+            calls: Pairs of a tool (its wire name or selector) and arguments; or what a model
+                requested : a turn, or a round, which is closed by this.
             state: What the tool needs to go on: bytes, a text, or a `Session` of its own.
 
         Raises:
@@ -461,7 +462,7 @@ class ToolContext(Immutable, _ContextFields):
         if asked is None:
             asked = calls = pairs_in(calls, named)
         if not asked:
-            raise MisuseError(f"{named} asks for no calls. Pass at least one, {EXAMPLE}.")
+            raise MisuseError(f"{named} requests no calls. Pass at least one, {EXAMPLE}.")
         raise ToolRequestedCalls(calls, state)
 
     def _emit(self, make: Callable[..., ToolEvent], *said: Any) -> None:

@@ -1,4 +1,4 @@
-"""Leave a tool for calls that it asks for, and find their outcomes when it is run again.
+"""Leave a tool for calls that it requests, and find their outcomes when it is run again.
 
 Nothing of the tool is kept alive: it says what it will need to go on (`state`), leaves by an
 exception, and is run from its first line again once each call has its result. For example:
@@ -49,7 +49,7 @@ class HasConversation(Protocol):
 
 
 CallsRequested: TypeAlias = HasToolCalls | Iterable[tuple[str | HasName, Mapping[str, Any]]]
-"""What a tool asks for: a round or turn of a model, or pairs of a tool and its arguments."""
+"""What a tool requests: a round or turn of a model, or pairs of a tool and its arguments."""
 
 InnerState: TypeAlias = bytes | str | HasConversation
 """What a tool may leave behind, to go on with."""
@@ -59,11 +59,11 @@ EXAMPLE: Final = 'as in `ctx.request_calls([("search", {"query": "Oslo"})])`'
 
 # Where the tool asks, and not where its outcome is made: so the traceback leads to its line.
 def pairs_in(given: Any, named: str) -> Sequence[Any]:
-    """Return what a tool asks for as pairs of a tool and its arguments.
+    """Return what a tool requests as pairs of a tool and its arguments.
 
     Args:
-        given: What it asks for, unless a model did.
-        named: Who asks, for an error.
+        given: What it requests, unless a model did.
+        named: Who requests it, for an error.
 
     Raises:
         MisuseError: It is something else.
@@ -72,15 +72,15 @@ def pairs_in(given: Any, named: str) -> Sequence[Any]:
     try:
         pairs: Sequence[Any] = given if is_sequence(given) else tuple(given)
     except TypeError:
-        raise MisuseError(f"{named} asks for {shorten(given)}. {remedy}") from None
+        raise MisuseError(f"{named} requests {shorten(given)}. {remedy}") from None
     for pair in pairs:
         if not is_sequence(pair) or len(pair) != 2:
-            raise MisuseError(f"{named} asks for {shorten(pair)}. {remedy}")
+            raise MisuseError(f"{named} requests {shorten(pair)}. {remedy}")
         tool, arguments = pair
         name = getattr(tool, "name", tool)
         if not isinstance(name, str) or not isinstance(arguments, Mapping):
             raise MisuseError(
-                f"{named} asks for a call of {shorten(name)} with {type(arguments).__name__}. Name "
+                f"{named} requests a call of {shorten(name)} with {type(arguments).__name__}. Name "
                 "the tool by its wire name or selector, and pass a dict of arguments."
             )
     return pairs
@@ -95,7 +95,7 @@ class ToolRequestedCalls(Exception):
     of it. It is not a `ToolError`, since nothing failed: a tool lets it pass.
 
     Attributes:
-        calls: What it asks for.
+        calls: What it requests.
         state: What it will need to go on.
     """
 
@@ -113,12 +113,12 @@ class ToolRequestedCalls(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What a tool finds when it comes back from calls that it asked for.
+    """What a tool finds when it comes back from calls that it requested.
 
     Attributes:
         state: The bytes or text that it left; None if it left none, or a session.
-        rounds: The results of each time that it asked, in the order of the calls: all of what each
-            call gave, since only models need less.
+        rounds: The results of each time that it requested calls, in the order of the calls: all of
+            what each call gave, since only models need less.
     """
 
     state: bytes | str | None
@@ -127,7 +127,7 @@ class Inner:
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
-        """The results of what it asked for last."""
+        """The results of what it requested last."""
         return self.rounds[-1]
 
     def session(self) -> Any:
@@ -141,7 +141,7 @@ class Inner:
         """
         if self._open is None:
             raise MisuseError(
-                "This call left no session when it asked for others. Leave one, as in "
+                "This call left no session when it requested others. Leave one, as in "
                 "`ctx.request_calls(outcome.round, state=session)`."
             )
         return self._open()

@@ -1,4 +1,4 @@
-"""Ask someone to decide about a call: the ticket, and the decision that answers it.
+"""Ask someone to decide about a call: the ticket, and the decision about it.
 
 Both are plain data that outlives the process: the ticket goes out with a saved plan, the decision
 comes back by the id of the call. A decision has an id, since what delivers it may do so twice, and
@@ -44,7 +44,7 @@ def _now() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspendTicket:
-    """Say what is to be decided, by whom in their own words, and how the answer is used.
+    """Say what is to be decided, by whom in their own words, and how the decision is used.
 
     Attributes:
         id: The id of the suspension; made up if it is left out.
@@ -104,12 +104,12 @@ class SuspendTicket:
 # that tells whether it still answers what is asked: call, ticket, digest of what was shown, round.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Answer one suspended call.
+    """Decide about one suspended call.
 
     Attributes:
         call_id: The id of the call.
         action: `resume` or `cancel`.
-        result: What was decided, as plain data; false, zero and "" are answers like any other.
+        result: What was decided, as plain data; false, zero and "" are results like any other.
         reason: Why, in words that the model may read.
         decision_id: Names this decision, so that a second delivery does nothing.
         digest: The digest that was decided on. A decision to resume needs it; `waiting.approve()`
@@ -118,8 +118,8 @@ class Decision:
             them together, and `plan.amend` takes them in. A copy is kept.
         by: Who decided, in your own words; the library knows no users.
         at: When, in ISO 8601; now, in UTC, if it is left out.
-        ticket: The id of the ticket that was shown, so that no other question is answered.
-        requested_in: Names the round that asked, if that is known: a ticket's id may be your own,
+        ticket: The id of the ticket that was shown, so that it counts for no other ticket.
+        requested_in: Names the round that waits, if that is known: a ticket's id may be your own,
             and come again. `waiting.approve()` and its like put both in.
 
     Raises:

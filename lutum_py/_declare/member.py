@@ -25,7 +25,7 @@ from .toolset_meta import ToolsetMeta
 
 if TYPE_CHECKING:
     from .._call.call import Hooks
-    from .._call.decisions import ArgsRuleAnswer, InputRuleAnswer
+    from .._call.decisions import ArgsRuleVerdict, InputRuleVerdict
     from .._call.member_options import Rule
     from .._call.reply import Reply
     from .._call.selector import FnSelector, HidingSelector, Selector
@@ -64,11 +64,11 @@ if TYPE_CHECKING:
 
     class _FnTold(_Told, Generic[Output], total=False):
         needs_approval: bool | Callable[[Any], bool | Awaitable[bool]]
-        rule: Callable[..., ArgsRuleAnswer[Output]] | None
+        rule: Callable[..., ArgsRuleVerdict[Output]] | None
 
     class _InputTold(_Told, Generic[Input, Output], total=False):
         needs_approval: bool | Callable[[Input], bool | Awaitable[bool]]
-        rule: Callable[[Input], InputRuleAnswer[Input, Output]] | None
+        rule: Callable[[Input], InputRuleVerdict[Input, Output]] | None
 
 
 @overload
@@ -125,15 +125,15 @@ def tool(
         timeout: Seconds that a run may take, in place of the limits that the tool itself and
             its toolset set; None for no limit.
         needs_approval: Whether a call waits until a person approved it; or a function of the input
-            that says so, which may be async. It is asked as the last gate, with any hooks.
+            that says so, which may be async. It reviews a call as the last gate, with any hooks.
         approval_message: What the person is told, with names of arguments in braces, as in
             `"Refund {cents} cents?"`.
-        rule: A function, sync or async, that `plan()`, `apply_hooks`, `amend` and `call.hook` ask
-            about each call, before gates. For a function tool it takes some of the tool's
+        rule: A function, sync or async, that `plan()`, `apply_hooks`, `amend` and `call.hook`
+            run about each call, before gates. For a function tool it takes some of the tool's
             parameters, by name, and a `ToolContext` that only tells which call it is; it returns
             None, a mapping of the arguments to change, `Complete` or `Reject`. For any other tool
-            it takes the input, and returns another input in place of the mapping. A call begins
-            only after the rule was asked.
+            it takes the input, and returns another input in place of the mapping. A call starts
+            only after the rule has reviewed it.
         callers: Who may call it, if a provider runs programs that call tools: `model`,
             `program`, or both. If this is left out, it is the model alone. Other providers let
             the model call it, and a request says so in its losses.
@@ -293,7 +293,7 @@ def toolset(
         needs_approval: Whether calls of the group wait until a person approved them, or a function
             of the input that decides so. Nothing in `inner` lifts this. False counts only for tools
             for which `inner` does not set it.
-        rule: A function of a call, as `round.apply_hooks` takes one, that is asked about each call
+        rule: A function of a call, as `round.apply_hooks` takes one, that reviews each call
             of the group, after the rules inside of the group.
 
     Raises:
@@ -318,7 +318,7 @@ def toolset(
             "`tool()`."
         )
     _check_deferred("toolset", off, deferred)
-    # A condition on a group is asked beside those of its tools. A False on a group is only the
+    # A condition on a group counts beside those of its tools. A False on a group is only the
     # default for tools that say nothing. So the two are kept as different options.
     around: tuple[Condition, ...] = ()
     if needs_approval is not UNSET and needs_approval is not False:
@@ -330,7 +330,7 @@ def toolset(
         result_cap=result_cap,
         timeout=timeout,
         needs_approval=UNSET if around else needs_approval,
-        asked_around=around,
+        approvals_around=around,
         rules=rules_of(rule),
     )
     member: Any = GroupMember(inner, options)

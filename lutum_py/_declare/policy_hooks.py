@@ -57,7 +57,8 @@ def _remedy(policy: object) -> str | None:
         return f"Pass an instance: `{policy.__name__}()`"
     if inspect.isroutine(policy):
         return "Register one function by `@hooks.on(selector)`"
-    # None of a function that forgot its `return`, or a list of functions: no rule would be asked.
+    # None of a function that forgot its `return`, or a list of functions: no rule would review a
+    # call.
     is_plain = type(policy).__module__ == "builtins" and not inspect.ismodule(policy)
     return "Write a class with hooks, and pass an instance" if is_plain else None
 

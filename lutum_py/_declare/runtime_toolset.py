@@ -50,7 +50,7 @@ def toolset_from_definitions(
                 f"There are definitions of {names_for_message(known)}."
             )
     # Two sessions that list one MCP server make one class. Otherwise each would have selectors of
-    # its own, and hooks that are registered for one would not be asked about calls of the other.
+    # its own, and hooks that are registered for one would not review calls of the other.
     key = digest_of([name, [each.to_dict() for each in definitions]])
     # Two functions that do the same cannot be told from two that do not, so what has functions is
     # never shared.

@@ -47,7 +47,7 @@ class ToolsetMeta(type):
     _rebuild: Callable[[], tuple[Any, ...]] | None
     _caps_results: bool
     """Whether some tool has a cap on its results."""
-    _asks: bool
+    _needs_review: bool
     """Whether some tool has rules, or may need an approval."""
     _whole: MemberOptions
     """What is said about all members, in the head of the class or of one that it inherits from."""
@@ -380,7 +380,7 @@ def _settle(
         "_hooks": None,
         "_rebuild": None,
         "_caps_results": any(each.options.result_cap not in (None, UNSET) for each in selectors),
-        "_asks": any(each.asks for each in selectors),
+        "_needs_review": any(each.needs_review for each in selectors),
         "_made_offer": None,
         "_made_calls": None,
     }

@@ -1,1 +1,1 @@
-"""Who decides about a call, and in which order they are asked."""
+"""Who decides about a call, and in which order."""

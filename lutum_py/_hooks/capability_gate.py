@@ -1,8 +1,8 @@
 """A stock gate that goes by what tools declare to do to the world.
 
-It asks four things, in this order: may the tool run where no user is present; is this a dry run,
+It checks four things, in this order: may the tool run where no user is present; is this a dry run,
 which does less; was a dry run made if one is required; and what does the policy say about the
-risk. In which order all gates are asked is in `pipeline`.
+risk. In which order all gates review a call is in `pipeline`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def capability_gate(
         dry_run_done: Whether a call was tried before, for effects that require it;
             `dry_run_in(session.transcript)` makes such a function. Without one, what requires a
             dry run is blocked.
-        dry_run_argument: The argument by which a tool is asked for a dry run.
+        dry_run_argument: The argument that makes a tool do a dry run.
 
     Raises:
         HookError: The policy names an unknown risk or action, or is not a policy.
@@ -186,8 +186,8 @@ def dry_run_in(
     hooks change arguments, pass a `dry_run_done` of your own.
 
     Args:
-        items: A transcript; it is read whenever the function is asked.
-        dry_run_argument: The argument by which a tool is asked for a dry run.
+        items: A transcript; it is read whenever the function is called.
+        dry_run_argument: The argument that makes a tool do a dry run.
 
     Raises:
         MisuseError: It is not a transcript, or the argument is not the name of one.
@@ -212,7 +212,7 @@ def dry_run_in(
 
 
 def _sent(call: AnyToolCall, result: ToolResult) -> Iterable[dict[str, Any]]:
-    """Decode the arguments that a result answers; none if they do not fit the tool any more."""
+    """Decode the arguments that a result is for; none if they do not fit the tool any more."""
     metadata = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
     try:
         return (_arguments(call.selector._decode(metadata)),)

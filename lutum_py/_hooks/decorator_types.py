@@ -33,12 +33,12 @@ Returned_co = TypeVar("Returned_co", covariant=True)
 Own = ParamSpec("Own", default=...)
 Gave = TypeVar("Gave", default=Any)
 
-GateAnswer: TypeAlias = Block | Suspend | Complete[Output] | ToolResult | None
+GateVerdict: TypeAlias = Block | Suspend | Complete[Output] | ToolResult | None
 """What a gate returns."""
 
 
 class Fits(Protocol[Asked, Answer_co, Written, Returned_co]):
-    """A function that is asked in one way, sync or async, and was written in its own."""
+    """A function that is called in one way, sync or async, and was written in its own."""
 
     @overload
     def __call__(
@@ -51,7 +51,7 @@ class Fits(Protocol[Asked, Answer_co, Written, Returned_co]):
 class FitsTwo(  # type: ignore[misc]  # two answers that overlap: mypy takes them for invariant
     Protocol[Asked, Answer_co, Asked2, Answer2_co, Written, Returned_co]
 ):
-    """The same as `Fits`, of a function that is asked about two tools."""
+    """The same as `Fits`, of a function that reviews two tools."""
 
     @overload
     def __call__(
@@ -66,7 +66,7 @@ class FitsTwo(  # type: ignore[misc]  # two answers that overlap: mypy takes the
 
 
 class Gives(Protocol[Asked, Answer_co, Returned_co]):
-    """A function that is asked in the way that it was written, and gives its own answer."""
+    """A function that is called in the way that it was written, and gives its own verdict."""
 
     @overload
     def __call__(
@@ -87,7 +87,7 @@ class ArgsHookDecorator(Protocol[Asked, Answer_contra]):
 
 
 class HookDecorator(Protocol[Asked, Answer_contra]):
-    """Takes a function that is asked so, and gives it back as it was."""
+    """Takes a function that is called so, and gives it back as it was."""
 
     def __call__(self, hook: Fits[Asked, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]:
         """Register the function."""
@@ -95,7 +95,7 @@ class HookDecorator(Protocol[Asked, Answer_contra]):
 
 
 class SharedHookDecorator(Protocol[Asked, Answer_contra, Asked2, Answer2_contra]):
-    """Takes a function that is asked about two tools, and gives it back as it was."""
+    """Takes a function that reviews two tools, and gives it back as it was."""
 
     def __call__(
         self, hook: FitsTwo[Asked, Answer_contra, Asked2, Answer2_contra, Own, Gave], /

@@ -1,6 +1,6 @@
-"""`HookSet`: who has a say about the calls of one toolset; how one registers hooks, and asks them.
+"""`HookSet`: who decides about the calls of one toolset; how one registers hooks, and runs them.
 
-Where they are kept, and in which order they are asked, is in `places`.
+Where they are kept, and in which order they run, is in `places`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .._text.suggestion import meant_by, names_for_message
 from ..errors import HookError, UnknownToolError
 from .decorator_types import (
     ArgsHookDecorator,
-    GateAnswer,
     GateDecorator,
+    GateVerdict,
     HookDecorator,
     SharedHookDecorator,
 )
@@ -88,7 +88,7 @@ class HookSet(HookPlaces[T]):
         RunNormally[Input | Input2] | Complete[Output2] | Reject,
     ]: ...
     def on(self, selector: AnySelector, /, *others: AnySelector) -> Any:
-        """Register an execution hook: it may change the input, answer the call, or reject it.
+        """Register an execution hook: it may change the input, complete the call, or reject it.
 
         Args:
             selector: The tool. A member of a nested toolset stands for each path to it.
@@ -136,16 +136,16 @@ class HookSet(HookPlaces[T]):
     def gate(
         self, selector: Selector[Input, Output], /
     ) -> GateDecorator[
-        [ToolMetadata, Input], [ToolMetadata, Input, Decision | None], GateAnswer[Output]
+        [ToolMetadata, Input], [ToolMetadata, Input, Decision | None], GateVerdict[Output]
     ]: ...
     @overload
     def gate(
         self, selector: type[Any] | None = None, /
     ) -> GateDecorator[
-        [ToolMetadata, Any], [ToolMetadata, Any, Decision | None], GateAnswer[Any]
+        [ToolMetadata, Any], [ToolMetadata, Any, Decision | None], GateVerdict[Any]
     ]: ...
     def gate(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
-        """Register a gate: it sees the final input, and may block, suspend or answer the call.
+        """Register a gate: it sees the final input, and may block, suspend or complete the call.
 
         Args:
             selector: The tool, or a nested toolset for its tools; all tools if it is left out.
@@ -172,7 +172,7 @@ class HookSet(HookPlaces[T]):
     def before(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
         """Register a function of `(metadata, input)` for calls that are going to be run.
 
-        It is asked once for each call, and decides nothing. About a call that waits it is asked
+        It reviews each call once, and decides nothing. It reviews a call that waits
         when hooks are applied again after an approval, or when `amend` takes in an edit.
 
         Args:
@@ -276,7 +276,7 @@ class HookSet(HookPlaces[T]):
                 name=name,  # alone, so that Python adds no suggestion of its own
             )
 
-    # `hooks.register_weather_gate(f)` and `hooks.with_weather_gate(f)` are made when asked for: one
+    # `hooks.register_weather_gate(f)` and `hooks.with_weather_gate(f)` are made when requested: one
     # for each tool and kind of hook would be far more methods than are ever used.
     def _generated(self, verb: str, member: str, phase: Phase) -> Any:
         def register(function: Any, /) -> None:
@@ -380,7 +380,7 @@ class HookSet(HookPlaces[T]):
         return drive(self._decision_generator(call))
 
     def _decision_generator(self, call: AnyToolCall, /) -> HookGenerator[HookOutcome]:
-        """Return the generator that asks the hooks about one call."""
+        """Return the generator that lets the hooks review one call."""
         from .pipeline import decide  # with `logging`, which is slow to import
 
         hook_run = HookRun()
@@ -389,7 +389,7 @@ class HookSet(HookPlaces[T]):
         return outcome
 
     async def description_overrides(self) -> list[tuple[Selector[Any, Any], str]]:
-        """Ask the description hooks.
+        """Run the description hooks.
 
         Returns:
             Pairs of selector and text for `.describe_many_tools(...)`; tools without a hook, or

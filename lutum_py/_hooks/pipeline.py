@@ -51,7 +51,7 @@ from .registered_hook import NO_HOOKS, ArgsHook, CallGate, PhaseHooks, Registere
 
 _kind_of: Callable[[object], Any] = type
 
-# A gate that refuses wins over one that asks a person, and both over one that gives an answer, in
+# A gate that refuses wins over one that asks a person, and both over one that gives a result, in
 # whichever order they were registered: no gate that is added can weaken another. Another rule
 # between gates is another order here, or another choice at the end of `_ask_gates`.
 _STRICTEST: Final = ("block", "suspend", "complete")
@@ -82,30 +82,30 @@ def decide_each(
     Args:
         calls: The calls; they are not changed.
         hooks: A hook set, an object like one, or a plain function.
-        hook_run: Takes what each hook said; the caller writes it when all were asked.
-        whatever: Whether to ask also about calls that may not begin any more.
-        is_open: Whether execution hooks are asked although the call is approved, as about an edit.
+        hook_run: Takes each verdict; the caller writes them when all have reviewed.
+        whatever: Whether to review also calls that may not start any more.
+        is_open: Whether execution hooks review the call although it is approved, as for an edit.
         of: If the only call is a draft, the call that it is a draft of: a before-hook that was
-            asked about either is not asked again.
+            reviewed either does not review the other.
 
     Returns:
         Each call that is still to be run, and what became of each other.
     """
     # One generator for a whole round, and in it only what every call passes: an execution hook that
-    # lets the call go on as it is. All else is asked of functions below, so that a call without
+    # lets the call go on as it is. All else is done by functions below, so that a call without
     # gates, before-hooks and approvals pays for none of them.
     outcomes: list[HookOutcome] = []
     given: Any = hooks
     places: HookPlaces[Any] | None = given if isinstance(hooks, HookPlaces) else None
     notes = hook_run.notes
     logs = LOGGER.isEnabledFor(INFO)
-    # What is asked about a tool is looked up once for calls of one tool in a row.
+    # What reviews a tool is looked up once for calls of one tool in a row.
     selector: AnySelector | None = None
     execution = gates = before = NO_HOOKS
     is_fixed = True
     known: object = None
     for one in calls:
-        # A branch of an older generation shows the history of another, which is asked about.
+        # A branch of an older generation shows the history of another, which is reviewed.
         each: Any = one if one._branch is None else one._current
         raw = each._raw
         # The same as `each._own_history`, mostly without the call of a property.
@@ -169,7 +169,7 @@ def decide_each(
                 break
             call = outcome
         else:
-            if gates or before or call.selector.asks:
+            if gates or before or call.selector.needs_review:
                 outcome = yield from _decide_fully(call, gates, before, hook_run, is_open, of)
                 outcomes.append(one if outcome is each else outcome)
             else:
@@ -192,11 +192,11 @@ def _decide_fully(
             return ruled
         call = ruled
     verdict = (yield from _ask_gates(gates, call, hook_run)) if gates else None
-    if call.selector.asks and (verdict is None or verdict.verdict == "complete"):
+    if call.selector.needs_review and (verdict is None or verdict.verdict == "complete"):
         verdict = (yield from ask_approval(call, hook_run)) or verdict
     if verdict is not None:
         return settle(call, verdict, hook_run)
-    # An edit that hooks changed once more waits again: before-hooks are asked when it is to run.
+    # An edit that hooks changed once more waits again: before-hooks review it when it should run.
     if before and not (is_open and call._answers and call._answers[0].digest != call.digest):
         yield from _ask_before(before, call, of)
     return call
@@ -205,9 +205,9 @@ def _decide_fully(
 def _ask_before(
     before: list[RegisteredHook], call: AnyToolCall, of: AnyToolCall | None
 ) -> HookGenerator[None]:
-    """Ask the before-hooks, each once a call, whichever branch of it was asked about.
+    """Run the before-hooks, each once a call, whichever branch of it was reviewed.
 
-    That one is asked is written down before it is, so that two who ask at once ask once, and
+    That one reviews is written down before it does, so that of two at once only one reviews, and
     struck out if it raises.
     """
     for key, hook in keyed(before):
@@ -233,11 +233,11 @@ def _ask_before(
 
 
 def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None:
-    """Write that a before-hook is asked, or return None if it was asked already."""
+    """Write that a before-hook reviews a call, or return None if it did already."""
     with ONCE:
-        # One before-hook is asked once about a call, though plans may ask about several branches of
+        # One before-hook reviews a call once, though plans may review several branches of
         # it. The claim is written under the lock before the hook runs, so two threads cannot both
-        # ask. If somebody ran or answered the call while other hooks were asked, it comes too late.
+        # ask. If somebody ran or ended the call while other hooks reviewed it, it comes too late.
         last = call._own_history[-1]
         if not last.stage.may_ask:
             return None
@@ -255,7 +255,7 @@ def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None
 def _ask_gates(
     gates: list[RegisteredHook], call: AnyToolCall, hook_run: HookRun
 ) -> HookGenerator[Verdict | None]:
-    """Ask all gates; the strictest answer counts, and among equals the first."""
+    """Let all gates review a call; the strictest verdict counts, and among equals the first."""
     answered = call._answer_of(tool=False)
     decision = None if answered is None else answered.decision
     verdicts: list[Verdict] = []
@@ -291,7 +291,7 @@ def _ask_gates(
         hook_run.note(call, gate.name, "gate", verdict.verdict, verdict.reason)
         if verdict.verdict == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
-        # All gates are asked, also after a Block: each has its say in the history of the call, and
+        # All gates review, also after a Block: each has its step in the history of the call, and
         # no gate can hide a call from those that were registered after it.
         verdicts.append(verdict)
     best = min(verdicts, key=lambda each: _STRICTEST.index(each.verdict), default=None)
@@ -317,7 +317,7 @@ def _check_conversation(gate: RegisteredHook, call: AnyToolCall) -> None:
 
 
 class AfterSaid(NamedTuple):
-    """What one after-hook said about a call's result.
+    """The verdict of one after-hook on a call's result.
 
     Attributes:
         call: The call.
@@ -352,10 +352,10 @@ def after(
         call: The call that the result belongs to.
         result: The result.
         hooks: The hook set.
-        said: Takes what each hook said.
-        again: Whether to ask also those that were asked before.
+        said: Takes the verdict of each hook.
+        again: Whether to run also those that have seen the result.
     """
-    # Each hook is shown what the one before it made of the result. That it was asked is written
+    # Each hook is shown what the one before it made of the result. That it has seen it is written
     # down later, by `AfterSaid.write`, when none can raise any more.
     for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
         if not again and was_asked_after(call, key):
@@ -375,7 +375,7 @@ def after(
 
 
 def was_asked_after(call: AnyToolCall, key: str) -> bool:
-    """Whether an after-hook was asked about the result of a call: of its last try."""
+    """Whether an after-hook reviewed the result of a call: of its last try."""
     result: object = None
     is_saved = False
     for step in reversed(call._history):
@@ -399,7 +399,7 @@ def was_asked_after(call: AnyToolCall, key: str) -> bool:
 
 
 def describe(hooks: HookPlaces[Any]) -> HookGenerator[list[tuple[Selector[Any, Any], str]]]:
-    """Ask the description hooks of all tools."""
+    """Run the description hooks of all tools."""
     found: list[tuple[Selector[Any, Any], str]] = []
     toolset: Any = hooks.toolset
     selectors: Iterable[Selector[Any, Any]] = toolset

@@ -1,4 +1,4 @@
-"""Where the hooks of one toolset are kept, and which of them are asked about a tool.
+"""Where the hooks of one toolset are kept, and which of them review a tool's calls.
 
 There is one place for each direct member, one for all members, and the same again for each nested
 toolset. A hook for an inner tool is kept in the inner places, however it was registered, so that
@@ -50,8 +50,9 @@ class HookPlaces(Settled, Generic[T]):
     """Keep the hooks of one toolset, and find those of a tool."""
 
     _way: ClassVar[str] = (
-        "no hook would be asked by it. Register hooks in place, as by `hooks.data.on(...)`, or "
-        "give the set of a nested toolset where the outer one is made: `App.HookSet(data=...)`."
+        "no hook would review a call by it. Register hooks in place, as by `hooks.data.on(...)`, "
+        "or give the set of a nested toolset where the outer one is made: "
+        "`App.HookSet(data=...)`."
     )
 
     def __init__(self, toolset: type[T], /, *misplaced: Never, **nested: HookPlaces[Any]) -> None:
@@ -151,7 +152,7 @@ class HookPlaces(Settled, Generic[T]):
         return made
 
     def _places_for(self, selector: AnySelector) -> tuple[PhaseHooks, ...]:
-        """List the places whose hooks are asked about calls of a tool.
+        """List the places whose hooks review calls of a tool.
 
         None are listed for a tool of an outer toolset that the toolset of these hooks lacks.
 
@@ -196,7 +197,7 @@ class HookPlaces(Settled, Generic[T]):
     def _unrelated(self, what: str, *, tool: str | None = None) -> HookError:
         return HookError(
             f"The hooks are of {self._toolset.__qualname__}, but {what}, so that none of them "
-            "would be asked. Pass the hooks of the toolset that the turn was read with.",
+            "would review its calls. Pass the hooks of the toolset that the turn was read with.",
             tool=tool,
         )
 
@@ -221,7 +222,7 @@ class HookPlaces(Settled, Generic[T]):
         return known[1:]
 
     def _hooks_for(self, selector: AnySelector, phase: Phase) -> list[RegisteredHook]:
-        """List the hooks of one phase for a tool, in the order in which they are asked.
+        """List the hooks of one phase for a tool, in the order in which they run.
 
         Raises:
             HookError: The calls of the tool belong to another toolset.
@@ -230,7 +231,7 @@ class HookPlaces(Settled, Generic[T]):
 
 
 def check_related(hooks: object, toolset: Any) -> None:
-    """Refuse hooks that would be asked about no tool of a toolset; one without tools may pass.
+    """Refuse hooks that would review no tool of a toolset; one without tools may pass.
 
     Raises:
         HookError: The toolset is neither that of the hooks, nor one that has that nested.

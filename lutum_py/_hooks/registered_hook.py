@@ -1,6 +1,6 @@
 """One registered hook, and the lists in which a hook set keeps them.
 
-Hooks are asked in the order of registration. Ancestor one list that is its own order; when the
+Hooks review a call in the order of registration. Within one list that is its own order; when the
 lists of several places are joined, a counter that all hook sets share says which hook came first.
 """
 
@@ -43,7 +43,7 @@ class RegisteredHook:
         function: The function.
         name: Its qualified name, for messages and records.
         order: Its place among all that were registered.
-        takes_decision: Whether it is a gate that is also asked with the decision.
+        takes_decision: Whether it is a gate that also takes the decision.
         any_after: Whether any after-hook was ever registered: most programs have none, and need
             not look for those that a commit would miss.
     """
@@ -171,10 +171,10 @@ class ArgsHook:
             )
 
     def __call__(self, metadata: ToolMetadata, input: Any) -> Any:
-        """Ask the hook; None leaves the input as it is, a mapping has the arguments to change."""
+        """Call the hook; None leaves the input as it is, a mapping has the arguments to change."""
         invocation: Any = self.spec.invocation
         # The function may take a `ToolContext`, which knows its call. This one is of no plan, so a
-        # hook cannot do anything to the call that it is asked about.
+        # hook cannot do anything to the call that it reviews.
         call = self.spec.call_type(metadata, input)
         positional, keywords = invocation.bind(call, input, {})
         answer: Any = self.function(*positional, **keywords)
@@ -196,7 +196,7 @@ class ArgsHook:
 
 
 class CallGate:
-    """Base of stock gates: asked with the call and the decision by which it goes on, if any.
+    """Base of stock gates: they take the call and the decision by which it goes on, if any.
 
     Attributes:
         transcript: The conversation that the gate goes by, if it goes by one: a call of another
@@ -265,8 +265,8 @@ def in_order(places: tuple[PhaseHooks, ...], phase: Phase) -> list[RegisteredHoo
     return sorted(itertools.chain(*filled), key=_order_of)
 
 
-# `guard`, `guard#2`: a saved plan names the hooks that were asked, and another process has other
-# function objects. The name alone would not tell two lambdas of one line apart.
+# `guard`, `guard#2`: a saved plan names the hooks that reviewed its calls, and another process has
+# other function objects. The name alone would not tell two lambdas of one line apart.
 def keyed(hooks: Iterable[RegisteredHook]) -> Iterator[tuple[str, RegisteredHook]]:
     """Yield each hook with a key that is the same in another process: its name, counted."""
     seen: dict[str, int] = {}

@@ -85,7 +85,7 @@ def _entries(calls: SortedCalls, what: str) -> list[Entry]:
 
 
 def _within(outer: Iterable[str]) -> tuple[str, ...]:
-    """Say what a call is within, the outermost first."""
+    """Name the ancestors of a call, the outermost first."""
     named = ", ".join(outer)
     return (f"within {named}",) if named else ()
 
@@ -130,7 +130,7 @@ def _ticket_parts(ticket: SuspendTicket) -> Iterator[Part]:
 _WORDS: Final = {
     "suspended": "waits",
     "started": "started",
-    "abandoned": "left while it ran",
+    "abandoned": "abandoned while it ran",
     "retried": "another try",
 }
 
@@ -160,7 +160,7 @@ def _in_words(step: Step, before: bytes | None) -> Part | None:
     detail = step.detail
     if step.kind == "reviewed":
         if step.by is None:
-            return Part(step.phase or "", "nobody was to be asked")
+            return Part(step.phase or "", "nobody had to review it")
         because = f": {step.reason}" if step.reason else ""
         said = step.verdict or "let it pass"
         return Part(
@@ -198,7 +198,7 @@ class PlanText(NamedTuple):
     Attributes:
         turn: What the model said.
         calls: An entry for each call, in the order of the turn, and after those of the turn for
-            each that calls asked for.
+            each that calls requested.
     """
 
     turn: AssistantTurn
@@ -216,7 +216,7 @@ def read_plan(saved: Saved) -> PlanText:
     outer = {id: (f"{caller} program",) for id, caller in callers_of(turn).items()}
     named: dict[str, str] = {}
     entries: list[Entry] = []
-    for call, entry in calls:  # whoever asked is before what it asked for
+    for call, entry in calls:  # whoever asked is before what it requested
         id, by = call.id, call._asked_by
         named[id] = f"{id} {call.name}"
         if by is not None:

@@ -1,6 +1,6 @@
 """The end of a round, whichever way it ends: one pipeline, and this is its order.
 
-1. Faults: every call has exactly one result, and after-hooks were asked about each result of a
+1. Faults: every call has exactly one result, and after-hooks reviewed each result of a
    call. If there is a fault, nothing has changed.
 2. Edit lines: what people changed in the arguments of a call is said before its result.
 3. Final arguments: what a call was run with is said, if it is not what the model sent.
@@ -127,7 +127,7 @@ def as_model_reads(
         results: The results.
         calls: The calls that they belong to, as far as these could be read.
         toolset: Their toolset.
-        inner: The calls that they asked for, if any.
+        inner: The calls that they requested, if any.
     """
     rewritten = [call for call in calls if call._is_rewritten]
     reported_by: dict[str, str] = {}
@@ -149,7 +149,7 @@ def as_model_reads(
 def labelled(
     results: tuple[ToolResult, ...], calls: Sequence[AnyToolCall]
 ) -> tuple[ToolResult, ...]:
-    """Return results with the labels of what they were made of, if calls asked for others."""
+    """Return results with the labels of what they were made of, if calls requested others."""
     made_of = {call.id: [answer_of(each) for each in call._asked_for()] for call in calls}
     return tuple(
         with_inner_labels(each, filter(None, made_of.get(each.id, ()))) for each in results
@@ -265,7 +265,7 @@ _ANSWERS = (ToolResult, HandledCall, RejectedCall, SuspendedCall, AwaitingCall)
 def as_results(
     answers: Iterable[ResultLike | NotEnded],
 ) -> tuple[list[ToolResult], list[NotEnded]]:
-    """Take each answer as a result; calls that suspended themselves, or asked, have none yet.
+    """Take each answer as a result; what suspended itself, or requested others, has none.
 
     Raises:
         MisuseError: Something else is among them; the text says what to do with it.
@@ -382,7 +382,7 @@ def match_results(
 
 
 def asking_fault(call: BaseCall) -> MissingResult:
-    """Say which of the calls that a call asked for have no result."""
+    """Say which of the calls that a call requested have no result."""
     states = [(each, state_in(each._history)) for each in call._asked_for()]
     open_calls = [
         f"{asked.id!r} of tool {asked.name!r} ({state.replace('_', ' ')})"
@@ -396,7 +396,7 @@ _OPEN = ("pending", "in_doubt", "suspended", "unreviewed")
 
 
 def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
-    """Say in what a result differs from the call that it is to answer."""
+    """Name how a result differs from the call that it should answer."""
     faults: list[CommitFault] = []
     if result.name != asked.name:
         faults.append(MismatchedToolName(result.id, result.name, asked.name))
@@ -424,12 +424,12 @@ def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
     answered = {each.id: each for each in open_calls if each.id in given}
     if calls._owes_after and (answered or calls.finished or calls.handled):
         raise MisuseError(
-            "This plan was saved while after-hooks of its hook set had still to be asked, and they "
-            f"were not asked since. {remedy}"
+            "This plan was saved before after-hooks of its hook set had seen all results, and they "
+            f"have not seen them since. {remedy}"
         )
     for _, hook, call in _not_asked(calls, answered, tries):
         raise MisuseError(
-            f"After-hook `{hook.name}` was not asked about the result of call {call.id!r} of tool "
+            f"After-hook `{hook.name}` has not seen the result of call {call.id!r} of tool "
             f"`{call.name}`. {remedy}"
         )
     for call in answered.values():
@@ -463,12 +463,12 @@ def check_as_left(call: BaseCall, result: ToolResult) -> None:
 def check_shown(
     calls: SortedCalls, call_id: str, hooks: object = None, tries: Mapping[str, Any] = _NO_TRIES
 ) -> None:
-    """Make sure that after-hooks saw a call before the call that asked for it goes on.
+    """Make sure that after-hooks saw a call before the call that requested it goes on.
 
     Args:
         calls: The plan.
         call_id: The id of the call.
-        hooks: The hooks that will still be asked, if any.
+        hooks: The hooks that will still see it, if any.
         tries: By call id, the try that gave its result, if that is not the call of the plan.
 
     Raises:
@@ -482,20 +482,20 @@ def check_shown(
     not_asked = _not_asked(calls, {call_id: call}, tries)
     owed = [hook for key, hook, of in not_asked if of is call and key not in later]
     if owed or calls._owes_after:
-        who = f"After-hook `{owed[0].name}` was" if owed else _OF_BEFORE
+        who = f"After-hook `{owed[0].name}` has" if owed else _OF_BEFORE
         raise MisuseError(
-            f"{who} not asked about the result of call {call_id!r} of tool "
-            f"`{call.name}`, and call {call._asked_by!r}, which asked for "
+            f"{who} not seen the result of call {call_id!r} of tool "
+            f"`{call.name}`, and call {call._asked_by!r}, which requested "
             "it, would see it. Write `(result,) = await plan.apply_after_hooks(hooks, [result])` "
             "before `plan.record(result)`, or let `await run(plan, hooks=hooks)` do both."
         )
 
 
-_OF_BEFORE = "The after-hooks of the hook set that decided before the plan was saved were"
+_OF_BEFORE = "The after-hooks of the hook set that decided before the plan was saved have"
 
 
 def owes_after_hooks(calls: SortedCalls) -> bool:
-    """Whether some after-hook of the plan's hook sets has still to be asked, now or later."""
+    """Whether some after-hook of the plan's hook sets has still to see a result, now or later."""
     if calls._owes_after or not RegisteredHook.any_after:
         return calls._owes_after
     waiting = (*(each.call for each in calls.suspended), *calls.awaiting, *calls.unreviewed)
@@ -506,7 +506,7 @@ def owes_after_hooks(calls: SortedCalls) -> bool:
 def _not_asked(
     calls: SortedCalls, open_calls: dict[str, AnyToolCall], tries: Mapping[str, Any] = _NO_TRIES
 ) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
-    """Find after-hooks that were not asked about these calls, or about answered ones: with keys."""
+    """Find after-hooks that have not seen results of these calls, or of ended ones: with keys."""
     answered = {c.id: c for c in calls._readable if state_in(c._history) in ("finished", "handled")}
     for hooks in calls._state._hook_sets:
         for call in (open_calls | answered).values():
@@ -529,7 +529,7 @@ def unfinished(call: AnyToolCall, was_started: bool, reason: str, more: str = ""
 
 
 def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
-    """Tell in the result of a call that is given up how the calls that it asked for ended.
+    """Tell in the result of a call that is given up how the calls that it requested ended.
 
     Args:
         call: The call.
@@ -560,7 +560,7 @@ def show_results(
 ) -> HookGenerator[list[ToolResult | NotEnded]]:
     """Show results to the after-hooks; see `ToolRoundPlan.apply_after_hooks`.
 
-    The plan changes when all were asked: if a hook raises, it is as it was.
+    The plan changes when all have run: if a hook raises, it is as it was.
     """
     hook_set: Any = hooks
     if not isinstance(hooks, HookPlaces):

@@ -1,7 +1,7 @@
-"""What changes about a call, told to whoever wants to know: each change once, when it has happened.
+"""What changes about a call, reported to a listener: each change once, when it has happened.
 
 Nobody depends on it: what a listener raises is logged, and the round goes on. A plan does not keep
-events; `plan.calls` says how things stand.
+events; `plan.calls` shows how things stand.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ CallEventKind: TypeAlias = Literal[
 
 _logger = logging.getLogger("lutum.call_event")
 _LONGEST = 400
-_WORDS = {("resumed", "rejected"): "cancelled", ("resumed", "handled"): "answered"}
+_WORDS = {("resumed", "rejected"): "cancelled", ("resumed", "handled"): "decided"}
 """What a log calls a decision after which the call does not go on, by kind and state."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallEvent:
-    """Say that something changed about a call, and how it stands now.
+    """Report that something changed about a call, and how it stands now.
 
     Attributes:
-        kind: `decided` when hooks were asked, also of a call that cannot be used, or `suspended`
-            if it waits for a decision now; `resumed` when a decision was taken in, or `edited` if
-            that changed arguments; `started`; `ended`. Of calls within others: `requested` when the
-            tool leaves for calls that it asked for, `proposed` for each of these, and `continued`
-            in place of `started` when it comes back.
+        kind: `decided` when hooks have reviewed it, also of a call that cannot be used, or
+            `suspended` if it waits for a decision now; `resumed` when a decision was taken in, or
+            `edited` if that changed arguments; `started`; `ended`. Of calls within others:
+            `requested` when the tool leaves for calls that it requested, `proposed` for each of
+            these, and `continued` in place of `started` when it comes back.
         row: The call as it stands now.
         at: When, in ISO 8601 and UTC.
     """
@@ -74,11 +74,11 @@ class CallEvent:
 
 
 OnEvent: TypeAlias = Callable[[CallEvent], object]
-"""A function that is told about each change, such as a sink."""
+"""A function that receives each change, such as a sink."""
 
 
 def check_listener(on_event: object) -> None:
-    """Refuse what cannot be told, before anything happens that it would be told of.
+    """Refuse what cannot receive events, before anything happens that it would receive.
 
     Raises:
         MisuseError: It is no function.
@@ -87,7 +87,7 @@ def check_listener(on_event: object) -> None:
 
 
 def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> None:
-    """Tell what was decided about several calls, in the order of the turn."""
+    """Report what was decided about several calls, in the order of the turn."""
     for call in calls._all():
         if call.id in ids:
             row = row_at(calls, call)
@@ -95,20 +95,20 @@ def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> 
 
 
 def tell_asked(calls: SortedCalls, on_event: OnEvent, by: AnyToolCall) -> None:
-    """Tell about each call that one asked for just now."""
+    """Report each call that one requested just now."""
     for each in next(steps_of_kind(by._history, "requested")).detail.calls:
         tell_row(on_event, "proposed", row_at(calls, each))
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
-    """Tell about a call whose row is known; the event is of the moment of its last step."""
+    """Report a call whose row is known; the event is of the moment of its last step."""
     steps = () if row._history is None else row._history.steps
     at = iso_time(steps[-1].at if steps else time())
     tell_event(on_event, CallEvent(kind, row, at))
 
 
 def tell_event(on_event: OnEvent, event: CallEvent) -> None:
-    """Tell about what happened; what a listener raises is logged."""
+    """Report what happened; what a listener raises is logged."""
     try:
         answer = on_event(event)
         # Nobody would await it here, and Python would warn of that long afterwards, at another
@@ -151,7 +151,7 @@ def log_events(logger: logging.Logger | str = "lutum.calls", level: int = loggin
         word = _WORDS.get((event.kind, row.state), event.kind)
         status = None if row.result is None else row.result.status
         came_to = "" if status in (None, word) else f" -> {status}"
-        # Whoever approved a call neither began nor ended it.
+        # Whoever approved a call neither started nor ended it.
         by = ", approved by" if event.kind in ("started", "continued", "ended") else " by"
         because = f"{by} {row.by}" if row.by else ""
         because += f": {row.reason}" if row.reason else ""

@@ -1,17 +1,17 @@
-"""Calls within a call: what a tool asks for is a call of the same round, and the tool comes back.
+"""Calls within a call: what a tool requests is a call of the same round, and the tool comes back.
 
 A tool leaves by `ctx.request_calls(calls)`, and its call stands `awaiting` until each of these has
 its result. They are calls like any other, each with a history of its own; only their ids are paths.
-For example, a program `c1` that called `find`, and then asked for two refunds at once:
+For example, a program `c1` that called `find`, and then requested two refunds at once:
 
-    c1      proposed  started  asks (c1/1)  started  asks (c1/2, c1/3)
-    c1/1    proposed (by c1)  asked  started  ended  recorded
-    c1/2    proposed (by c1)  asked (gate said suspend)  suspended
+    c1      proposed  started  requested (c1/1)  started  requested (c1/2, c1/3)
+    c1/1    proposed (by c1)  reviewed  started  ended  recorded
+    c1/2    proposed (by c1)  reviewed (gate: suspend)  suspended
     c1/3    proposed (by c1)
 
-`c1/3` is in `reviewed`: no hook has spoken about it, and it does not begin before. A decision
+`c1/3` is in `unreviewed`: no hook has reviewed it, and it does not start before. A decision
 about such a call is a shared step (see `_call.base_call`): all plans of the round have it. That
-`c1` is asking is not kept anywhere: it is read from the calls that its last step has, see
+`c1` is awaiting others is not kept anywhere: it is read from the calls that its last step has, see
 `RequestedStep`.
 """
 
@@ -53,7 +53,7 @@ from .sorted_calls import RoundState, SortedCalls, outer_of
 C = TypeVar("C", bound=BaseCall)
 
 MAX_INNER_CALLS: Final = 100
-"""Calls that one call may ask for in all."""
+"""Calls that one call may request in all."""
 
 MAX_DEPTH: Final = 3
 """How deep calls may be within calls."""
@@ -66,7 +66,7 @@ _NEW: Final = STAGES["new"]
 
 
 def asking_call(call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any) -> AwaitingCall:
-    """Read what a tool asked for as it left.
+    """Read what a tool requested as it left.
 
     Args:
         call: Its call.
@@ -91,7 +91,7 @@ def asking_call(call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any) -> A
     ids = [each.id for each in turn.tool_calls]
     if len({*ids}) != len(ids):
         raise DuplicateToolCallIdError(
-            f"Tool `{call.name}` (call {call.id!r}) asks for two calls of one id, so no result "
+            f"Tool `{call.name}` (call {call.id!r}) requests two calls of one id, so no result "
             "could be told from the other. Ask its model again.",
             call_id=call.id,
         )
@@ -112,11 +112,12 @@ def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
     """Return what a round knows of its calls already: what is wrong with them, or which tool it is.
 
     Raises:
-        MisuseError: One of them was started, or answered, or the plan has no tool of its name.
+        MisuseError: One of them was started, or has its result, or the plan has no tool of its
+            name.
     """
     if started := given._shown()._started():
         raise MisuseError(
-            f"Tool `{call.name}` (call {call.id!r}) asks for a round of which call "
+            f"Tool `{call.name}` (call {call.id!r}) requests a round of which call "
             f"{next(iter(started))!r} was started or answered already, so it would be done twice. "
             "Ask for a round as it came."
         )
@@ -126,7 +127,7 @@ def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
         if each.name not in plan:
             given._close("requested")
             raise MisuseError(
-                f"Tool `{call.name}` (call {call.id!r}) asks for a round with a call of "
+                f"Tool `{call.name}` (call {call.id!r}) requests a round with a call of "
                 f"`{each.name}`, and {plan.__qualname__}, the toolset of the plan, has no tool of "
                 "that name. Nest in it the toolset that the round was read with, without a "
                 f"prefix: `inner = toolset({given.toolset.__name__}, off=True)`."
@@ -146,7 +147,7 @@ def _items_of(
             text = compact_json(json_data(arguments))
         except ValueError as error:
             raise InvalidValueError(
-                f"Tool `{call.name}` (call {call.id!r}) asks for a call of `{name}` with arguments "
+                f"Tool `{call.name}` (call {call.id!r}) requests a call of `{name}` with arguments "
                 f"that are not JSON: {error}"
             ) from None
         known[str(number)] = getattr(tool, "spec", None)
@@ -157,7 +158,7 @@ def _items_of(
 
 
 class Left(NamedTuple):
-    """What a call left behind when it asked for others, kept while it may come back.
+    """What a call left behind when it requested others, kept while it may come back.
 
     Attributes:
         turn: The turn with the calls, under the ids of their model.
@@ -175,10 +176,10 @@ class Left(NamedTuple):
 # `Ask((<c1/2>, <c1/3>), Left(turn, b"interpreter…", None, Desk))`. The results are not kept here
 # but read from the calls, so that there is one place for each.
 class Ask(NamedTuple):
-    """One time that a call asked for others: what its step `requested` holds.
+    """One time that a call requested others: what its step `requested` holds.
 
     Attributes:
-        calls: Those that it asked for, in order.
+        calls: Those that it requested, in order.
         left: What it left behind; None if it has come back since.
         trace: The span of the tool, if it was traced.
     """
@@ -206,7 +207,7 @@ class Ask(NamedTuple):
         """Return what the tool finds when it comes back.
 
         Args:
-            rounds: All times that it asked, this one last.
+            rounds: All times that it requested calls, this one last.
         """
         left, opens = self.left, None
         if left is not None and left.session is not None:
@@ -241,29 +242,29 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
 
 
 def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
-    """Take in that a call asks for others; see `ToolRoundPlan.record`.
+    """Take in that a call requests others; see `ToolRoundPlan.record`.
 
     Returns:
-        What was given; or, if the call asks for too much, the error result that ends it, which is
+        What was given; or, if the call requests too much, the error result that ends it, which is
         still to be recorded.
 
     Raises:
-        LifecycleError: The call is not pending in this plan, has asked for this before, or was
-            answered since.
+        LifecycleError: The call is not pending in this plan, has requested this before,
+            or has ended since.
     """
     given, state = asking.call, calls._state
     with ONCE:
-        call = calls._open_call(given, "cannot ask for others")
+        call = calls._open_call(given, "cannot request others")
         if asking._before != (asked := _times_asked(call)):
             raise LifecycleError(
-                f"Call {given.id!r} of tool `{given.name}` has asked {asked} times in this plan, "
-                f"and had asked {asking._before} times when this was made: what it asks for "
-                "would be done twice. Run the call that is pending here."
+                f"Call {given.id!r} of tool `{given.name}` has requested calls {asked} times in "
+                f"this plan, and had done so {asking._before} times when this was made: what it "
+                "requests would be done twice. Run the call that is pending here."
             )
         if given._stage.is_end or given._stage.name == "suspended":
             raise LifecycleError(
-                f"Call {given.id!r} of tool `{given.name}` is {given.status} by now, so it asks "
-                "for nothing any more. Give the plan what it came to last."
+                f"Call {given.id!r} of tool `{given.name}` is {given.status} by now, so it "
+                "requests no calls any more. Give the plan what it came to last."
             )
         call._check_newest("requested")
         fault = _too_much(calls, call, len(asking.turn.tool_calls))
@@ -290,24 +291,24 @@ def _times_asked(call: AnyToolCall) -> int:
 
 
 def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
-    """Return a code and a text if a call may not ask for so many calls; else None."""
+    """Return a code and a text if a call may not request so many calls; else None."""
     depth = len(outer_of(calls, call.id)) + 1
     if depth > MAX_DEPTH:
         return "too_deep", (
-            f"Calls stand within calls {MAX_DEPTH} deep at most, and call {call.id!r} asks for "
+            f"Calls stand within calls {MAX_DEPTH} deep at most, and call {call.id!r} requests "
             "others there. Call tools directly from here."
         )
     before = sum(1 for each in calls._state._round.inner.values() if each._asked_by == call.id)
     if before + count > MAX_INNER_CALLS:
         return "too_many_calls", (
-            f"A call asks for {MAX_INNER_CALLS} others at most, and call {call.id!r} asked for "
+            f"A call requests {MAX_INNER_CALLS} others at most, and call {call.id!r} requested "
             f"{before + count}. Do less in one call."
         )
     return None
 
 
 def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator[BaseCall]:
-    """Read what a call asks for with the plan's toolset; what cannot be used has its result."""
+    """Read what a call requests with the plan's toolset; what cannot be used has its result."""
     state, toolset = calls._state, calls.toolset
     taken = {each.id for each in calls._all()}
     number = sum(1 for each in state._round.inner.values() if each._asked_by == by.id)
@@ -370,10 +371,10 @@ def decide_asked(
     *,
     given: Iterable[AnyToolCall] | None = None,
 ) -> HookGenerator[None]:
-    """Ask hooks about calls that were asked for, and take in what they said.
+    """Let hooks review calls that were requested, and take in their verdicts.
 
-    If a hook raises, nothing was decided. What a hook answers a call with is shown to
-    after-hooks here, since the asking call may see it at once.
+    If a hook raises, nothing was decided. The result that a hook gives a call is shown
+    to after-hooks here, since the awaiting call may see it at once.
 
     Args:
         calls: A plan, or one in the making.
@@ -382,14 +383,14 @@ def decide_asked(
         given: The calls that are meant; by default all that nobody has decided about.
     """
     # Hooks decide about drafts whose steps are in stage `new`, where deciding is allowed. If one
-    # raises, the calls themselves are still in stage `reviewed`, and nothing was decided.
+    # raises, the calls themselves are still in stage `unreviewed`, and nothing was decided.
     hook_run = HookRun()
     drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
     asked = calls.unreviewed if given is None else given
     try:
         for call, stage in [(each, each._stage) for each in asked]:
             if call._stage is not stage:
-                continue  # others decided about it while hooks were asked about the ones before
+                continue  # others decided about it while hooks reviewed the ones before
             history, draft = call._history, hook_run.draft(call)
             drafts.append((call, history, draft))
             if stage is _ASKED:
@@ -434,7 +435,7 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> HookGenerator[Any]:
 
 
 def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:
-    """Whether after-hooks have not seen what somebody answered within a call that comes back."""
+    """Whether after-hooks have not seen the result of a decision within a call that comes back."""
     return isinstance(hooks, HookPlaces) and any(
         not was_asked_after(inner, key)
         for inner in decoded_calls(call._asked_for())
@@ -446,7 +447,7 @@ def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:
 def settle_within(
     calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
 ) -> HookGenerator[None]:
-    """Decide about what was asked for, and let after-hooks see what people answered within."""
+    """Decide about what was requested, and let after-hooks see what people decided within."""
     hook_set: Any = hooks
     is_set = isinstance(hooks, HookPlaces)
     if calls._owes_after and is_set:  # it stands for that which decided before the plan was saved

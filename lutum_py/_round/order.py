@@ -1,9 +1,9 @@
-"""Which calls of a plan wait for which: those that touch the same keep the order of the turn.
+"""Which calls of a plan wait for which: those that access the same keep the order of the turn.
 
-Touches are kept in the tree of what can be touched, see `touch`. At each place stand the last call
-that changed it and those that read it since. A change of a place takes away all that was at it
-and below, since whoever meets any of that meets the change, which waits for it. So each call is
-looked up, and not checked against all earlier ones. For example, with `r` and `w` of files:
+Accesses are kept in the tree of what can be accessed, see `resource_access`. At each place are the last
+call that changed it and those that read it since. A change of a place takes away all that was at it
+and below, since whoever accesses any of that conflicts with the change, which waits for it. So each
+call is looked up, and not checked against all earlier ones. For example, with `r` and `w` of files:
 
     w src/a  r src/b  w src  r src/a      src/a waits for src alone, and src for both before
 """
@@ -44,7 +44,7 @@ class _TouchNode:
             waiting += node.below.values()
 
     def note(self, place: Place, number: int, *, mutating: bool) -> None:
-        """Write down that a call touches a place."""
+        """Write down that a call accesses a place."""
         # In the example above, after `w src` the tree below `src` is empty: call 2 is at `src`, and
         # calls 0 and 1, which were at `src/a` and `src/b`, are reached by waiting for call 2. So a
         # call waits for the few that are nearest, and not for all before it.
@@ -61,14 +61,14 @@ class _TouchNode:
 
 
 def waits_for(calls: Iterable[Iterable[ResourceAccess]]) -> list[list[int]]:
-    """Say which earlier calls each call waits for: the nearest ones that it meets at least.
+    """Say which earlier calls each call waits for: the nearest conflicting ones at least.
 
     Args:
-        calls: What each call touches, in the order of the turn.
+        calls: What each call accesses, in the order of the turn.
 
     Returns:
         For each call the places of others in that order, ascending. Whoever waits for these, and
-        they for theirs, has waited for all that it meets.
+        they for theirs, has waited for all that it conflicts with.
     """
     root = _TouchNode()
     found: list[list[int]] = []
@@ -89,7 +89,7 @@ def waits_for(calls: Iterable[Iterable[ResourceAccess]]) -> list[list[int]]:
 
 
 def _inner_first(call: AnyToolCall) -> Iterator[AnyToolCall]:
-    """Yield a call after those that it asked for, so that none of these waits for it."""
+    """Yield a call after those that it requested, so that none of these waits for it."""
     for step in call._history:
         if step.kind == "requested":
             for inner in decoded_calls(step.detail.calls):
@@ -98,7 +98,7 @@ def _inner_first(call: AnyToolCall) -> Iterator[AnyToolCall]:
 
 
 class Order(NamedTuple):
-    """The open calls of a plan, in the order of the turn, each after those that it asked for.
+    """The open calls of a plan, in the order of the turn, each after those that it requested.
 
     Attributes:
         calls: The calls.
@@ -110,7 +110,7 @@ class Order(NamedTuple):
 
     @classmethod
     def of(cls, plan: SortedCalls) -> Order:
-        """Read what has no answer yet; what is answered holds nobody up."""
+        """Read what has no result yet; what has one holds nobody up."""
         calls = [
             each for call in plan._calls for each in _inner_first(call) if not each._stage.is_end
         ]

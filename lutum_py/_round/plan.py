@@ -44,7 +44,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class OpenCalls(Generic[T_co]):
-    """Base of a round and of its plans: calls that hooks can be asked about."""
+    """Base of a round and of its plans: calls that hooks can review."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class OpenCalls(Generic[T_co]):
     async def apply_hooks(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
     ) -> ToolRoundPlan[T_co]:
-        """Ask hooks about the pending calls, and sort the calls by what is to be done.
+        """Let hooks review the pending calls, and sort the calls by what is to be done.
 
         Args:
             hooks: A `HookSet`, an object like one, or a plain function of a call.
@@ -76,8 +76,8 @@ class OpenCalls(Generic[T_co]):
                 for each call that cannot be used.
 
         Returns:
-            A new plan; an older plan does not change. Hooks are not asked about calls that are not
-            pending, or have started. If there are calls in `reviewed`, hooks are asked about these
+            A new plan; an older plan does not change. Hooks review no calls that are not
+            pending, or have started. If there are calls in `unreviewed`, hooks review these
             only, and all plans of the round show what was decided.
 
         Raises:
@@ -133,10 +133,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         finished: Results that were recorded, in the order of the turn; see `record`.
         in_doubt: Calls that had started before the plan was loaded, and have no result. They may
             have had their effects, so they cannot be run.
-        asking: Calls that asked for other calls, and are run again when each of these has a result.
-        asked: Calls that other calls asked for, and that no hooks have decided about. They cannot
+        awaiting: Calls that requested other calls, and are run again when each of these has a
+            result.
+        unreviewed: Calls that other calls requested, and that no hooks have reviewed. They cannot
             be run.
-        handled: Calls that a hook or gate answered.
+        handled: Calls that a hook or gate gave their results.
         rejected: Calls that a hook or gate rejected.
         suspended: Calls that wait for a decision.
         recoverable_tool_call_issues: Calls that cannot be used.
@@ -161,7 +162,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     @property
     def calls(self) -> tuple[CallRow, ...]:
-        """A row for each call: first those of the turn, in order, then those that calls asked for.
+        """A row for each call: first those of the turn, in order, then those that calls requested.
 
         Example:
             >>> from lutum_py import Toolset, tool, tool_fn
@@ -189,7 +190,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return tuple(sorted(found, key=attrgetter("at")))
 
     def ancestors(self, call_id: str) -> tuple[Ancestor, ...]:
-        """List the calls that asked for a call, the outermost first.
+        """List the calls that requested a call, the outermost first.
 
         For a call that the model made itself the list is empty. If a program that the provider runs
         made the call, the program comes first, as `Ancestor("p1", "program", {"code": ...})`.
@@ -210,14 +211,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     # What may run together.
 
     def order(self) -> Mapping[str, tuple[str, ...]]:
-        """Say which calls each open call has to wait for, because they touch the same things.
+        """Say which calls each open call has to wait for, because they access the same things.
 
-        If you begin each call only when these calls are answered, the outcome is the same as if you
-        had run all calls one after the other. See `call.accesses` for what a call touches. The
-        method looks at the plan as it is now. An answered call delays no other call.
+        If you start each call only when these calls have results, the outcome is the same as if you
+        had run all calls one after the other. See `call.accesses` for what a call accesses. The
+        method looks at the plan as it is now. A call with a result delays no other call.
 
         Returns:
-            For each call without an answer, by its id and in the order of the turn: the ids of the
+            For each call without a result, by its id and in the order of the turn: the ids of the
             earlier calls that it waits for. A call that one of these already waits for may be left
             out.
         """
@@ -228,7 +229,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def batches(self) -> list[tuple[AnyToolCall, ...]]:
         """Group the calls: those of one group may run at the same time, one group after the other.
 
-        A call is in the first group after the groups of all earlier calls that touch the same
+        A call is in the first group after the groups of all earlier calls that access the same
         things. A call that has started, is suspended or is in doubt is in no group. Calls that have
         to wait for it are in no group either.
 
@@ -278,14 +279,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """Show results to the after-hooks, also those of handled calls and recorded results.
 
         Args:
-            hooks: The hook set whose after-hooks are asked.
+            hooks: The hook set whose after-hooks see the results.
             results: The outcomes of calls that were run and are not recorded, such as those that
                 `execute_all` returned.
 
         Returns:
             The outcomes that you passed, each as the hooks left it. Commit or record these. If a
             hook replaces the result of a handled call or a recorded result, the plan keeps the new
-            one. A hook is asked once about each of those.
+            one. A hook sees each of those once.
 
         Raises:
             HookError: A hook raised, or returned the result of another call.
@@ -317,22 +318,22 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         not ended yet. The result may have been made anywhere. A result for a call that could not be
         used replaces the automatic rejection. A call that suspended itself moves to `suspended`.
 
-        A call that asked for other calls moves to `awaiting`, and these are in `reviewed`. It is
-        pending again when each of them has a result. If it asked for too much, it ends with an
+        A call that requested other calls moves to `awaiting`, and these are in `unreviewed`. It is
+        pending again when each of them has a result. If it requested too much, it ends with an
         error
         instead: its code is `too_deep` (calls in calls, more than three levels deep) or
         `too_many_calls` (more than 100 in one call).
 
         Args:
             outcome: A result, a handled or rejected call, a call that suspended itself, or a call
-                that asks for others.
+                that requests others.
 
         Raises:
             CommitError: The result belongs to no open call, to a call that has a result, or to
                 another tool or other arguments. Nothing changed.
-            LifecycleError: The call that waits or asks for others is not pending in this plan; or
+            LifecycleError: The call that waits or requests others is not pending in this plan; or
                 it waits without a ticket.
-            MisuseError: An after-hook has not seen the result of a call that another asked for; or
+            MisuseError: An after-hook has not seen the result of a call that another requested; or
                 put another in the place of this result.
             RoundClosedError: The round has ended.
         """
@@ -397,14 +398,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     ) -> HookOutcome | None:
         """Let a suspended call go on with the arguments that somebody edited.
 
-        The edit is validated. Then execution hooks, gates and before-hooks are asked about it;
+        The edit is validated. Then execution hooks, gates and before-hooks review it;
         gates can take the decision. The call is approved with the digest of the edited arguments,
-        so the `Suspend` of a gate counts as answered. A `Block` still blocks the call. If a hook
+        so the `Suspend` of a gate counts as decided. A `Block` still blocks the call. If a hook
         changes the arguments, the call waits again with its new digest.
 
         Args:
             decision: The decision. If it is delivered twice, it counts once. A decision without an
-                edit is handled like by `resume`, and no hook is asked.
+                edit is handled like by `resume`, and no hook reviews it.
             hooks: A `HookSet`, an object like one, or a plain function of a call.
             on_event: Called with the new state of the call.
 
@@ -479,7 +480,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             CommitError: The results do not answer the calls; `faults` lists every reason. Nothing
                 changed, and the plan can be used again.
             MisuseError: The round was opened at another place than the end of this transcript; or
-                an after-hook was not asked about a result, or put another in its place.
+                an after-hook has not seen a result, or put another in its place.
             RoundClosedError: The round has ended.
         """
         transcript, state = transcript_of(target), self._state
@@ -511,7 +512,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             CommitError: The results do not fit the calls. Nothing changed.
             MisuseError: The round was opened at another place than the end of this transcript; or
-                an after-hook was not asked about a result that you pass, or that the plan has, or
+                an after-hook has not seen a result that you pass, or that the plan has, or
                 put another in the place of one that you pass.
             RoundClosedError: The round has ended.
         """
@@ -621,7 +622,7 @@ def as_plan(calls: SortedCalls) -> ToolRoundPlan[Any]:
 def decided(
     calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
 ) -> HookGenerator[None]:
-    """Ask hooks about the pending calls, and sort those.
+    """Let hooks review the pending calls, and sort those.
 
     It gives no value: one that a generator ends with is raised to whoever runs it, and costs more
     than a hook does. Run in a `for` it needs a coroutine only if a hook is awaited.
@@ -636,8 +637,8 @@ def decided(
         if calls.unreviewed:
             yield from decide_asked(calls, hooks, on_event)
             return
-        # What was asked for is decided about once, and as any call once more if somebody approved
-        # it since; who asked for it has started.
+        # What was requested is decided about once, and as any call once more if somebody approved
+        # it since; who requested it has started.
         approved = [c for c in asked if c.id in inner and c._answers and c._stage.may_start]
         within = decide_asked(calls, hooks, on_event, given=approved)
         asked = tuple(
@@ -662,7 +663,7 @@ def decided(
 
 
 def take_in(calls: SortedCalls, hook_run: HookRun) -> None:
-    """Let a plan in the making hold what hooks said, now that no hook can raise any more."""
+    """Let a plan in the making hold the verdicts, now that no hook can raise any more."""
     if hook_run.branches:
         # The branches take the places of their calls in this plan alone. An older plan keeps the
         # objects that it has, so what it shows is still what it decided.
@@ -677,10 +678,10 @@ def take_in(calls: SortedCalls, hook_run: HookRun) -> None:
 
 
 def unasked(calls: SortedCalls) -> HookGenerator[ToolRoundPlan[Any]]:
-    """Make a plan without hooks: rules and approvals that are declared are asked."""
+    """Make a plan without hooks: rules and approvals that are declared still count."""
     hook_run = HookRun()
     for call in calls.pending:
-        if call.selector.asks and call._stage.may_start:
+        if call.selector.needs_review and call._stage.may_start:
             yield from ask_rules_and_approval(call, hook_run)
     was_decided = calls._is_decided
     take_in(calls, hook_run)

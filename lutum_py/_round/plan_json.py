@@ -11,7 +11,7 @@ gate let wait:
       {"kind": "reviewed", "at": "…", "by": "guard", "phase": "gate", "verdict": "suspend"},
       {"kind": "suspended", "at": "…", "by": "guard", "phase": "gate", "ticket": {…}}], "seal": "…"}
 
-What calls asked for is under `inner`: the ids for each time, and what was left for the last one
+What calls requested is under `inner`: the ids for each time, and what was left for the last one
 of a call that may come back.
 
     {"calls": [{"id": "c1/1", "name": "pay", "arguments": "{…}"}],
@@ -126,7 +126,7 @@ def dump_plan(
     try:
         data["calls"] = [_dump_entry(calls, call, now) for call in calls._all()]
         if sum(not call._stage.is_end for call in calls._all()) > 1:
-            # For whoever looks at the text without the tools, which alone say what a call touches.
+            # For whoever looks at the text without the tools, which alone say what a call accesses.
             from .order import Order
 
             waits = Order.of(calls).by_id()
@@ -181,11 +181,11 @@ def _dump_entry(calls: SortedCalls, call: BaseCall, now: float) -> dict[str, Any
 _OPEN: Final = ("pending", "in_doubt")
 
 
-# What calls asked for is beside the histories: which calls, and each time that one asked.
+# What calls requested is beside the histories: which calls, and each time that one requested some.
 
 
 def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
-    """Save what the calls of a round asked for."""
+    """Save what the calls of a round requested."""
     asks: list[dict[str, Any]] = []
     for call in calls._all():
         mine = [step.detail for step in call._history if step.kind == "requested"]
@@ -215,7 +215,7 @@ def _check_bytes(asks: Iterable[Mapping[str, Any]]) -> None:
     A tool may pass its bytes to code that trusts them, such as the interpreter of a program.
 
     Args:
-        asks: Each time that a call asked, in a plan without a key.
+        asks: Each time that a call requested others, in a plan without a key.
 
     Raises:
         PlanError: There are such bytes.
@@ -233,7 +233,7 @@ def _check_bytes(asks: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _load_ask(saved: Saved, calls: Mapping[str, BaseCall], toolset: Any) -> Ask:
-    """Read one time that a call asked for others, which were read before.
+    """Read one time that a call requested others, which were read before.
 
     Raises:
         PlanError: What was left does not fit the calls.
@@ -244,7 +244,7 @@ def _load_ask(saved: Saved, calls: Mapping[str, BaseCall], toolset: Any) -> Ask:
     turn = load_turn(saved.inner("turn"))
     sent = [(each.name, each.arguments) for each in turn.tool_calls]
     if sent != [(each.metadata.name, each.metadata.arguments) for each in asked]:
-        raise saved.wrong("turn", "its calls are not those that were asked for")
+        raise saved.wrong("turn", "its calls are not those that were requested")
     state: bytes | str | None = saved.get("state", str, None)
     if "bytes" in saved.data:
         try:
@@ -257,11 +257,11 @@ def _load_ask(saved: Saved, calls: Mapping[str, BaseCall], toolset: Any) -> Ask:
 def _load_inner(
     inner: Saved, asked: tuple[ToolMetadata, ...]
 ) -> tuple[list[ToolMetadata], dict[str, str], dict[str, list[Saved]]]:
-    """Read what the calls of a turn asked for.
+    """Read what the calls of a turn requested.
 
     Returns:
-        The calls, in the order in which they were asked; for each the id of the call that asked for
-        it; and by the id of that call the times that it asked.
+        The calls, in the order in which they were requested; for each the id of the call that
+        requested it; and by the id of that call the times that it requested some.
 
     Raises:
         PlanError: It is damaged, or has an unknown key.
@@ -282,10 +282,10 @@ def _load_inner(
         asks.setdefault(by, []).append(entry)
         for id in entry.texts("ids"):
             if id in requested_by or not place.get(by, len(place)) < place.get(id, -1):
-                raise entry.wrong("ids", f"{id!r} is not a call that {by!r} may have asked for")
+                raise entry.wrong("ids", f"{id!r} is not a call that {by!r} may have requested")
             requested_by[id] = by
     if requested_by.keys() != {call.id for call in calls}:
-        raise inner.wrong("calls", "they are not those that were asked for")
+        raise inner.wrong("calls", "they are not those that were requested")
     return calls, requested_by, asks
 
 
@@ -304,7 +304,7 @@ def histories_in(
         make: Makes a call of its entry and history; left out, there are only histories.
 
     Returns:
-        The turn; and each of its calls with its entry, those that were asked for after them.
+        The turn; and each of its calls with its entry, those that were requested after them.
 
     Raises:
         PlanError: They are not those of the turn, tell what could not have happened, or there
@@ -328,7 +328,7 @@ def histories_in(
     if len(entries) != len(every):
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
     read: dict[str, BaseCall] = {}
-    # A call is before those that it asked for, and its steps `requested` hold these, which have to
+    # A call is before those that it requested, and its steps `requested` hold these, which have to
     # be there first: so inner calls are read from the last to the first, and those of the turn
     # then.
     for metadata in (*reversed(calls), *turn.tool_calls):
@@ -353,10 +353,10 @@ def _history_in(
     if not entries or entries[0].get("kind", str) != "proposed":
         raise saved.wrong("steps", "a history begins with what was proposed")
     if entries[0].data.get("by") != by:
-        raise entries[0].wrong("by", "it is not the call that asked for this one")
+        raise entries[0].wrong("by", "it is not the call that requested this one")
     history = load_history(entries, metadata, hook_run, asks=asks)
     if sum(step.kind == "requested" for step in history) < len(asks):
-        raise saved.wrong("steps", "it asked more often than that")
+        raise saved.wrong("steps", "it requested calls more often than that")
     if asks and not history[-1].stage.is_end and asks[-1].left is None:
         raise saved.wrong("steps", "what was left for it to come back to is missing")
     stage, rest = history[-1].stage, [step.kind for step in history[2:]]

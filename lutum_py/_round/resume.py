@@ -36,7 +36,7 @@ from .sorted_calls import SortedCalls
 
 
 def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
-    """Answer one suspended call of a plan; see `ToolRoundPlan.resume`."""
+    """Decide about one suspended call of a plan; see `ToolRoundPlan.resume`."""
     waiting = _asked(calls, decision)
     if waiting is None:
         return None
@@ -81,7 +81,7 @@ def check_decision(decision: object) -> None:
 
 
 def _asked(calls: SortedCalls, decision: Decision) -> SuspendedCall | None:
-    """Find the call that a decision answers; None if it was taken in before.
+    """Find the call that a decision is about; None if it was taken in before.
 
     Raises:
         ResumeError: The decision is about no call that waits, or does not fit it.
@@ -135,7 +135,7 @@ _AGAIN = "Show the call as it is now, and ask again."
 
 
 def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> Iterator[str]:
-    """Say why a decision is not about the call as it is, or does not answer what was asked."""
+    """Explain why a decision is not about the call as it is, or not about its ticket."""
     call, ticket, result = waiting.call, waiting.ticket, decision.result
     named = f"call {call.id!r} of tool `{call.name}`"
     is_resume = decision.action == "resume"
@@ -151,7 +151,7 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
         )
     if decision.ticket not in (None, ticket.id):
         yield (
-            f"is not an answer to what is asked about {named}: it answers ticket "
+            f"is not about what {named} waits for: it is for ticket "
             f"{shorten(decision.ticket)}, and the call waits under {shorten(ticket.id)}. {_AGAIN}"
         )
     # Ids of calls and tickets may be the same in two conversations, since some providers number the
@@ -160,7 +160,7 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
     known = {call._round.requested_in, None if stored is None else stored.name} - {None}
     if decision.requested_in is not None and known and decision.requested_in not in known:
         yield (
-            f"is not an answer to what is asked about {named}: it was made about a call of another "
+            f"is not about what {named} waits for: it was made about a call of another "
             f"round, or of another conversation. {_AGAIN}"
         )
     try:  # no saved plan could hold anything else
@@ -214,7 +214,7 @@ def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolRes
 def amend(
     calls: SortedCalls, decision: Decision, hooks: Hooks
 ) -> HookGenerator[HookOutcome | None]:
-    """Answer one suspended call with other arguments; see `ToolRoundPlan.amend`."""
+    """Decide about one suspended call with other arguments; see `ToolRoundPlan.amend`."""
     check_decision(decision)
     if decision.edit is None:
         return resume(calls, decision)

@@ -148,17 +148,17 @@ class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generi
     def plan(self) -> ToolRoundPlan[T_co]:
         """Return the plan without any hooks: every usable call is pending.
 
-        About each call the rules of its tool are asked. If its tool is declared with
+        The rules of its tool review each call. If its tool is declared with
         `needs_approval=`, the call waits if that says so.
 
         Raises:
             MisuseError: A rule or a condition of `needs_approval=` is async; it is a `TypeError`.
-            HookError: One raised, or gave something that is none of its answers; the round can be
+            HookError: One raised, or gave something that is no verdict; the round can be
                 used again.
         """
         calls = self._shown()
         toolset: Any = self.toolset
-        if not toolset._asks:
+        if not toolset._needs_review:
             return as_plan(calls)
         return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
 

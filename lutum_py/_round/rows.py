@@ -1,4 +1,4 @@
-"""The calls of a plan as plain rows: what the model asked for, and what became of it.
+"""The calls of a plan as plain rows: what the model requested, and what became of it.
 
 A row is a fold of a call's history: where it stands, who decided that last, why, and its outcome.
 Displays are made of rows, also those of a saved text, which has histories and no calls.
@@ -36,7 +36,7 @@ from .sorted_calls import SortedCalls, outer_of
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
-    """Name a call that another is within, since it asked for it; or a provider's program.
+    """Name a call that another is within, since it requested it; or a provider's program.
 
     Attributes:
         id: The id of the call, or of the item that the provider runs.
@@ -52,7 +52,7 @@ class Ancestor:
 
 
 class Ancestry(NamedTuple):
-    """The calls around a call, if others asked for it.
+    """The calls around a call, if others requested it.
 
     Attributes:
         calls: The calls of the plan, the outermost first.
@@ -112,7 +112,7 @@ class _History(NamedTuple):
 
 
 def duration_of(steps: tuple[Step, ...]) -> float | None:
-    """Add up how long a tool ran since the last try was made: from each beginning to its end.
+    """Add up how long a tool ran since the last try was made: from each start to its end.
 
     Returns:
         Seconds; None if nothing ran, it still runs or was left, or a time is missing.
@@ -139,7 +139,7 @@ def duration_of(steps: tuple[Step, ...]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """Say of one call what was asked, who decided what about it, and its outcome.
+    """Show of one call what was proposed, who decided what about it, and its outcome.
 
     Attributes:
         id: The id of the call.

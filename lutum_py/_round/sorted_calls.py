@@ -78,7 +78,7 @@ class StoredAs(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What decisions about its calls name as the round that asked."""
+        """What decisions about its calls name as the round that waits."""
         return stored_as(self.id, self.round)
 
 
@@ -266,7 +266,7 @@ class SortedCalls:
     #              this plan holds
     # _entries     where each call stands, once one has moved
     # _is_decided  whether any hooks decided
-    # _lists       the lists that are made of `_entries`, once somebody asks for one
+    # _lists       the lists that are made of `_entries`, once somebody requests one
     # _owes_after  whether the plan was saved while some after-hook had still to be asked
     # _seen        how many moves of the round `_entries` knows
     __slots__ = (
@@ -331,7 +331,7 @@ class SortedCalls:
                 entries = {call.id: self._entry_for(call.id) for call in self._all()}
             else:
                 inner, again = self._state._round.inner, moved[self._seen :]
-                # One that asks for others stands elsewhere once the last of these has its result.
+                # One that requests others stands elsewhere once the last of these has its result.
                 again += [inner[id]._asked_by or "" for id in again if id in inner]
                 entries.update((id, self._entry_for(id)) for id in dict.fromkeys(again))
             self._set(_entries=entries, _seen=len(moved))
@@ -369,12 +369,12 @@ class SortedCalls:
 
     @property
     def awaiting(self) -> tuple[AnyToolCall, ...]:
-        """Calls that asked for others, and come back once each of these has its result."""
+        """Calls that requested others, and come back once each of these has its result."""
         return self._sorted.awaiting
 
     @property
     def unreviewed(self) -> tuple[AnyToolCall, ...]:
-        """Calls that others asked for, and that no hooks were asked about: they cannot run."""
+        """Calls that others requested, and that no hooks have reviewed: they cannot run."""
         return self._sorted.unreviewed
 
     @property
@@ -384,7 +384,7 @@ class SortedCalls:
 
     @property
     def handled(self) -> tuple[HandledCall[Any, Any], ...]:
-        """Calls that a hook or gate answered."""
+        """Calls that a hook or gate gave their results."""
         return self._sorted.handled
 
     @property
@@ -422,7 +422,7 @@ class SortedCalls:
 
     @property
     def _readable(self) -> tuple[AnyToolCall, ...]:
-        """The calls that could be read, those that others asked for after those of the turn."""
+        """The calls that could be read, those that others requested after those of the turn."""
         inner = self._state._round.inner
         return (*self._calls, *decoded_calls(inner.values())) if inner else self._calls
 
@@ -463,7 +463,7 @@ class SortedCalls:
         return call
 
     def _all(self) -> Iterator[BaseCall]:
-        """Yield all calls: in the order of the turn, and after that those that they asked for."""
+        """Yield all calls: in the order of the turn, and after that those that they requested."""
         asked = (self._any(each.id) for each in self._state.turn.tool_calls)
         yield from filter(None, asked)
         yield from self._state._round.inner.values()
@@ -523,7 +523,7 @@ class SortedCalls:
         tries[given.id] = [each for each in tries[given.id] if not each._stage.is_end]
 
     def _started(self) -> dict[str, str]:
-        """Return the tools of the calls that were started or answered, by call id."""
+        """Return the tools of the calls that were started or have ended, by call id."""
         return {call.id: call.name for call in self._readable if was_touched(call._history)}
 
     def _copy(self) -> SortedCalls:
@@ -539,14 +539,14 @@ class SortedCalls:
             object.__setattr__(self, name, value)
 
     def _note_hooks(self, hooks: object) -> None:
-        """Remember a hook set that decided: its after-hooks are to be asked before the end."""
+        """Remember a hook set that decided: its after-hooks have to see results before the end."""
         known = self._state._hook_sets
         if isinstance(hooks, HookPlaces) and hooks not in known:
             _set_hook_sets(self._state, (*known, hooks))
 
     @property
     def is_settled(self) -> bool:
-        """Whether every call has its result: nothing is pending, in doubt, suspended or asking."""
+        """Whether every call has its result: none is pending, in doubt, waiting or unreviewed."""
         lists = self._sorted
         return not (lists.pending or lists.in_doubt or lists.suspended or lists.awaiting)
 

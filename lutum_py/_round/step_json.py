@@ -192,7 +192,7 @@ def _load_step(
     if kind == "requested":
         detail = next(asks, None)
         if detail is None:
-            raise saved.wrong("kind", "what it asked for is missing")
+            raise saved.wrong("kind", "what it requested is missing")
     elif phase in ("before", "after"):
         key = saved.get("key", str)
         detail = key if phase == "before" else (key, detail)
@@ -217,7 +217,7 @@ def load_ticket(saved: Saved, _: object = None) -> SuspendTicket:
 
 
 def _load_decision(saved: Saved, metadata: ToolMetadata) -> Decision:
-    """Read an answer of a person, which is about one call."""
+    """Read a decision of a person, which is about one call."""
     saved = saved.inner("decision")
     action: DecisionAction = saved.member("action", DecisionAction)
     edit: Any = saved.get("edit", OBJECT, None)
@@ -240,7 +240,7 @@ def _load_result(saved: Saved, metadata: ToolMetadata) -> ToolResult:
     """Read the result of a call; with that of another the round could never end."""
     result = load_result(saved.inner("result"))
     if not result.answers(metadata):
-        raise saved.wrong("result", f"it answers another call, {shorten(result.id)}")
+        raise saved.wrong("result", f"it is for another call, {shorten(result.id)}")
     return result
 
 

@@ -109,8 +109,8 @@ class EffectDefaults:
         reversibility: Used where an effect does not say.
         confirmation: Used where an effect does not say.
         risk_floor: The lowest risk that the kind can have.
-        area: The part of the world that it touches: `*` for any, None for nothing that another
-            call could meet. Used where an effect does not say.
+        area: The part of the world that it accesses: `*` for any, None for nothing that could
+            conflict with another call. Used where an effect does not say.
     """
 
     mutating: bool
@@ -168,7 +168,7 @@ class ToolEffect:
         reversibility: Whether it can be undone; by default as the kind has it.
         confirmation: When to ask first; by default as the kind has it.
         dry_run: Whether the tool can show what it would do.
-        area: The part of the world that it touches; by default as the kind has it. Calls whose
+        area: The part of the world that it accesses; by default as the kind has it. Calls whose
             effects are of one area and target keep the order of the turn where one changes it.
 
     >>> effect = ToolEffect("delete_file", target="path")
@@ -200,7 +200,7 @@ class ToolEffect:
             reversibility: A `Reversibility` or its name; None for the kind's own.
             confirmation: A `Confirmation` or its name; None for the kind's own.
             dry_run: A `DryRun` or its name.
-            area: A word for what several tools touch, such as `orders`; `*` for anything, None for
+            area: A word for what several tools access, such as `orders`; `*` for anything, None for
                 the kind's own.
 
         Raises:

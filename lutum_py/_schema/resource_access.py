@@ -1,8 +1,8 @@
-"""What a call touches of the world, and which touches meet.
+"""What a call accesses of the world, and which accesses conflict.
 
-A touch has a place in one tree: the world, its areas, and in each area its targets; in `files`
-folders and what is in them. Two touches may meet where the place of one is that of the other or
-above it. What is not known is above all that it may be.
+An access has a place in one tree: the world, its areas, and in each area its targets; in `files`
+folders and what is in them. Two accesses may conflict where the place of one is that of the other
+or above it. What is not known is above all that it may be.
 
     *                                 anything
     * / orders / a17                  one order
@@ -49,7 +49,7 @@ class ResourceAccess(NamedTuple):
         """Whether both may be of the same thing, and one of them changes it.
 
         Args:
-            other: What another call touches.
+            other: What another call accesses.
         """
         if not (self.mutating or other.mutating):
             return False
@@ -59,11 +59,11 @@ class ResourceAccess(NamedTuple):
 
 
 EVERYTHING: Final = (ResourceAccess(ANY_AREA, None, mutating=True),)
-"""What a tool touches that does not say."""
+"""What a tool accesses that does not say."""
 
 
 def place_of(touch: ResourceAccess) -> Place:
-    """Say where something is in the tree of all that can be touched."""
+    """Say where something is in the tree of all that can be accessed."""
     if touch.area == ANY_AREA:
         return ()
     if touch.target is None:
@@ -82,7 +82,7 @@ def beside(place: Place) -> Place | None:
 
 
 def meet(some: Iterable[ResourceAccess], others: Iterable[ResourceAccess]) -> bool:
-    """Whether something is touched by both of two calls, and changed by one."""
+    """Whether something is accessed by both of two calls, and changed by one."""
     others = tuple(others)
     return any(one.conflicts_with(other) for one in some for other in others)
 
@@ -90,7 +90,7 @@ def meet(some: Iterable[ResourceAccess], others: Iterable[ResourceAccess]) -> bo
 def accesses_of(
     effects: tuple[ToolEffect, ...], arguments: Arguments, value: Any
 ) -> tuple[ResourceAccess, ...]:
-    """Say what a call touches.
+    """Say what a call accesses.
 
     Args:
         effects: What its tool declares.

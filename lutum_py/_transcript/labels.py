@@ -28,7 +28,7 @@ class Labels(Frozen, _LabelFields):
     Args:
         trusted: Whether nobody from outside wrote any of it.
         readers: Who may read it; nobody else if it is empty. They are kept in order, each once.
-        inner: Of a call that asked for others: their tools, each with the labels of its results.
+        inner: Of a call that requested others: their tools, each with the labels of its results.
             The result has the least trust and the fewest readers of all of these. A round puts it
             in as it ends.
 

@@ -210,7 +210,7 @@ class Cutting:
         return len(before) + len(after) == cut.stop - cut.start
 
     def _checked(self, span: Any) -> tuple[int, int]:
-        """Return the ends of a span, if it may begin and end there."""
+        """Return the ends of a span, if it may start and end there."""
         if not is_sequence(span) or len(span) != 2:
             raise MisuseError(
                 f"A span is a pair of positions, as in `(1, 9)`, not {shorten(span)}."
@@ -250,12 +250,12 @@ class Cutting:
         return turns[-1] if has_calls else turns[-1] + 1
 
     def _places(self, near: int | None = None) -> str:
-        """Name places where a span may begin or end."""
+        """Name places where a span may start or end."""
         last = self._answered()
         if not last:
             return "No model turn is answered, so there is nothing to cut yet."
         if near is None:
-            return f"It may begin at 0 or later, and end at {last} or earlier."
+            return f"It may start at 0 or later, and end at {last} or earlier."
         around = self._around
         before = next(place for place in range(min(near, last), -1, -1) if not around(place))
         after = next((place for place in range(near, last + 1) if not around(place)), before)

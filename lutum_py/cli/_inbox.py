@@ -205,7 +205,7 @@ def decide(
     if isinstance(outcome, RejectedCall):
         return "rejected", [text(f"{name}: will not run: {outcome.reason}")]
     if isinstance(outcome, HandledCall):
-        return "answered", [text(f"{name}: answered without being run")]
+        return "handled", [text(f"{name}: handled, and not run")]
     word = "edited and approved" if wish.action == "edit" else "approved"
     return "ready", [text(f"{name}: {word}, to be run by whoever claims it")]
 
@@ -222,7 +222,7 @@ def _amend(
         try:
             outcome = asyncio.run(stored.plan.amend(decision, hooks))
             store.save(id, stored.plan, note=stored.note, version=stored.version)
-        except StaleError:  # a worker began or finished another call of the round
+        except StaleError:  # a worker started or finished another call of the round
             stored.plan.discard()
         except BaseException:
             stored.plan.discard()
@@ -263,14 +263,14 @@ def _check_digest(waiting: Waiting, wish: Wish) -> None:
 
 
 def _check_ticket(waiting: Waiting, wish: Wish) -> None:
-    """Make sure that somebody answers the question that they were shown."""
+    """Make sure that somebody decides about the ticket that they were shown."""
     # Who names no ticket answers whatever is asked: the digest alone says what would run. With one,
     # an answer to a question that was asked before cannot be taken for this one.
     given, own = wish.ticket, waiting.ticket.id
     if given is None or given == own or (len(given) >= _FEWEST_DIGITS and own.startswith(given)):
         return
     raise Failure(
-        f"{_name(waiting)} is asked about again since you were shown it: its ticket is {own}, not "
+        f"{_name(waiting)} waits again since you were shown it: its ticket is {own}, not "
         f"{given}. Look at it again with `lutum inbox`."
     )
 

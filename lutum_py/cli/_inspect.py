@@ -245,7 +245,7 @@ def _rows(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
         target = f" (of `{effect['target']}`)" if effect["target"] else ""
         dry_run = "" if effect["dry_run"] == "not_supported" else f", dry run {effect['dry_run']}"
         touched = _AREAS.get(effect["area"], effect["area"])
-        undone = f"{effect['kind']}{target}, touches {touched}: {effect['reversibility']}"
+        undone = f"{effect['kind']}{target}, accesses {touched}: {effect['reversibility']}"
         yield "effect", f"{undone}, confirmation {effect['confirmation']}{dry_run}"
     if capabilities["effects"]:
         yield "risk", tool["risk"]

@@ -3,7 +3,7 @@
 Monty runs it in a process of its own, one of a pool that all programs share. If it waits for
 calls, the interpreter is kept as bytes, or is thrown away: then the program is run again from its
 first line, on the outcomes of its calls. It sees the same clock and chance then, so that it does
-the same again; if it does not, it is stopped before anything is asked for.
+the same again; if it does not, it is stopped before anything is requested.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Story:
 
     Attributes:
         at: When it began.
-        asked: A digest of what it asked for, of each time.
+        asked: A digest of what it requested, of each time.
         calls: How many calls it made.
         printed: What it printed.
         has_value: Whether it ends with an expression.
@@ -92,7 +92,7 @@ class _Story:
 
 
 def _story_in(kept: str, rounds: int) -> _Story:
-    """Read what was kept of a program that asked so often.
+    """Read what was kept of a program that requested calls so often.
 
     Raises:
         ProgramChanged: It is damaged.
@@ -141,7 +141,7 @@ class Program:
 
         Args:
             state: What it was left with, unchanged: whoever kept it vouches for that.
-            rounds: The outcomes of its calls, of each time that it asked.
+            rounds: The outcomes of its calls, of each time that it requested some.
 
         Raises:
             ProgramError: It failed, used more than it may, or did not do again what it had done.
@@ -258,7 +258,7 @@ class _Run:
                     snapshot = snapshot.resume(self._called(snapshot))
 
     def _called(self, snapshot: monty.FunctionSnapshot) -> monty.ExternalResult:
-        """Take note of a call; it begins where the program waits."""
+        """Take note of a call; it starts where the program waits."""
         if snapshot.function_name != DOOR or snapshot.position.filename != _PRELUDE:
             # What it is called with is not looked at: it may be of any size.
             name = cut(snapshot.function_name, 80)
@@ -282,13 +282,13 @@ class _Run:
         """Give it the outcomes of its calls.
 
         Raises:
-            ProgramChanged: It does not wait for what it had asked for.
+            ProgramChanged: It does not wait for what it had requested.
         """
         if not isinstance(snapshot, monty.FutureSnapshot):
             raise _changed("ended")
         # An interpreter that was kept made its calls before.
         if self.made and self._digest() != self.story.asked[number]:
-            raise _changed("asked for something else")
+            raise _changed("requested something else")
         self.made = {}
         # By number, which is the order in which they were made, and in which `asks` gave them out.
         ids = sorted(snapshot.pending_call_ids)
@@ -338,7 +338,7 @@ _Stop: TypeAlias = "monty.FutureSnapshot | monty.MontyComplete"
 
 def _changed(what: str) -> ProgramChanged:
     return ProgramChanged(
-        f"The program was run again, and {what} where it had asked for other calls. These are "
+        f"The program was run again, and {what} where it had requested other calls. These are "
         "done. Write a program that goes on from their outcomes."
     )
 

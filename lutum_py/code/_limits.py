@@ -81,7 +81,7 @@ class ProgramLimit(ProgramError):
 
 
 class ProgramChanged(ProgramError):
-    """A program that was run again did not ask for what it had asked for; nothing was run."""
+    """A program that was run again did not request what it had requested; nothing was run."""
 
     code = "program_changed"
 

@@ -1,4 +1,4 @@
-"""The tool that runs programs: what it asks for, and what a program gets of the results.
+"""The tool that runs programs: what it requests, and what a program gets of the results.
 
 Its description shows each tool as a program calls it: an `async def` line made of its schemas.
 """

@@ -532,7 +532,7 @@ class PlanError(SavedDataError):
 
 
 class ResumeError(SavedDataError):
-    """A decision answers no suspended call, another version of it, or with an unfit result.
+    """A decision is for no suspended call, for another version of it, or has an unfit result.
 
     Example:
         >>> from lutum_py import Decision, Suspend, SuspendTicket

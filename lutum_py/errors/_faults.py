@@ -31,7 +31,7 @@ class MissingResult(CommitFault):
 
     Attributes:
         is_in_doubt: Whether it was started before the plan was saved, and may have been run.
-        nested: The calls without a result that it asked for, if it waits for these.
+        nested: The calls without a result that it requested, if it waits for these.
         is_running: Whether it was started since, and so cannot be run: its tool raised, was cut
             off, or is at work.
     """
@@ -43,7 +43,7 @@ class MissingResult(CommitFault):
     def __str__(self) -> str:
         if self.nested:
             return (
-                f"call {self.id!r} of tool {self.name!r} asked for calls that have no result: "
+                f"call {self.id!r} of tool {self.name!r} requested calls that have no result: "
                 f"{', '.join(self.nested)}. Decide about these and run them, as `await "
                 "run(plan, hooks=hooks)` does, or close the round with "
                 "`plan.abort(session, reason)`"
@@ -144,7 +144,7 @@ class UnresolvedSuspension(CommitFault):
 
     def __str__(self) -> str:
         return (
-            f"call {self.id!r} of tool {self.name!r} is suspended. Answer it with "
+            f"call {self.id!r} of tool {self.name!r} is suspended. Decide about it with "
             "`plan.resume(decision)`, in a store with `store.decide`, or close the round with "
             "`plan.abort(session, reason)`"
         )

@@ -26,11 +26,11 @@ How a run ends, and the outcome:
 | is cut off because your task was cancelled | `indeterminate` |
 | is cancelled, though nobody asked it to stop | `indeterminate` |
 | was not started when it was to be stopped | a cancelled result |
-| was to go on, after calls that it asked for, when it was to be stopped | as one that was cut off |
+| was to go on, after calls that it requested, when it was to be stopped | as one that was cut off |
 | raises a `BaseException` such as `KeyboardInterrupt` | it comes out: `indeterminate` in it |
 
 A tool only reads if it declares effects and none of them changes anything, and neither do those of
-the calls that it asked for. It makes no difference
+the calls that it requested. It makes no difference
 whether it is `idempotent`: after an error, the model may call again with other arguments, and so
 with another key.
 
@@ -242,15 +242,15 @@ async def run(
         on_start: Called, and awaited if it is async, before each call is started. If it raises,
             that call is not started; the others end, and then the exception comes out.
         on_event: Is told about each call that is started, and of each that has ended or waits.
-        in_order: Whether calls that touch the same thing keep the order of the turn, see
-            `plan.order()`: each call begins when the calls that it waits for have ended; the call
-            with the longest chain after it begins first. If a call waits, or `on_start` raised
-            about it, no later call begins that touches the same thing; if its outcome is unknown,
+        in_order: Whether calls that access the same thing keep the order of the turn, see
+            `plan.order()`: each call starts when the calls that it waits for have ended; the call
+            with the longest chain after it starts first. If a call waits, or `on_start` raised
+            about it, no later call starts that accesses the same thing; if its outcome is unknown,
             such a call is `cancelled`, with the code `after_doubt`. One that a hook answered or
             rejected holds up none.
-        hooks: Decide about calls that other calls ask for; then calls are run until nothing is
-            pending. Without hooks, calls that were asked for and are not decided stay in
-            `reviewed`.
+        hooks: Decide about calls that other calls request; then calls are run until nothing is
+            pending. Without hooks, calls that were requested and are not decided stay
+            in `unreviewed`.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
         options: More options of a run; see `RunOptions`.
@@ -261,7 +261,7 @@ async def run(
     Raises:
         MisuseError: It is not a plan, a hidden parameter is missing, or a tool has no function; or
             a hook set with after-hooks decided about calls within others, and is not passed.
-        HookError: A hook raised about a call that another asked for.
+        HookError: A hook raised about a call that another requested.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         RoundClosedError: The round has ended.
         ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
@@ -311,8 +311,8 @@ def run_sync(
         on_start: Called before each call is started, in the thread that runs it, one at a time. If
             it raises, that call is not started; the others end, and then the exception comes out.
         on_event: Is told about each call that is started, and of each that has ended or waits.
-        in_order: Whether calls that touch the same thing keep the order of the turn, as in `run`.
-        hooks: Decide about calls that other calls ask for, as in `run`; they have to be sync.
+        in_order: Whether calls that access the same thing keep the order of the turn, as in `run`.
+        hooks: Decide about calls that other calls request, as in `run`; they have to be sync.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
         options: More options of a run; see `RunOptions`.

@@ -1,6 +1,6 @@
 """Calls that are run together: checked before any of them is started, and none of them lost.
 
-Each begins as soon as the limit allows and what it waits for has ended: see `Schedule`.
+Each starts as soon as the limit allows and what it waits for has ended: see `Schedule`.
 
 Whatever ends a batch early (an exception of `around`, a cancelled task) ends one run of it, never
 the account of the others: errors are noted by place, and each call has an outcome in the end.
@@ -133,7 +133,7 @@ class Batch:
         return fault
 
     def _begin_due(self, places: Iterable[int]) -> None:
-        """Begin the calls at these places."""
+        """Start the calls at these places."""
         loop, tasks, running = asyncio.get_running_loop(), self._tasks, self._running
         for place in places:
             if self._timer is not None:
@@ -384,7 +384,7 @@ def _note(
 
 
 class Schedule:
-    """Choose which call begins next: first the one with the longest chain of others after it.
+    """Choose which call starts next: first the one with the longest chain of others after it.
 
     Args:
         count: How many calls there are.
@@ -419,7 +419,7 @@ class Schedule:
                 heappush(self._ready, (self._chain[place], place))
 
     def __iter__(self) -> Self:
-        """Go through the calls that begin now; more may, once one of them has ended."""
+        """Go through the calls that start now; more may, once one of them has ended."""
         return self
 
     def __next__(self) -> int:
@@ -429,7 +429,7 @@ class Schedule:
         return heappop(self._ready)[1]
 
     def ended(self, place: int, *, is_answered: bool) -> None:
-        """Take note that a call has ended; one without an answer lets nothing behind it begin."""
+        """Take note that a call has ended; one without a result lets nothing behind it start."""
         self.running -= 1
         for each in self._behind[place] if self._behind and is_answered else ():
             self._left[each] -= 1
@@ -437,5 +437,5 @@ class Schedule:
                 heappush(self._ready, (self._chain[each], each))
 
     def stop(self) -> None:
-        """Let nothing begin any more."""
+        """Let nothing start any more."""
         self._ready.clear()

@@ -1,6 +1,6 @@
 """What comes of running a call: every ending of a tool has one meaning, written down here.
 
-The rule behind them: a result claims no more than is known. What never began, or said that it
+The rule behind them: a result claims no more than is known. What never started, or said that it
 stopped, is `cancelled`; what failed is an `error`; what was started and cut off is `indeterminate`,
 for it may have had its effects. But if the tool declares that it changes nothing, nothing is in
 doubt: what was cut off is an `error` or `cancelled` then. That rule is in `cut_off` alone.
@@ -43,7 +43,7 @@ from ..errors import (
 E = TypeVar("E", bound=BaseException)
 
 Outcome: TypeAlias = ToolResult | NotEnded
-"""A result, or a call that suspended itself while it was run, or that asks for others."""
+"""A result, or a call that suspended itself while it was run, or that requests others."""
 
 OnError: TypeAlias = Callable[[Exception], object]
 """A function that is shown each exception before it becomes a result; it may raise it instead."""
@@ -227,7 +227,7 @@ def not_executed(
     """Make the result of a call that a run does not start, without ending it.
 
     It may still be run, or somebody runs it. If it was started by an earlier run, such as before
-    the calls that it asked for, it is not said to be not executed: the model may pay again then.
+    the calls that it requested, it is not said to be not executed: the model may pay again then.
 
     Args:
         call: The call.
@@ -255,9 +255,9 @@ def was_stopped(outcome: Outcome) -> bool:
 
 
 def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:
-    """Answer a call that was not started, since another may still work on what it touches."""
+    """Answer a call that was not started, since another may still work on what it accesses."""
     why = (
-        f", because call {doubtful.id!r} of tool `{doubtful.name}` came before it, touches the "
+        f", because call {doubtful.id!r} of tool `{doubtful.name}` came before it, accesses the "
         "same, and has an unknown outcome: perhaps it still works. Find out what it did, and call "
         "again."
     )
@@ -265,7 +265,7 @@ def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:
 
 
 def only_reads(call: AnyToolCall) -> bool:
-    """Whether neither the tool of a call nor the tools that it asked for change anything."""
+    """Whether neither the tool of a call nor the tools that it requested change anything."""
     every = (call, *decoded_calls(call._asked_for()))
     return all(each.spec.definition.only_reads for each in every)
 

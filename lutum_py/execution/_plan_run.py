@@ -1,4 +1,4 @@
-"""What a plan has of a run: it is asked before a call is started, and told the outcome of each.
+"""What a plan has of a run: it is asked before a call is started, and gets the outcome of each.
 
 A call that is not started, because `on_start` raised or the task was cancelled first, stays
 pending: the plan goes on, here or elsewhere.
@@ -34,8 +34,8 @@ class PlanRun:
 
     Args:
         plan: The plan.
-        settings: How they are run, and who is asked and told.
-        in_order: Whether calls that touch the same keep the order of the turn.
+        settings: How they are run, and who decides, and who receives events.
+        in_order: Whether calls that access the same keep the order of the turn.
 
     Attributes:
         ready: The calls to be run: pending, not started, and waiting for none that cannot be run.
@@ -67,9 +67,9 @@ class PlanRun:
         self._is_started = False
 
     def settle(self) -> HookGenerator[bool]:
-        """Let hooks decide about what calls have asked for; whether there is anything to run then.
+        """Let hooks decide about what calls have requested; whether there is anything to run then.
 
-        If no call has asked for any, there is something only once, since all that can be run is run
+        If no call has requested any, there is something only once, since all that can be run is run
         together.
         """
         inner, hooks = self.plan._state._round.inner, self.settings.hooks
@@ -107,10 +107,10 @@ class PlanRun:
         """Answer a call that would come after one which perhaps still works on the same.
 
         Returns:
-            Its result; None if it may begin, as it always may if no order is kept.
+            Its result; None if it may start, as it always may if no order is kept.
         """
         for doubtful in self.in_doubt:
-            # A program whose inner call is in doubt may go on: it touches the same because that
+            # A program whose inner call is in doubt may go on: it accesses the same because that
             # call is part of it.
             is_free = call in outer_of(self.plan, doubtful.id)  # it is within this one
             if call._stage.may_start and not is_free and meet(doubtful.accesses, call.accesses):
@@ -137,7 +137,7 @@ class PlanRun:
         return True
 
     def start_sync(self, place: int, call: AnyToolCall) -> bool:
-        """Do as `begin` does in sync code, in one thread at a time."""
+        """Do as `start` does in sync code, in one thread at a time."""
         with self._lock:
             try:
                 answer = None if self.settings.on_start is None else self.settings.on_start(call)
@@ -166,7 +166,7 @@ class PlanRun:
             self._tell_ended(call, outcome)
 
     def take_cut_off(self, call: AnyToolCall, outcome: Outcome | None) -> None:
-        """Do as `take` does if the run is over, so that no after-hook can be asked any more."""
+        """Do as `take` does if the run is over, so that no after-hook can run any more."""
         try:
             check_shown(self.plan, call.id)
         except MisuseError:

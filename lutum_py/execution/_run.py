@@ -1,6 +1,6 @@
 """One run of one call: start it, wait until it ends or has to, and say its outcome.
 
-All that can be wrong with how a run is asked for is found when a `Run` is made, and nothing has
+All that can be wrong with how a run is requested is found when a `Run` is made, and nothing has
 changed then. Started, a run has three ways to be stopped: its token, its deadline, and the end of
 the task that waits for it. The first to come is the cause, by which a tool that stops is judged.
 
@@ -60,7 +60,7 @@ _LEFT_BEHIND: set[_Task] = set()
 
 # Three may ask a tool to stop, and what it raises then means another thing for each: after the
 # deadline a `Cancelled` is a time-out that is known to have done nothing, after the token it is
-# what was asked for.
+# what was requested.
 class _Cause(Enum):
     """Why a run ends."""
 
@@ -328,7 +328,7 @@ class Run:
             raise asyncio.CancelledError from None
 
     def cancel(self, reason: str) -> None:
-        """Ask the run to stop, or not to begin."""
+        """Ask the run to stop, or not to start."""
         if self.token is None:
             self.token = CancellationToken()
         self.token.cancel(reason)

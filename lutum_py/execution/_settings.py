@@ -67,7 +67,7 @@ class RunOptions(TypedDict, total=False):
 # own `__setattr__` for each field would take a fifth of the time that a small tool takes in all.
 @dataclass(slots=True, kw_only=True)
 class Settings:
-    """Hold the options of a run, how many calls may run at once, and who is asked and told.
+    """Hold the options of a run, how many calls may run at once, and who decides and listens.
 
     Raises:
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.

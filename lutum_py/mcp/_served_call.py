@@ -206,7 +206,7 @@ class _Answering:
         self._hooks: Hooks = _let_pass if serving.hooks is None else serving.hooks
 
     async def answer(self) -> CallToolResult | InputRequiredResult:
-        # A plan is brought on by three steps, over and over: decide what was asked for within, run
+        # A plan is brought on by three steps, over and over: decide what was requested within, run
         # what is pending, ask about what waits. Each may make work for the others, and the first
         # that can do nothing more ends it.
         while True:
@@ -221,7 +221,7 @@ class _Answering:
                     outcome = await self._shown(call, outcome)
                 plan.record(outcome)
                 self._outcome = outcome
-            if pending:  # what these asked for is next
+            if pending:  # what these requested is next
                 continue
             if not plan.suspended:
                 break
@@ -240,13 +240,13 @@ class _Answering:
         return self._answer_of(result)
 
     async def _shown(self, call: AnyToolCall, outcome: Outcome) -> Outcome:
-        """Show after-hooks what a call within came to; give what the asking call is told."""
+        """Show after-hooks what a call within came to; give what the awaiting call gets."""
         shown: Outcome = await drive(show_to(call, outcome, self._hooks))
         error = self._unmeant(outcome) if shown is outcome else None
         if error is None or not isinstance(shown, ToolResult):
             return shown
         # A tool passes on what it reads of others, a program as `str(error)`: what the client is
-        # not to be told, the asking call is not told either.
+        # not to be told, the awaiting call is not told either.
         text = self._serving._told_of(call.name, error)
         return failure(call.metadata, "error", text, shown.code)
 
@@ -273,7 +273,7 @@ class _Answering:
         return None
 
     def _question(self, waiting: SuspendedCall) -> str:
-        """Put into words what is asked; of a call that another asked for, within which calls."""
+        """Put into words what is asked; of a call that another requested, within which calls."""
         within, question = self._plan.ancestors(waiting.call.id), question_of(waiting)
         if not within:
             return question

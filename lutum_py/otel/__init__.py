@@ -20,7 +20,7 @@ A span is called `execute_tool {name}`, is of kind `INTERNAL`, and has these att
 |
 | `lutum.suspension.id` | the ticket's id, on the span that suspends and on that which goes on |
 
-Spans nest by path: what a call asks for is under its span, as do its later steps. That span is
+Spans nest by path: what a call requests is under its span, as do its later steps. That span is
 saved in the plan, so that they stand there also if they are run in another process.
 
 What was decided about calls becomes events named `lutum.tool.decision` on the current span.
@@ -146,7 +146,7 @@ class ToolTracer:
 
         Args:
             call: The call that is run inside.
-            context: The parent's context; None for the current one, or for what a call asked for,
+            context: The parent's context; None for the current one, or for what a call requested,
                 and for its own later steps, that of its first span. A thread that you start
                 yourself does not know the current span of the thread that started it.
             links: Spans of other traces that this one belongs to.
@@ -353,7 +353,7 @@ def _no_decisions(given: str) -> MisuseError:
 
 
 def _call_attributes(call: AnyToolCall) -> dict[str, str]:
-    """Return the attributes that the span of a call begins with."""
+    """Return the attributes that the span of a call starts with."""
     attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": _bounded(call.name, _NAME_LIMIT),
@@ -423,7 +423,7 @@ def _place_of(
     traces = call._round.traces
     if context is not None or not traces:
         return context, links
-    # A call that goes on is found by its own id, and what a call asked for by the id of that call:
+    # A call that goes on is found by its own id, and what a call requested by the id of that call:
     # `traces` is {"c1": "00-4bf9...-01"}, one entry for each call that asked, whatever the depth.
     by = call._asked_by
     trace = traces.get(call.id) or (None if by is None else traces.get(by))
@@ -441,7 +441,7 @@ def _place_of(
 
 
 def _trace_of(span: Span, asking: AwaitingCall) -> None:
-    """Let a plan keep under which span stands what a call asks for."""
+    """Let a plan keep under which span stands what a call requests."""
     from opentelemetry.trace import set_span_in_context
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 

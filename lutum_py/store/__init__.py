@@ -30,7 +30,7 @@ Example:
     'refund {"cents":500}?'
     >>> call = store.decide(waiting.id, waiting.approve(by="mia"), Desk)
 
-    A worker puts on record that it begins, runs the tool, and puts on record the outcome:
+    A worker puts on record that it starts, runs the tool, and puts on record the outcome:
 
     >>> claim = store.claim(Desk, lease=60)
     >>> call = store.start(claim)

@@ -93,7 +93,7 @@ _HELD: Final = ("waiting", "awaiting", "unreviewed")
 
 def _says(said: dict[str, Any]) -> dict[str, Any]:
     """Return what a row says about its call, without what was done since."""
-    # The first three grow with what is done, though the call is the same. `within` says less if the
+    # The first three grow with what is done, though the call is the same. `ancestors` has less if the
     # plan was loaded without its conversation.
     grows = ("after", "steps", "line", "ancestors")
     return {name: value for name, value in said.items() if name not in grows}
@@ -246,7 +246,7 @@ def apply_rows(
     Raises:
         PlanError: A row cannot follow the plan.
     """
-    # Backwards: a call comes before those that it asked for, and goes on only once these have their
+    # Backwards: a call comes before those that it requested, and goes on only once these have their
     # results.
     for row in reversed(rows):
         call = calls.get(row.place)

@@ -66,7 +66,7 @@ def check_claim(claim: object, step: str) -> None:
 
 
 def check_begins(claim: Claim) -> None:
-    """Refuse to begin a call that its claim holds, and that is not to be run by it."""
+    """Refuse to start a call that its claim holds, and that is not to be run by it."""
     call = claim.call
     if claim.in_doubt and not claim.idempotent:
         raise MisuseError(
@@ -77,7 +77,7 @@ def check_begins(claim: Claim) -> None:
         )
     if call.status.is_terminal:
         raise LifecycleError(
-            f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its answer. "
+            f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its result. "
             "Pass that, `claim.result`, to `store.finish`."
         )
     if claim._is_started:
@@ -93,7 +93,7 @@ def check_sees(claim: Claim, hooks: object) -> None:
         raise MisuseError(
             f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
             f"in conversation {claim.id!r} has after-hooks, which have to see its result before "
-            f"call {claim._outer.calls[-1].id!r} does, which asked for it. Pass that hook set as "
+            f"call {claim._outer.calls[-1].id!r} does, which requested it. Pass that hook set as "
             "`hooks=`, to `store.run` or `store.finish`."
         )
 

@@ -1,4 +1,4 @@
-"""Which rows may be claimed next, judged by what their calls touch.
+"""Which rows may be claimed next, by what their calls access.
 
 In a round whose order is kept, rows that have to wait for others cannot be claimed: their `until`
 is NULL, like that of rows that wait for a decision. Each step that may release one settles the
@@ -23,14 +23,14 @@ from ._database import Rows
 from ._rows import SavedCall
 
 
-# In a row: `{"turns": {"in_order": true, "across": ["files"], "touches": [{"area": "files",
+# In a row: `{"turns": {"in_order": true, "across": ["files"], "accesses": [{"area": "files",
 # "target": "docs/a.md", "mutating": true}]}}`. Written down, because a worker that claims has the
 # rows and not the tools of other conversations.
 class ClaimOrder(NamedTuple):
     """In which order the calls of a round may be claimed.
 
     Attributes:
-        in_order: Whether what touches the same keeps the order of the turn.
+        in_order: Whether what accesses the same keeps the order of the turn.
         across: The areas that are shared with all conversations that name them.
     """
 
@@ -65,15 +65,15 @@ class ClaimOrder(NamedTuple):
         return cls(said.get("in_order", bool), said.texts("across"))
 
     def row_data(self, call: AnyToolCall) -> dict[str, Any]:
-        """Return what the body of a row says about what its call touches; empty if unused."""
+        """Return what the body of a row says about what its call accesses; empty if unused."""
         if not (self.in_order or self.across):
             return {}
-        touches = [touch._asdict() for touch in call.accesses]
-        return {"turns": {"in_order": self.in_order, "across": self.across, "touches": touches}}
+        accesses = [each._asdict() for each in call.accesses]
+        return {"turns": {"in_order": self.in_order, "across": self.across, "accesses": accesses}}
 
 
 def _touched(row: SavedCall) -> tuple[ResourceAccess, ...]:
-    said = row.parsed_body.inner("turns").each("touches")
+    said = row.parsed_body.inner("turns").each("accesses")
     return tuple(
         ResourceAccess(each.get("area", str), each.data.get("target"), each.get("mutating", bool))
         for each in said
@@ -81,7 +81,7 @@ def _touched(row: SavedCall) -> tuple[ResourceAccess, ...]:
 
 
 def _order_and_touches(row: SavedCall, rows: Rows) -> tuple[ClaimOrder, tuple[ResourceAccess, ...]]:
-    """Read a row to compare with; one that was edited is assumed to touch everything."""
+    """Read a row to compare with; one that was edited is assumed to access everything."""
     try:
         row.check(rows)
         order = ClaimOrder.of(row)
@@ -136,7 +136,7 @@ def is_unblocked(rows: Rows, row: SavedCall) -> bool:
 
 
 def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str]) -> bool:
-    """Whether a call under a live lease touches what a row shares with all conversations.
+    """Whether a call under a live lease accesses what a row shares with all conversations.
 
     Claims of such rows are taken one after the other.
     """

@@ -120,16 +120,16 @@ class Held(Generic[T_co]):
             )
 
     def _check_none_asked(self, plan: ToolRoundPlan[T_co]) -> None:
-        """Refuse to go on if nobody would ever decide about what a call asked for.
+        """Refuse to go on if nobody would ever review what a call requested.
 
         Raises:
-            MisuseError: A call asked for others that nobody decided about.
+            MisuseError: A call requested others that nobody reviewed.
         """
         if plan.unreviewed:
             asked = plan.unreviewed[0]
             raise MisuseError(
-                f"Call {asked.id!r} of tool {asked.name!r} was asked for by another call of "
-                f"conversation {self.id!r}, and nobody decided about it. Say by which hooks: "
+                f"Call {asked.id!r} of tool {asked.name!r} was requested by another call of "
+                f"conversation {self.id!r}, and nobody reviewed it. Pass the hooks: "
                 "`await desk.run(hooks=hooks)`. What was done is on record, and goes on from there."
             )
 
@@ -230,7 +230,7 @@ class Held(Generic[T_co]):
 
         Raises:
             MisuseError: As in `store.run`; a call was decided on in `desk.plan`; `in_doubt` gave no
-                result; a call asked for others, and there are no `hooks=` to decide about these,
+                result; a call requested others, and there are no `hooks=` to decide about these,
                 which stay on record; or the hold was left.
             HookError: As in `store.run`.
             PlanError: As in `store.run`.

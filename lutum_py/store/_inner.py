@@ -1,6 +1,6 @@
 """Calls within calls in a store: what a call leaves behind, and when it may be claimed again.
 
-A call that asked for others has a row in state `awaiting`; the row of each of these is `reviewed`
+A call that requested others has a row in state `awaiting`; the row of each of these is `unreviewed`
 or, once hooks let it pass, `ready`. The last one that gets its result makes the first `ready`
 again.
 
@@ -8,9 +8,9 @@ What was done since a plan was saved is in rows. A call that comes back goes on 
 within it, and a plan that says so has to have these. So when it leaves its tool once more, the rows
 of all within it go into the plan:
 
-    c1 asking, c1/1 done, c1/2 ready      c1/2 ends: c1 ready
-    c1 started, c1/1 done, c1/2 done        c1 asks:   c1 asking, c1/3 asked, and no row of the
-    others
+    c1 awaiting, c1/1 done, c1/2 ready      c1/2 ends: c1 ready
+    c1 started, c1/1 done, c1/2 done        c1 requests: c1 awaiting, c1/3 unreviewed, and no row of
+    the others
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 
 class Drive(Protocol):
-    """Run a generator that asks hooks to its end."""
+    """Run a generator that calls hooks to its end."""
 
     def __call__(self, generator: HookGenerator[R], /) -> R: ...
 
@@ -47,18 +47,18 @@ def leave(
     hooks: Hooks | None,
     drive: Drive,
 ) -> tuple[list[str] | None, tuple[NotEnded | ToolResult, list[CallEvent]]]:
-    """Let a call leave its tool, to wait for a decision or for calls that it asks for.
+    """Let a call leave its tool, to wait for a decision or for calls that it requests.
 
     Args:
         plan: The plan as it was saved.
         outcome: The outcome of the call.
         rows: All rows of the round, each of which fits its seal, in the order of places.
-        hooks: The hooks that decide about what it asks for; None leaves that `reviewed`.
-        drive: Runs the generator that asks them.
+        hooks: The hooks that decide about what it requests; None leaves that `unreviewed`.
+        drive: Runs the generator that calls them.
 
     Returns:
         The ids of the calls whose rows change, its own first; and the same outcome with what
-        happened. Of a call that asks for too much: None, and its result; nothing changed.
+        happened. Of a call that requests too much: None, and its result; nothing changed.
     """
     events: list[CallEvent] = []
     call = plan._call(outcome.call.id)
@@ -90,7 +90,7 @@ def leave(
 def decide_within(
     plan: ToolRoundPlan[Any], hooks: Hooks, drive: Drive
 ) -> tuple[list[str] | None, list[CallEvent] | None]:
-    """Decide about what was asked for, and let after-hooks see what people answered within.
+    """Decide about what was requested, and let after-hooks see what people decided within.
 
     Returns:
         The ids of the calls whose rows change, and what happened; None if nothing changed.
@@ -118,19 +118,19 @@ def shown(
 
 
 def reopen_asking_call(rows: Rows, row: SavedCall) -> None:
-    """Let a call that asked for others be claimed once the last of them has ended.
+    """Let a call that requested others be claimed once the last of them has ended.
 
     Args:
         rows: The transaction, in which the conversation is locked.
         row: The row of the call that ended.
 
     Raises:
-        StoreError: The row of the call that asked was edited.
+        StoreError: The row of the call that requested it was edited.
     """
     if (by := row.requested_by) is None:
         return
     # In the transaction that writes the last result, so that two calls which end at once cannot
-    # both see the other one open, and leave the asking call waiting forever.
+    # both see the other one open, and leave the awaiting call waiting forever.
     still = SavedCall.still_open(rows, row.conversation)
     if any(each.requested_by == by for each in still):
         return

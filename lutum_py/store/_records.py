@@ -129,11 +129,12 @@ class Records:
             session: The session: its transcript and its id. Left out, the one that is kept stays.
             note: A text of yours, empty at first. Left out, the one that is kept stays.
             version: The version that this one comes after; None makes a conversation.
-            in_order: Whether the calls of this round that touch the same keep the order of the
+            in_order: Whether the calls of this round that access the same keep the order of the
                 turn, see `plan.order()`: one is given out, in whichever process, once the earlier
-                ones that it meets have their results. Left out, it stays as it is for the round.
+                ones that it conflicts with have their results. Left out, it stays as it is for the
+                round.
             across: Areas, such as `files`, that this round shares with all conversations that name
-                them too: no call is given out while one that touches the same there is claimed or
+                them too: no call is given out while one that accesses the same there is claimed or
                 started elsewhere under a live lease. Left out, they stay for the round.
 
         Returns:
@@ -269,7 +270,7 @@ class Records:
         if head.version != version:
             raise StaleError(
                 f"Conversation {id!r} is at version {head.version}, not at {shorten(version)}: "
-                "somebody began or finished a call, decided or saved since. Load it again."
+                "somebody started or finished a call, decided or saved since. Load it again."
             )
         return head.next()
 
@@ -669,7 +670,7 @@ class Records:
         Raises:
             MisuseError: The call is in doubt and its tool is not idempotent, or this claim has
                 started it already.
-            LifecycleError: It was answered already.
+            LifecycleError: It has ended already.
             StaleError: A later claim was made, the call has its result, or the round is over.
             StoreError: The database failed.
         """
@@ -725,7 +726,7 @@ class Records:
                     "claim, so it cannot be given back. Finish it; if nobody knows what it did, "
                     "with `call.indeterminate(reason)`."
                 )
-            # Another token, so that this claim cannot begin the call after all.
+            # Another token, so that this claim cannot start the call after all.
             back = row._replace(token=row.token + 1, owner=None, until=clock)
             back.write(rows)
 
@@ -737,8 +738,8 @@ class Records:
         Args:
             claim: The claim.
             outcome: A result of this call, or the call that suspended itself, which waits again, or
-                that asks for others, which may be claimed again once each of these has its result.
-            hooks: Of a call that asks for others, they decide about these; else these wait for
+                that requests others, which may be claimed again once each of these has its result.
+            hooks: Of a call that requests others, they decide about these; else these wait for
                 `load`, `plan.apply_hooks` and `save`. Of a call within another, their after-hooks
                 see the result. They have to be sync.
 
@@ -807,14 +808,14 @@ class Records:
     def _decide_within(
         self, id: str, toolset: Any, hooks: Hooks, drive: Drive, is_due: bool
     ) -> list[CallEvent] | None:
-        """Decide about what calls of a conversation asked for, and nobody decided about.
+        """Decide about what calls of a conversation requested, and nobody decided about.
 
         Args:
             id: The conversation.
             toolset: The toolset of its plan.
             hooks: The hooks that decide.
-            drive: Runs the generator that asks them.
-            is_due: Whether after-hooks have to see what somebody answered within a call.
+            drive: Runs the generator that calls them.
+            is_due: Whether after-hooks have to see what somebody decided within a call.
 
         Returns:
             What was decided; None if there was nothing to do.

@@ -271,8 +271,8 @@ class SavedCall(NamedTuple):
     Attributes:
         place: Its place among the calls of the turn, after which stand those within them.
         round: The number of the round.
-        state: Whether it may be started, was started, waits for a decision, asks for calls that
-            have no result yet, is asked for and not decided about, has ended with a result that
+        state: Whether it may be started, was started, waits for a decision, awaits calls that
+            have no result yet, is requested and unreviewed, has ended with a result that
             after-hooks are still to see, or has its result.
         token: Grows with each claim, and with all that makes an earlier claim void.
         started: The token under which it was started last; 0 if it was not.
@@ -316,7 +316,7 @@ class SavedCall(NamedTuple):
 
     @property
     def requested_by(self) -> int | None:
-        """The place of the call that asked for this one; None for one of the turn."""
+        """The place of the call that requested this one; None for one of the turn."""
         by: object = None
         with suppress(StoreError):  # whoever edited a row holds up no other
             by = self.parsed_body.data.get("requested_by")

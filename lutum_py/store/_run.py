@@ -1,4 +1,4 @@
-"""Run what is ready of one conversation: claim, begin, run and finish each call.
+"""Run what is ready of one conversation: claim, start, run and finish each call.
 
 Each step that cannot be repeated is put on record before it is taken, by the same calls that a
 worker of your own would make. Nothing of the database is done on the event loop. What was started
@@ -67,7 +67,7 @@ def on_this_loop() -> Drive:
 
 
 # Held from a claim until its call has started, so that a busy loop claims nothing that it cannot
-# begin at once. Otherwise the claims of hundreds of conversations would come before the first
+# start at once. Otherwise the claims of hundreds of conversations would come before the first
 # beginning, their leases would run out meanwhile, and everything would be claimed again. A loop may
 # be blocked, so each has its own; it is gone with the last worker that uses it.
 _CLAIMING: WeakValueDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakValueDictionary()
@@ -119,7 +119,7 @@ class Worker:
             raise ExecutionErrors.of(self.raised, self.outcomes)
 
     def stop(self) -> None:
-        """Begin nothing more, and ask what runs to end."""
+        """Start nothing more, and ask what runs to end."""
         self.is_stopping = self.is_cut_off = True
         for tool in self._tools:
             if tool is not asyncio.current_task():
@@ -158,7 +158,7 @@ class Worker:
             return task
 
     async def _decided(self) -> bool:
-        """Let hooks decide about what was asked for elsewhere; whether there was anything."""
+        """Let hooks decide about what was requested elsewhere; whether there was anything."""
         # A call that comes back may find results within it that after-hooks have not seen, such as
         # what a person answered in the inbox. It is given back, and these are shown to them first.
         is_due, self._is_unshown = self._is_unshown, False
@@ -181,7 +181,7 @@ class Worker:
         self.faults.append(error)
 
     async def _work(self, claim: Claim, has_begun: asyncio.Event) -> None:
-        """Do one claim from its beginning to its end; what fails is noted.
+        """Do one claim from start to end; what fails is noted.
 
         Args:
             claim: The claim.
@@ -209,7 +209,7 @@ class Worker:
             has_begun.set()
 
     def _prepared(self, claim: Claim) -> Run | ToolResult | None:
-        """Check all that can be wrong with a run before it is on record that it begins.
+        """Check all that can be wrong with a run before it is on record that it starts.
 
         Returns:
             The run; or the result of a call that has one, which after-hooks are still to see; or
@@ -254,7 +254,7 @@ class Worker:
             asked = await asyncio.to_thread(_timed, self.records.renew, claim)
 
     async def _run_begun(self, claim: Claim, run: Run) -> None:
-        """Run a call of which it is on record that it begins, and put on record how it ends."""
+        """Run a call of which it is on record that it starts, and put on record how it ends."""
         call = run.call
         claim._let_go(call)
         goes_on = any(steps_of_kind(call._history, "requested"))
@@ -278,7 +278,7 @@ class Worker:
         await self._finish(claim, call, outcome)
 
     def _doubt_before(self, claim: Claim, call: AnyToolCall) -> AnyToolCall | None:
-        """Find a call of this run that may still work on what the call of a claim touches."""
+        """Find a call of this run that may still work on what the call of a claim accesses."""
         # The database does not know of doubts yet that this process has just met: a tool that was
         # stopped may still write the file that the next call reads.
         for doubtful in self._in_doubt if ClaimOrder.of(claim._row).in_order else ():
@@ -295,7 +295,7 @@ class Worker:
         except HookError as error:
             if not isinstance(outcome, AwaitingCall):
                 raise
-            # What it asked for stays `reviewed`, so that its model need not be asked again.
+            # What it requested stays `unreviewed`, so that its model need not be asked again.
             self._fail(error)
             done = await asyncio.to_thread(self.records._finish, claim, outcome, None, driving)
         outcome, events = done
@@ -306,7 +306,7 @@ class Worker:
     async def _outcome(self, run: Run) -> Outcome:
         tool = asyncio.create_task(self._guarded(run))
         self._tools.add(tool)
-        if self.is_cut_off:  # since it was put on record that it begins; after a fault it is run
+        if self.is_cut_off:  # since it was put on record that it starts; after a fault it is run
             tool.cancel()
         try:
             return await tool

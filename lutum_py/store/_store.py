@@ -109,7 +109,7 @@ class Store(Records):
         limit: int | None = None,
         **options: Unpack[RunOptions],
     ) -> Stored[T]:
-        """Claim, begin, run and finish the calls of a conversation, until none of them is ready.
+        """Claim, start, run and finish the calls of a conversation, until none of them is ready.
 
         What is in doubt stays so, unless its tool is idempotent. What somebody else has claimed is
         not waited for. Leases are renewed while tools run. A tool whose lease ran out goes on, and
@@ -122,8 +122,8 @@ class Store(Records):
             lease: How long a claim holds without a sign of life, in seconds; longer for a call that
                 a busy process cannot start within that time.
             on_event: Is told about each call that is started, and of each that has ended or waits.
-            hooks: Decide about the calls that calls ask for, as they do, and see what these come
-                to. Left out, what was asked for and nobody decided about stays in
+            hooks: Decide about the calls that calls request, as they do, and see what these come
+                to. Left out, what was requested and nobody decided about stays in
                 `plan.unreviewed`.
             context: Makes the context of each call.
             limit: How many may run at once; None for all of them.
@@ -135,7 +135,7 @@ class Store(Records):
         Raises:
             MisuseError: A hidden parameter is missing, or a tool has no function; or a hook set
                 with after-hooks decided about calls within others, and is not passed.
-            HookError: A hook raised about a call within another; the next run asks it again.
+            HookError: A hook raised about a call within another; the next run calls it again.
             StoreError: There is no such conversation, a row was edited, or the database failed;
                 `outcomes_of(error)` gives the outcomes of calls.
             PlanError: The plan does not load, or does not fit its rows; or a tool left bytes to

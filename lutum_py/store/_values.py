@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.history import CallStep, end_of
-from .._call.outcomes import Asked
+from .._call.outcomes import PendingDecision
 from .._context.suspension import SuspendTicket
 from .._round.plan import ToolRoundPlan
 from .._round.rows import Ancestor, Ancestry
@@ -58,7 +58,7 @@ class Stored(Generic[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting(Asked):
+class Waiting(PendingDecision):
     """A call that waits for a decision, as plain data.
 
     Attributes:
@@ -124,7 +124,7 @@ class Claim:
         key: `<id>/<round>/<idempotency key>`, for services that ask for a key: the same at every
             try of this call with these arguments.
         token: Grows with each claim of this call, for services that refuse an older one.
-        in_doubt: Whether somebody began it and left no result: it may have had its effects.
+        in_doubt: Whether somebody started it and recorded no result: it may have had its effects.
         lease: How long it is yours, in seconds, from the claim, `start` or `renew` on.
     """
 
@@ -157,13 +157,13 @@ class Claim:
         return self.call.selector.definition.idempotent
 
     def _to_run(self) -> AnyToolCall:
-        """Return the call to run, now that its beginning is on record; in doubt, another try."""
+        """Return the call to run, now that its start is on record; in doubt, another try."""
         call = self.call.retry() if self.in_doubt else self.call
         self._let_go(call)
         return call
 
     def _let_go(self, call: AnyToolCall) -> None:
-        """Let a call run as what the claim gives: it begins when the store has on record."""
+        """Let a call run as what the claim gives: it starts when the store has on record."""
         call._let_go(f"{self.id}/{self._row.round}/", self._started)
         self._given = call
 

@@ -165,7 +165,7 @@ def round_async(
         texts: The arguments of each call.
         times: How many rounds.
         name: The tool.
-        hooks: How many hooks are asked about each call.
+        hooks: How many hooks review each call.
         later: Whether they are awaited.
     """
     model, function = _MODELS[name]

@@ -125,11 +125,11 @@ def test_an_ended_call_says_how_it_ended() -> None:
     with pytest.raises(LifecycleError) as caught:
         call.complete(4)
     assert str(caught.value) == (
-        "Call 'c1' of tool 'double' is cancelled and cannot become succeeded: a call is answered "
-        "once. Use the result that you have; `call.retry()` makes a new call of the same metadata "
+        "Call 'c1' of tool 'double' is cancelled and cannot become succeeded: a call gets one "
+        "result. Use the one that you have; `call.retry()` makes a new call of the same metadata "
         "and input, in status 'new'."
     )
-    with pytest.raises(LifecycleError, match="is cancelled already: a call is answered once"):
+    with pytest.raises(LifecycleError, match="is cancelled already: a call gets one result"):
         call.reject("no")
 
 

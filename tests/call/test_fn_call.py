@@ -100,7 +100,7 @@ def test_applying_begins_the_call_and_leaves_the_answer_open() -> None:
 
 
 def test_what_is_no_function_is_not_applied() -> None:
-    """It is refused before the call begins, which can still be run."""
+    """It is refused before the call starts, which can still be run."""
     call = call_of(search, {"query": "q"})
     with pytest.raises(MisuseError):
         call.apply(3)

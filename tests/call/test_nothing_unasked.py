@@ -1,4 +1,4 @@
-"""The law of approvals and rules: a tool that has one begins only after a plan or hook asked."""
+"""The law of approvals and rules: a tool that has one starts only after a plan or hook asked."""
 
 from __future__ import annotations
 
@@ -212,7 +212,11 @@ def test_nothing_that_needs_an_approval_begins_unasked(way: str, kind: str) -> N
     with pytest.raises((LifecycleError, HookError)) as caught:
         SYNC[way](call)
     is_rule = kind.startswith("rule")
-    why = "`rule=`, and the rule was not asked" if is_rule else "`needs_approval=`, and nobody was"
+    why = (
+        "`rule=`, and the rule has not reviewed it"
+        if is_rule
+        else "`needs_approval=`, and nobody reviewed it"
+    )
     assert why in str(caught.value)
     assert ("the decision of a person" in str(caught.value)) is not is_rule
     assert "'c0' of tool" in str(caught.value)
@@ -443,7 +447,7 @@ RUN: dict[str, Callable[[Any], object]] = {
 
 @over("end, way, of", [(end, way, of) for end in OVER for way in RUN for of in (Plain, Never)])
 def test_nothing_of_a_round_that_is_over_begins(end: str, way: str, of: Any) -> None:
-    """Once its round ended, or goes on elsewhere, no call begins that whoever still holds."""
+    """Once its round ended, or goes on elsewhere, no call starts that whoever still holds."""
     for held in HOLD.values():
         RAN.clear()
         round_ = called(of, "", way)

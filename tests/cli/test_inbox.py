@@ -220,7 +220,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("approve", "t/7/c1"), "`--digest`"),
     (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk:hooks"), "`--digest`"),
     (("cancel", "t/7/c1", "--digest", "00000000"), "not what you were shown"),
-    (("cancel", "t/7/c1", "--ticket", "another"), "is asked about again"),
+    (("cancel", "t/7/c1", "--ticket", "another"), "waits again since"),
     (("approve", "t/7/c2"), "Did you mean `t/7/c1`?"),
     (("approve",), "CONVERSATION/CALL"),
     (("aprove", "t/7/c1"), "Did you mean `approve`?"),
@@ -343,12 +343,12 @@ def test_a_question_takes_an_answer(lutum: Lutum, opened: Opened) -> None:
 
 
 def test_an_answer_may_stand_for_the_tool(lutum: Lutum, opened: Opened) -> None:
-    """Where the person's answer is the result, the call is answered, and nobody runs it."""
+    """Where the person's answer is the result, the call is handled, and nobody runs it."""
     (waiting,) = opened(("c1", "choose", ""))
     assert "the model" in lutum("inbox", "desk.db").out  # no JSON, and so not what would run
     given = ("approve", "t/7/c1", "--digest", waiting.digest, "--tools", "desk:Desk")
     ran = lutum("inbox", "desk.db", *given, "--result", '"the red one"')
-    assert (ran.code, ran.out) == (0, "t/7/c1: answered without being run\n"), ran.err
+    assert (ran.code, ran.out) == (0, "t/7/c1: handled, and not run\n"), ran.err
 
 
 def test_hooks_that_cannot_be_looked_at_are_refused(

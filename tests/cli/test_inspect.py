@@ -24,9 +24,9 @@ remove  off, about 62 tokens
   input     path  string, required
             mode  one of "fast", "slow", default "fast"
   output    null
-  effect    delete_file (of `path`), touches files: irreversible, confirmation always, dry run
+  effect    delete_file (of `path`), accesses files: irreversible, confirmation always, dry run
             supported
-  effect    network_request, touches network: reversible, confirmation on_risk
+  effect    network_request, accesses network: reversible, confirmation on_risk
   risk      block
   flags     emits_progress
   category  travel

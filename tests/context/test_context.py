@@ -351,7 +351,7 @@ NO_CALLS: list[Any] = [5, None, [], "ab", [5], [("note",)], [("note", 5)], [(5, 
 @over("asked", NO_CALLS)
 def test_what_is_no_call_is_refused_where_it_is_asked_for(asked: CallsRequested) -> None:
     """The tool does not leave: the error comes from its own line, so its traceback says which."""
-    with pytest.raises(MisuseError, match=r"Tool `trip` \(call 'c1'\) asks for "):
+    with pytest.raises(MisuseError, match=r"Tool `trip` \(call 'c1'\) requests "):
         ToolContext("c1", "trip").request_calls(asked)
 
 

@@ -553,7 +553,7 @@ def without_index(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_stream_without_numbers_comes_to_the_same_turn() -> None:
-    """A call begins after what came before, and so does a text after a stop; a beginning that is
+    """A call starts after what came before, and so does a text after a stop; a beginning that is
     sent twice is one.
     """
     call = start(1, toolUse={"toolUseId": "a", "name": "look"})

@@ -168,7 +168,7 @@ def test_calls_without_ids_are_told_apart_by_what_they_call(
 
 
 def test_one_call_without_an_id_stays_one() -> None:
-    """Pieces of a name, of free text, and the whole once more, do not begin a call."""
+    """Pieces of a name, of free text, and the whole once more, do not start a call."""
     named = [{"function": {"name": "ec"}}, {"function": {"name": "ho", "arguments": "{}"}}]
     free = [{"type": "custom", "custom": {"name": "sh", "input": "{}"}}] * 2
     again = [CALL_F, CALL_F]

@@ -1,4 +1,4 @@
-"""The laws of `run(plan, in_order=True)`: what touches the same keeps the order of the turn."""
+"""The laws of `run(plan, in_order=True)`: what accesses the same keeps the order of the turn."""
 
 from __future__ import annotations
 

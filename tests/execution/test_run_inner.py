@@ -131,7 +131,7 @@ def test_no_call_within_is_run_whose_result_could_not_be_shown(is_sync: bool) ->
     step(plan)
     plan = plan.apply_hooks_sync(deciding)
     for hooks in (None, let_pass, others):
-        with pytest.raises(MisuseError, match="shown` was not asked"):
+        with pytest.raises(MisuseError, match="shown` has not seen"):
             ran(plan, is_sync=is_sync, hooks=hooks)
         assert plan.pending[0].status == "new"
     others.after()(shown)  # by its name, as in another process

@@ -177,7 +177,7 @@ def test_the_hook_is_called_as_the_function_would_be() -> None:
 
 
 def test_a_nested_tool_stands_for_each_path() -> None:
-    """Registered for the inner selector, the hook is asked about every path to it."""
+    """Registered for the inner selector, the hook reviews every path to it."""
     hooks = App.HookSet()
     hooks.on_args(Inner.search)(lambda query, limit=5: Reject(query))
     for name in ("l_search", "r_search"):

@@ -34,7 +34,7 @@ from tests.sample_tools import (
 
 class TestBeforeHooks:
     def test_before_hooks_see_calls_that_stay_pending(self) -> None:
-        """A before-hook is asked about allowed calls only, with their final input."""
+        """A before-hook reviews allowed calls only, with their final input."""
         seen: list[tuple[str, Any]] = []
         hooks = AppTools.HookSet()
         hooks.before()(lambda metadata, input: seen.append((metadata.id, input)))
@@ -256,7 +256,7 @@ class TestAfterHooks:
             with pytest.raises(MisuseError) as caught:
                 plan.resolve(results)
             text = str(caught.value)
-            assert "audit` was not asked about the result of call 's1' of tool `web_search`" in text
+            assert "audit` has not seen the result of call 's1' of tool `web_search`" in text
             assert "Write `results = await plan.apply_after_hooks(hooks, results)`" in text
             assert plan.resolve(plan.apply_after_hooks_sync(hooks, results)).results
         assert seen == ['{"hits":[]}']
@@ -361,7 +361,7 @@ class TestAfterHooks:
                 enders[by] = asked.apply_hooks_sync(AppTools.HookSet())
             ender: Any = enders[by]
             given = {"resolve": (), "commit": (transcript,), "abort": (transcript, "stop")}[end]
-            with pytest.raises(MisuseError, match="was not asked about the result"):
+            with pytest.raises(MisuseError, match="has not seen the result"):
                 getattr(ender, end)(*given, results)
             assert len(transcript) == 0
             assert plan.resolve(plan.apply_after_hooks_sync(hooks, results)).results

@@ -311,7 +311,9 @@ class TestSyncTwins:
 
         with opened(AppTools, USER) as asked:
             for hooks, name in ((on_user(slow), "slow"), (function, "function")):
-                with pytest.raises(TypeError, match=f"Hook `.*{name}` is async, so it cannot"):
+                with pytest.raises(
+                    TypeError, match=f"Hook `.*{name}` is async, so sync code cannot"
+                ):
                     asked.apply_hooks_sync(hooks)
                 with pytest.raises(TypeError, match=f"Hook `.*{name}` is async"):
                     asked.tool_calls[0].hook_sync(hooks)

@@ -490,7 +490,7 @@ def test_a_call_that_the_program_let_wait_goes_past_no_rule() -> None:
     plan = round_.plan()
     plan.record(waits)
     plan.resume(plan.suspended[0].approve())
-    with pytest.raises(LifecycleError, match="the rule was not asked"):
+    with pytest.raises(LifecycleError, match="the rule has not reviewed it"):
         plan.pending[0].call_sync()
     with pytest.raises(HookError, match="returned another input, and the input is frozen"):
         plan.apply_hooks_sync(round_.toolset.HookSet())

@@ -220,8 +220,8 @@ def a_hook_of_one_parameter() -> object:
 
 
 @comes_to(
-    """MisuseError: Hook `ask` is async, so it cannot be asked from sync code. Use the async twin of
-    this method, or make the hook a plain function."""
+    """MisuseError: Hook `ask` is async, so sync code cannot call it. Use the async twin of this
+    method, or make the hook a plain function."""
 )
 def an_async_hook_in_sync_code() -> object:
     async def ask(metadata: object, input: object) -> Any:

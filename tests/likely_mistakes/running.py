@@ -123,7 +123,7 @@ def a_second_commit() -> object:
 
 
 @comes_to(
-    """CommitError: Cannot commit: call 'c1' of tool 'forecast' is suspended. Answer it with
+    """CommitError: Cannot commit: call 'c1' of tool 'forecast' is suspended. Decide about it with
     `plan.resume(decision)`, in a store with `store.decide`, or close the round with
     `plan.abort(session, reason)`."""
 )

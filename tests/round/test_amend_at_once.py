@@ -85,7 +85,7 @@ def test_whoever_decides_while_hooks_are_awaited_is_heard(way: str) -> None:
 
 
 def test_an_edit_that_hooks_change_comes_too_late_as_any() -> None:
-    """Nothing waits once more where somebody has decided while hooks were asked about an edit."""
+    """Nothing waits once more where somebody has decided while hooks reviewed an edit."""
     plan = waits()
     (waiting,) = plan.suspended
     hooks = Shop.HookSet()

@@ -272,7 +272,7 @@ def test_log_events_says_what_a_decision_did(caplog: pytest.LogCaptureFixture) -
     assert [record.getMessage() for record in caplog.records] == [
         'resumed add {"a":1,"b":0} (c1) by ann',
         'cancelled add {"a":2,"b":0} (c2) by bo: too much',
-        'answered add {"a":3,"b":0} (c3) -> success by cy',
+        'decided add {"a":3,"b":0} (c3) -> success by cy',
         'started add {"a":1,"b":0} (c1), approved by ann',
         'ended add {"a":1,"b":0} (c1) -> success, approved by ann',
     ]

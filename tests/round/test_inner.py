@@ -118,7 +118,7 @@ def test_what_was_asked_cannot_run_before_hooks_were_asked() -> None:
     (asked,) = plan.unreviewed
     assert asked.status is CallStatus.NEW
     for call in (asked, asked.retry(), copy.copy(asked)):
-        with pytest.raises(LifecycleError, match="nobody decided"):
+        with pytest.raises(LifecycleError, match="nobody reviewed"):
             call.call_sync()
     assert plan.batches() == []
     plan.discard()
@@ -219,7 +219,7 @@ def test_a_run_that_comes_while_hooks_are_asked_counts() -> None:
 
 
 def test_the_line_of_a_call_within_says_who_asked_and_who_decided() -> None:
-    """It begins with the asking call; an `reviewed` without a name stands where there was
+    """It starts with the awaiting call; a `reviewed` without a name stands where there was
     nobody.
     """
     hooks = Desk.HookSet()
@@ -537,8 +537,8 @@ class Raising(dict[str, Any]):
 
 UNFIT: list[tuple[Any, str]] = [
     ([("note", Raising(text="a"))], "no items today"),
-    ([], "asks for no calls"),
-    (5, "asks for 5. Pass pairs"),
+    ([], "requests no calls"),
+    (5, "requests 5. Pass pairs"),
     ({"note": 1}, "Pass pairs"),
     (["x"], "Pass pairs"),
     ([("note", 5)], "dict of arguments"),
@@ -725,7 +725,7 @@ def test_another_try_of_what_was_in_doubt_is_in_no_doubt() -> None:
 
 @pytest.mark.parametrize("verdict", [None, Suspend(SuspendTicket(message="May it?"))])
 def test_what_a_gate_says_of_a_call_that_asks_meanwhile_is_void(verdict: Suspend | None) -> None:
-    """It has started, and comes back: no gate is asked about it any more, and the plan loads."""
+    """It has started, and comes back: no gate reviews it any more, and the plan loads."""
     first = opened(asks([("nix", {})]))
     hooks = Desk.HookSet()
 
@@ -762,7 +762,9 @@ def test_what_was_asked_once_is_not_asked_again() -> None:
     step(plan)
     elsewhere = asyncio.run(execute(Desk.parse_tool_call(plan.pending[0].metadata)))
     for late in (first, elsewhere):
-        with pytest.raises(LifecycleError, match=r"asked 1 times in this plan.*asked 0 times"):
+        with pytest.raises(
+            LifecycleError, match=r"requested calls 1 times in this plan.*done so 0 times"
+        ):
             plan.record(late)
         assert states(plan) == {"c1": "pending", "c1/1": "finished"}
     assert len(run_to_its_end(plan).finished) == 3
@@ -780,7 +782,7 @@ def test_what_was_asked_shows_in_displays() -> None:
     plan = started(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
     shown = plan.apply_hooks_sync(hooks)._repr_html_()
     assert "for c1/1, c1/2" in shown
-    assert "nobody was to be asked" in shown
+    assert "nobody had to review it" in shown
     plan.discard()
 
 

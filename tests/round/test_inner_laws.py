@@ -275,5 +275,5 @@ def test_a_step_that_asks_for_nothing_is_no_step_of_a_saved_plan() -> None:
     data = json.loads(plan.dump_json(key=KEY))
     assert data["calls"][0]["steps"][-1]["kind"] == "abandoned"
     data["calls"][0]["steps"][-1]["kind"] = "requested"
-    with pytest.raises(PlanError, match="what it asked for is missing"):
+    with pytest.raises(PlanError, match="what it requested is missing"):
         Desk.load_plan(json.dumps(sealed(data, KEY)), key=KEY)

@@ -384,7 +384,7 @@ def test_an_answer_to_another_question_is_no_approval(hooks: Any, moved: int) ->
         lambda: execute_sync(call),
     ]
     for run in runs:
-        with pytest.raises(LifecycleError, match="nobody was asked about it"):
+        with pytest.raises(LifecycleError, match="nobody reviewed it"):
             run()
     later = plan.apply_hooks_sync(hooks)
     (asked,) = later.suspended

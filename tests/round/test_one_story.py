@@ -235,7 +235,7 @@ def test_a_call_is_begun_once_over_its_copies(
 
 
 def test_a_call_is_begun_once_over_threads() -> None:
-    """Of threads that begin a call through any plan or copy, one does."""
+    """Of threads that start a call through any plan or copy, one does."""
     for _ in range(20):
         older = desk().plan()
         others = [older.apply_hooks_sync(let_pass()) for _ in range(2)]
@@ -328,10 +328,10 @@ def _waits_elsewhere() -> Any:
 @pytest.mark.parametrize(
     ("made", "did"),
     [
-        (blocked, "`gate` answered it"),
+        (blocked, "`gate` ended it"),
         (waiting, "`gate` suspended it"),
         (lambda: rewritten("b"), "`on` changed it"),
-        (lambda: hooks(on=lambda m, i: Complete(3)), "`on` answered it"),
+        (lambda: hooks(on=lambda m, i: Complete(3)), "`on` ended it"),
     ],
     ids=["block", "suspend", "rewrite", "complete"],
 )
@@ -662,7 +662,7 @@ def test_what_your_own_code_did_in_place_counts_where_a_call_is_moved_by_hand(ki
 
 
 def test_an_input_left_unfit_is_refused_and_the_call_not_begun() -> None:
-    """What fits no more is an error as the call begins; input and history stay as they were."""
+    """What fits no more is an error as the call starts; input and history stay as they were."""
     plan = desk().plan()
     call = one(plan)
     call.input.items.append(7)
@@ -866,7 +866,7 @@ def test_after_hooks_see_the_result_of_another_try() -> None:
     again = call.retry()
     assert [step.phase for step in again.steps].count("after") == 0
     plan.record(again.call_sync())
-    with pytest.raises(MisuseError, match="was not asked about the result"):
+    with pytest.raises(MisuseError, match="has not seen the result"):
         plan.resolve()
     plan.apply_after_hooks_sync(made)
     (result,) = plan.resolve().results
@@ -950,7 +950,7 @@ def test_a_function_that_runs_the_tool_runs_it_once_a_round() -> None:
 
     older = desk().plan()
     newer = older.apply_hooks_sync(run)
-    with pytest.raises(HookError, match="answered it since"):
+    with pytest.raises(HookError, match="ended it since"):
         older.apply_hooks_sync(lambda call: call.handled(call.invoke_sync()))
     assert older.apply_hooks_sync(lambda call: call.reject("no")).rejected
     assert ran == ["c1"]

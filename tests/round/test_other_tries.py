@@ -145,10 +145,10 @@ def test_after_hooks_are_owed_another_try_of_the_same_status() -> None:
     call = one(plan)
     plan.apply_after_hooks_sync(made, [call.fail("first")])
     result = call.retry().fail("second")
-    with pytest.raises(MisuseError, match="was not asked about the result"):
+    with pytest.raises(MisuseError, match="has not seen the result"):
         plan.resolve([result])
     plan.record(result)
-    with pytest.raises(MisuseError, match="was not asked about the result"):
+    with pytest.raises(MisuseError, match="has not seen the result"):
         plan.resolve()
     plan.apply_after_hooks_sync(made)
     plan.resolve()
@@ -274,7 +274,7 @@ def test_a_line_tells_of_a_try_that_gave_what_a_hook_had_put_for_another() -> No
     call = one(plan)
     plan.apply_after_hooks_sync(made, [call.fail("first")])
     result = call.retry().complete(0)
-    with pytest.raises(MisuseError, match="was not asked about the result"):
+    with pytest.raises(MisuseError, match="has not seen the result"):
         plan.resolve([result])
     assert "retried" not in history(plan.steps)
     plan.resolve(plan.apply_after_hooks_sync(made, [result]))
@@ -342,7 +342,7 @@ def test_a_run_with_another_input_is_another_try_of_a_call_that_was_begun() -> N
 
 
 def test_what_a_hook_ran_is_another_try_of_a_call_that_was_begun() -> None:
-    """Somebody may begin the call while hooks are asked about it; both runs are told."""
+    """Somebody may start the call while hooks review it; both runs are told."""
     plan = desk().plan()
     plan.record(run_by_a_hook(plan, started=True))
     (row,) = plan.calls

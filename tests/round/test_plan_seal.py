@@ -200,7 +200,7 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no issue": (lambda d: step(d, "u", "ended").pop("issue"), r"issue: it is missing"),
     "result": (
         lambda d: step(d, "c0", "ended")["result"].update(id="c9"),
-        r"result: it answers another call, 'c9'",
+        r"result: it is for another call, 'c9'",
     ),
     "no result": (lambda d: step(d, "c0", "ended").pop("result"), r"result: it is missing"),
     "no time": (

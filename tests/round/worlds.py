@@ -186,7 +186,7 @@ class Run:
     def at_once(
         self, random: Random, calls: Iterable[AnyToolCall], order: Mapping[str, Iterable[str]]
     ) -> None:
-        """Begin each call at any moment from which on the order lets it, and end it at any."""
+        """Start each call at any moment from which on the order lets it, and end it at any."""
         waiting = {call.id: call for call in calls}
         ended: set[str] = set()
         while waiting or self._going:

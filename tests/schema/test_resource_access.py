@@ -1,4 +1,4 @@
-"""The laws of what calls touch, and of which touches meet."""
+"""The laws of what calls access, and of which accesses conflict."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_tool_that_declares_nothing_touches_everything() -> None:
 
 
 def test_what_only_makes_media_meets_nothing() -> None:
-    """An effect without an area touches nothing that another call could meet."""
+    """An effect without an area accesses nothing that could conflict with another call."""
     assert accesses(ToolCapabilities(effects=["generate_media"])) == ()
 
 
@@ -67,7 +67,7 @@ def test_a_process_touches_everything_whatever_its_target() -> None:
 
 
 def test_each_effect_and_each_element_is_a_touch() -> None:
-    """A call touches what each effect names, of a list each element, and each thing once."""
+    """A call accesses what each effect names, of a list each element, and each thing once."""
     effects = [ToolEffect("delete_file", "old"), ToolEffect("write_file", "new")]
     made = accesses(ToolCapabilities(effects=effects), old="a", new=["b", ["A"], "./b"])
     assert made == (ResourceAccess("files", "a", True), ResourceAccess("files", "b", True))
@@ -250,7 +250,7 @@ def test_a_secret_names_no_target() -> None:
 
 
 def test_final_arguments_count() -> None:
-    """What a hook made of the arguments is what the call touches, defaults included."""
+    """What a hook made of the arguments is what the call accesses, defaults included."""
 
     @tool_fn(capabilities=WRITES)
     def write(text: str, path: str = "Notes.txt") -> str:

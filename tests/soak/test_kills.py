@@ -67,5 +67,5 @@ def test_a_thousand_kills_while_calls_ask_for_others(part: int, where: str, tmp_
 def test_the_order_is_held_in_each_of_five_hundred_kills(
     part: int, where: str, tmp_path: Path
 ) -> None:
-    """However one of two workers is killed, what touches the same keeps the order of the turn."""
+    """However one of two workers is killed, what accesses the same keeps the order of the turn."""
     assert killed("ordered", where, tmp_path, 100, SEED + part)["kills"] == 100

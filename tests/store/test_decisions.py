@@ -240,7 +240,7 @@ def test_an_edit_that_must_be_awaited_is_sent_to_the_plan(store: Store) -> None:
 
 
 def test_two_edits_at_once_count_once(store: Store) -> None:
-    """Where somebody else decided on a call while hooks were asked about it, that one counts."""
+    """Where somebody else decided on a call while hooks reviewed it, that one counts."""
     store.save("one", plan_of(PAY), note="")
     (waiting,) = store.waiting()
     slow = Desk.HookSet()

@@ -153,7 +153,7 @@ def test_what_waits_for_a_person_holds_up_those_behind_it(store: Store) -> None:
 
 
 def test_an_edit_counts_by_its_new_arguments(store: Store) -> None:
-    """Where somebody edits what a call touches, others wait for it that did not, and the other
+    """Where somebody edits what a call accesses, others wait for it that did not, and the other
     way round.
     """
     store.save("one", plan_of("wipe a", "edit a", "edit b"), in_order=True)

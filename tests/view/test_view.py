@@ -370,7 +370,7 @@ def test_a_span_that_cannot_be_cut_is_told_where_it_could_be() -> None:
         (View(), (3, 6), r"begins inside of a round.*Places that would do: 2 and 4\."),
         (View(), (4, 7), r"ends inside of a round.*Places that would do: 6 and 8\."),
         (View(), (4, 14), r"not answered yet, from item 12 on\. Places that would do: 12\."),
-        (View(), (4, 4), r"is empty.*may begin at 0 or later, and end at 12 or earlier\."),
+        (View(), (4, 4), r"is empty.*may start at 0 or later, and end at 12 or earlier\."),
         (View(), (4, 99), r"not in this transcript of 14 items"),
         (View(), (0, 1), r"holds only what is never cut.*end at 12 or earlier"),
         (View(), (1, 2), r"holds only what is never cut"),

@@ -1,6 +1,6 @@
 """The events of ConverseStream become our events, and in the end the whole turn.
 
-Each event is an object with one key, which says what it is. Only a call begins with an event of its
+Each event is an object with one key, which says what it is. Only a call starts with an event of its
 own; a block of text or reasoning begins with its first piece. The stream is whole once
 `messageStop` came; what it cost comes after that. (Amazon Bedrock API reference: "ConverseStream".)
 """
@@ -81,7 +81,7 @@ class StreamDecoder(BlockStream):
             self._keep(event)
         return ()
 
-    # Some hosts leave it out. Then a call begins after the others, and so does a text where the
+    # Some hosts leave it out. Then a call starts after the others, and so does a text where the
     # block that began last has stopped; any other event is about that block.
     def _index(self, event: Place, *, begins: bool = False, begins_after_stop: bool = False) -> int:
         index = count_at(event.value, "contentBlockIndex")
