@@ -687,7 +687,7 @@ class Records:
                     again = (step_data("abandoned"), step_data("retried")) if claim.in_doubt else ()
                     claim._started = at, by = time(), self._owner
                     started = step_data("started", at=iso_time(at), by=by)
-                    body = with_steps(row, *again, started)
+                    claim._started_body = body = with_steps(row, *again, started)
                     row = row._replace(state="started", started=row.token, body=body)
                 row.write(rows)
                 head.next().write(rows)
@@ -728,6 +728,21 @@ class Records:
             # Another token, so that this claim cannot begin the call after all.
             back = row._replace(token=row.token + 1, owner=None, until=clock)
             back.write(rows)
+
+    def _take_back(self, claim: Claim) -> None:
+        """Give back a call that this claim started on record, and whose tool was not started.
+
+        It is as it was when it was claimed. If somebody has saved the plan meanwhile, the start is
+        in there, and the call is in doubt.
+
+        Raises:
+            StaleError: A later claim was made, the call has its result, or the round is over.
+            StoreError: The database failed.
+        """
+        with self._claimed(claim) as (rows, head, row, clock):
+            back = claim._row if row.body == claim._started_body else row
+            back._replace(token=row.token + 1, owner=None, until=clock).write(rows)
+            head.next().write(rows)
 
     def finish(
         self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None

@@ -261,7 +261,7 @@ class Worker:
         try:
             self._tell(claim, "continued" if goes_on else "started", call)
         except BaseException as error:  # such as Ctrl-C while it is told
-            await self._finish(claim, call, self._not_run(run, error))
+            await self._take_back(claim, call, self._not_run(run, error))
             raise
         renewing = asyncio.create_task(self._renew(claim, run))
         try:
@@ -273,9 +273,22 @@ class Worker:
                 await renewing
         if is_lost and claim.idempotent and was_stopped(outcome):
             return  # it was this worker that failed, not the call: it is claimed and run again
+        if run.outcome is None and not run.is_started:
+            await self._take_back(claim, call, outcome)
+            return
         if is_in_doubt(outcome):
             self._in_doubt.append(claim)
         await self._finish(claim, call, outcome)
+
+    async def _take_back(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
+        """Let others run a call that is on record as started, and whose tool was not.
+
+        Only a person or the program decides that a call is not executed: the outcome is for who
+        asked for this run alone, and is not put on record.
+        """
+        self.outcomes.append(outcome)
+        call._hold()
+        await asyncio.to_thread(self.records._take_back, claim)
 
     def _doubt_before(self, claim: Claim, call: AnyToolCall) -> AnyToolCall | None:
         """Find a call of this run that may still work on what the call of a claim touches."""
@@ -313,11 +326,9 @@ class Worker:
         except asyncio.CancelledError as stop:
             if not self.is_cut_off:  # so it came from a function of the user's
                 self._fail(stop)
-            if run.outcome is not None:
-                return run.outcome
-            why = ", because the run was cancelled before it started."
-            return run.call._ended(not_executed(run.call, why))
+            return self._not_run(run, stop)
         except Exception as error:  # noqa: BLE001 - of `around`, before the tool was started
+            self.is_stopping = True  # or the call, which is given back, would come again and again
             self.raised.append(error)
             return self._not_run(run, error)
         finally:
@@ -337,10 +348,8 @@ class Worker:
     @staticmethod
     def _not_run(run: Run, error: BaseException) -> Outcome:
         """Return the outcome of a run that an error of somebody else came between."""
-        if run.outcome is not None:
-            return run.outcome
         why = f": {type(error).__name__} came before it."
-        return run.call._ended(not_executed(run.call, why))
+        return run.outcome or not_executed(run.call, why)
 
     async def _renew(self, claim: Claim, run: Run) -> None:
         """Renew a lease until the tool has ended; if somebody else has the call, stop the tool.
