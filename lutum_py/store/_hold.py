@@ -12,6 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import isawaitable
 from math import inf
 from time import monotonic, sleep
@@ -289,7 +290,8 @@ class Held(Generic[T_co]):
         """Give each call that is in doubt and must not be run again its result; whether any was."""
         records, toolset, is_any = self._records, self._hold._toolset, False
         hooks, on_event = options.get("hooks"), options.get("on_event")
-        while claim := await in_thread(records._claim_ready, self.id, toolset, lease, True):
+        claim_doubt = partial(records._claim_ready, self.id, toolset, lease, in_doubt=True)
+        while claim := await in_thread(claim_doubt):
             is_any = True
             try:
                 found = None if in_doubt is None else in_doubt(claim.call)

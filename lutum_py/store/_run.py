@@ -33,7 +33,6 @@ from ..execution._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     Outcome,
-    after_doubt,
     is_in_doubt,
     not_executed,
     telling,
@@ -93,6 +92,7 @@ class Worker:
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     _tools: set[asyncio.Task[Outcome]] = field(default_factory=set[asyncio.Task[Outcome]])
     _in_doubt: list[Claim] = field(default_factory=list[Claim])
+    _left: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
     _is_unshown: bool = False
     _claiming: asyncio.Lock = field(default_factory=_claiming_on_this_loop)
 
@@ -145,7 +145,7 @@ class Worker:
         async with self._claiming:
             try:
                 claim = await asyncio.to_thread(
-                    self.records._claim_ready, self.id, self.toolset, self.lease
+                    self.records._claim_ready, self.id, self.toolset, self.lease, self._left
                 )
             except Exception as error:  # noqa: BLE001 - raised when what runs has ended
                 self._fail(error)
@@ -190,14 +190,14 @@ class Worker:
         try:
             with suppress(StaleError), self.records._at_work(claim):
                 run = self._prepared(claim)
+                if isinstance(run, Run) and self._is_behind_doubt(claim, run.call):
+                    self._left.add(claim._row[:2])
+                    run = None
                 if run is None:
                     await asyncio.to_thread(self.records.release, claim)
                 elif isinstance(run, ToolResult):
                     has_begun.set()  # hooks may see it, and take their time
                     await self._finish(claim, claim.call, run)
-                elif (doubtful := self._doubt_before(claim, run.call)) is not None:
-                    has_begun.set()
-                    await self._finish(claim, run.call, after_doubt(run.call, doubtful))
                 else:
                     asked = await asyncio.to_thread(_timed, self.records.start, claim)
                     has_begun.set()
@@ -290,15 +290,17 @@ class Worker:
         call._hold()
         await asyncio.to_thread(self.records._take_back, claim)
 
-    def _doubt_before(self, claim: Claim, call: AnyToolCall) -> AnyToolCall | None:
-        """Find a call of this run that may still work on what the call of a claim touches."""
-        # The database does not know of doubts yet that this process has just met: a tool that was
-        # stopped may still write the file that the next call reads.
-        for doubtful in self._in_doubt if ClaimOrder.of(claim._row).in_order else ():
-            is_within = any(outer.id == call.id for outer in doubtful._outer.calls)
-            if not is_within and meet(doubtful.call.accesses, call.accesses):
-                return doubtful.call
-        return None
+    def _is_behind_doubt(self, claim: Claim, call: AnyToolCall) -> bool:
+        """Whether a call of this run may still work on what the call of a claim touches.
+
+        A tool that was stopped may still write the file that the next call reads. Whoever asked for
+        this run sees that its outcome is unknown, and decides: the next run does not wait.
+        """
+        return ClaimOrder.of(claim._row).in_order and any(
+            meet(doubtful.call.accesses, call.accesses)
+            and all(outer.id != call.id for outer in doubtful._outer.calls)
+            for doubtful in self._in_doubt
+        )
 
     async def _finish(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
