@@ -12,6 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import isawaitable
 from math import inf
 from time import monotonic, sleep
@@ -91,11 +92,14 @@ class Held(Generic[T_co]):
         `store.decide`, and its calls are run by `run`.
 
         Raises:
+            StaleError: The hold ran out and was taken.
             PlanError: As in `store.load`.
             StoreError: As in `store.load`.
         """
         if self._plan is None and self._is_open:
-            self._take(self._records.load(self.id, self._hold._toolset))
+            stored = self._records.load(self.id, self._hold._toolset)
+            self._hold._check_held()
+            self._take(stored)
         return self._plan
 
     def _take(self, stored: Stored[T_co]) -> None:
@@ -232,6 +236,7 @@ class Held(Generic[T_co]):
             MisuseError: As in `store.run`; a call was decided on in `desk.plan`; `in_doubt` gave no
                 result; a call requested others, and there are no `hooks=` to decide about these,
                 which stay on record; or the hold was left.
+            StaleError: The hold ran out and was taken.
             HookError: As in `store.run`.
             PlanError: As in `store.run`.
             StoreError: As in `store.run`.
@@ -246,7 +251,9 @@ class Held(Generic[T_co]):
         again = pauses()
         while self._is_open and not self._is_over():
             self._check_undecided()
-            self._take(await self._hold._run(self.id, self._hold._toolset, **options))
+            stored = await self._hold._run(self.id, self._hold._toolset, **options)
+            await in_thread(self._hold._check_held)
+            self._take(stored)
             plan = self._plan
             if plan is None or plan.is_settled:
                 break
@@ -283,7 +290,8 @@ class Held(Generic[T_co]):
         """Give each call that is in doubt and must not be run again its result; whether any was."""
         records, toolset, is_any = self._records, self._hold._toolset, False
         hooks, on_event = options.get("hooks"), options.get("on_event")
-        while claim := await in_thread(records._claim_ready, self.id, toolset, lease, True):
+        claim_doubt = partial(records._claim_ready, self.id, toolset, lease, in_doubt=True)
+        while claim := await in_thread(claim_doubt):
             is_any = True
             try:
                 found = None if in_doubt is None else in_doubt(claim.call)
@@ -396,6 +404,17 @@ class Hold(Generic[T_co]):
             left = f"The hold of conversation {self._id!r} was left."
             raise MisuseError(f"{left} Call `store.hold` again.")
 
+    def _check_held(self) -> None:
+        """Make sure that what was read before this is what the hold was taken for.
+
+        The next owner may have opened another round by then, to which the session does not belong.
+
+        Raises:
+            StaleError: Somebody took it.
+        """
+        with self._records._database.read() as rows:
+            self._check_token(rows)
+
     @contextmanager
     def _may_save(self, rows: Rows) -> Generator[None]:
         """Make sure that it is still held, until this transaction ends.
@@ -405,10 +424,13 @@ class Hold(Generic[T_co]):
             StaleError: Somebody took it.
         """
         self._check_here()
-        found = rows.one("SELECT token FROM lutum_hold WHERE conversation = ? {lock}", self._id)
+        self._check_token(rows, "{lock}")
+        yield
+
+    def _check_token(self, rows: Rows, lock: str = "") -> None:
+        found = rows.one(f"SELECT token FROM lutum_hold WHERE conversation = ? {lock}", self._id)
         if found != (self._token,):
             raise self._stale(rows)
-        yield
 
     def _stale(self, rows: Rows) -> StaleError:
         return StaleError(

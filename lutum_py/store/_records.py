@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import time
@@ -553,11 +553,18 @@ class Records:
         return self._claim_next(toolset, id, lease)
 
     def _claim_ready(
-        self, id: str, toolset: Any, lease: float, in_doubt: bool = False
+        self,
+        id: str,
+        toolset: Any,
+        lease: float,
+        left: Collection[tuple[str, int]] = (),
+        *,
+        in_doubt: bool = False,
     ) -> Claim | None:
         """Claim the next call of a conversation that may be started, and does not run here already.
 
-        If `in_doubt` is true, claim the next one that may not: it is in doubt, and not idempotent.
+        Those that are `left` are passed over. If `in_doubt` is true, claim the next one that may
+        not be started: it is in doubt, and not idempotent.
         """
 
         def is_wanted(row: SavedCall) -> bool:
@@ -565,7 +572,7 @@ class Records:
             may_run_again = tool is not None and tool.definition.idempotent
             return (row.state == "started" and not may_run_again) is in_doubt
 
-        return self._claim_next(toolset, id, lease, is_wanted)
+        return self._claim_next(toolset, id, lease, is_wanted, self._running.union(left))
 
     def _claim_next(
         self,
@@ -573,13 +580,14 @@ class Records:
         id: str | None,
         lease: float,
         is_wanted: Callable[[SavedCall], bool] | None = None,
+        passed: Iterable[tuple[str, int]] = (),
     ) -> Claim | None:
-        """Claim the call that has been free for longest, of those that are wanted.
+        """Claim the call that has been free for longest, of those that are wanted and not passed.
 
         Without `is_wanted`, any call is. Then one that cannot be claimed raises once, and is left
         alone for the length of the lease.
         """
-        passed = set[tuple[str, int]]() if is_wanted is None else set(self._running)
+        passed = set(passed)
         while True:
             with self._database.read() as rows:
                 clock = rows.now()
@@ -688,7 +696,7 @@ class Records:
                     again = (step_data("abandoned"), step_data("retried")) if claim.in_doubt else ()
                     claim._started = at, by = time(), self._owner
                     started = step_data("started", at=iso_time(at), by=by)
-                    body = with_steps(row, *again, started)
+                    claim._started_body = body = with_steps(row, *again, started)
                     row = row._replace(state="started", started=row.token, body=body)
                 row.write(rows)
                 head.next().write(rows)
@@ -729,6 +737,21 @@ class Records:
             # Another token, so that this claim cannot start the call after all.
             back = row._replace(token=row.token + 1, owner=None, until=clock)
             back.write(rows)
+
+    def _take_back(self, claim: Claim) -> None:
+        """Give back a call that this claim started on record, and whose tool was not started.
+
+        It is as it was when it was claimed. If somebody has saved the plan meanwhile, the start is
+        in there, and the call is in doubt.
+
+        Raises:
+            StaleError: A later claim was made, the call has its result, or the round is over.
+            StoreError: The database failed.
+        """
+        with self._claimed(claim) as (rows, head, row, clock):
+            back = claim._row if row.body == claim._started_body else row
+            back._replace(token=row.token + 1, owner=None, until=clock).write(rows)
+            head.next().write(rows)
 
     def finish(
         self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None

@@ -33,7 +33,6 @@ from ..execution._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     Outcome,
-    after_doubt,
     is_in_doubt,
     not_executed,
     telling,
@@ -93,6 +92,7 @@ class Worker:
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     _tools: set[asyncio.Task[Outcome]] = field(default_factory=set[asyncio.Task[Outcome]])
     _in_doubt: list[Claim] = field(default_factory=list[Claim])
+    _left: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
     _is_unshown: bool = False
     _claiming: asyncio.Lock = field(default_factory=_claiming_on_this_loop)
 
@@ -145,7 +145,7 @@ class Worker:
         async with self._claiming:
             try:
                 claim = await asyncio.to_thread(
-                    self.records._claim_ready, self.id, self.toolset, self.lease
+                    self.records._claim_ready, self.id, self.toolset, self.lease, self._left
                 )
             except Exception as error:  # noqa: BLE001 - raised when what runs has ended
                 self._fail(error)
@@ -190,14 +190,14 @@ class Worker:
         try:
             with suppress(StaleError), self.records._at_work(claim):
                 run = self._prepared(claim)
+                if isinstance(run, Run) and self._is_behind_doubt(claim, run.call):
+                    self._left.add(claim._row[:2])
+                    run = None
                 if run is None:
                     await asyncio.to_thread(self.records.release, claim)
                 elif isinstance(run, ToolResult):
                     has_begun.set()  # hooks may see it, and take their time
                     await self._finish(claim, claim.call, run)
-                elif (doubtful := self._doubt_before(claim, run.call)) is not None:
-                    has_begun.set()
-                    await self._finish(claim, run.call, after_doubt(run.call, doubtful))
                 else:
                     asked = await asyncio.to_thread(_timed, self.records.start, claim)
                     has_begun.set()
@@ -261,7 +261,7 @@ class Worker:
         try:
             self._tell(claim, "continued" if goes_on else "started", call)
         except BaseException as error:  # such as Ctrl-C while it is told
-            await self._finish(claim, call, self._not_run(run, error))
+            await self._take_back(claim, call, self._not_run(run, error))
             raise
         renewing = asyncio.create_task(self._renew(claim, run))
         try:
@@ -273,19 +273,34 @@ class Worker:
                 await renewing
         if is_lost and claim.idempotent and was_stopped(outcome):
             return  # it was this worker that failed, not the call: it is claimed and run again
+        if run.outcome is None and not run.is_started:
+            await self._take_back(claim, call, outcome)
+            return
         if is_in_doubt(outcome):
             self._in_doubt.append(claim)
         await self._finish(claim, call, outcome)
 
-    def _doubt_before(self, claim: Claim, call: AnyToolCall) -> AnyToolCall | None:
-        """Find a call of this run that may still work on what the call of a claim accesses."""
-        # The database does not know of doubts yet that this process has just met: a tool that was
-        # stopped may still write the file that the next call reads.
-        for doubtful in self._in_doubt if ClaimOrder.of(claim._row).in_order else ():
-            is_within = any(outer.id == call.id for outer in doubtful._outer.calls)
-            if not is_within and meet(doubtful.call.accesses, call.accesses):
-                return doubtful.call
-        return None
+    async def _take_back(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
+        """Let others run a call that is on record as started, and whose tool was not.
+
+        Only a person or the program decides that a call is not executed: the outcome is for who
+        asked for this run alone, and is not put on record.
+        """
+        self.outcomes.append(outcome)
+        call._hold()
+        await asyncio.to_thread(self.records._take_back, claim)
+
+    def _is_behind_doubt(self, claim: Claim, call: AnyToolCall) -> bool:
+        """Whether a call of this run may still work on what the call of a claim accesses.
+
+        A tool that was stopped may still write the file that the next call reads. Whoever asked for
+        this run sees that its outcome is unknown, and decides: the next run does not wait.
+        """
+        return ClaimOrder.of(claim._row).in_order and any(
+            meet(doubtful.call.accesses, call.accesses)
+            and all(outer.id != call.id for outer in doubtful._outer.calls)
+            for doubtful in self._in_doubt
+        )
 
     async def _finish(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
@@ -313,11 +328,9 @@ class Worker:
         except asyncio.CancelledError as stop:
             if not self.is_cut_off:  # so it came from a function of the user's
                 self._fail(stop)
-            if run.outcome is not None:
-                return run.outcome
-            why = ", because the run was cancelled before it started."
-            return run.call._ended(not_executed(run.call, why))
+            return self._not_run(run, stop)
         except Exception as error:  # noqa: BLE001 - of `around`, before the tool was started
+            self.is_stopping = True  # or the call, which is given back, would come again and again
             self.raised.append(error)
             return self._not_run(run, error)
         finally:
@@ -337,10 +350,8 @@ class Worker:
     @staticmethod
     def _not_run(run: Run, error: BaseException) -> Outcome:
         """Return the outcome of a run that an error of somebody else came between."""
-        if run.outcome is not None:
-            return run.outcome
         why = f": {type(error).__name__} came before it."
-        return run.call._ended(not_executed(run.call, why))
+        return run.outcome or not_executed(run.call, why)
 
     async def _renew(self, claim: Claim, run: Run) -> None:
         """Renew a lease until the tool has ended; if somebody else has the call, stop the tool.

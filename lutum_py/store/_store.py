@@ -140,11 +140,12 @@ class Store(Records):
                 `outcomes_of(error)` gives the outcomes of calls.
             PlanError: The plan does not load, or does not fit its rows; or a tool left bytes to
                 come back to, and the store has no key.
-            ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
+            ExecutionErrors: `around` raised, which gives a call back whose tool was not started,
+                or, under `raise_errors`, some tools did.
             InvalidValueError: The id is no id, a number of seconds is invalid, or the limit is
                 below 1.
-            CancelledError: The task was cancelled: what was started is finished with its outcome,
-                the rest is given back.
+            CancelledError: The task was cancelled: each tool that was started is finished with its
+                outcome, and every other call is given back.
         """
         check_word("id", id)
         check_toolset(toolset)

@@ -140,6 +140,7 @@ class Claim:
     _owes_after: bool = field(default=False, repr=False)
     _is_started: bool = field(default=False, repr=False)
     _started: tuple[float | None, str | None] = field(default=(None, None), repr=False)
+    _started_body: str = field(default="", repr=False)
     _given: AnyToolCall | None = field(default=None, repr=False)
 
     @property

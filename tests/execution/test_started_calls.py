@@ -109,8 +109,11 @@ def test_a_call_that_comes_back_and_is_stopped_is_in_doubt(way: str) -> None:
         close(plan)
 
 
-def paid_in(store: Store, **options: Any) -> ToolResult:
-    """Run a call of a store that pays within, with what stops it when it goes on."""
+def stopped_in(store: Store, **options: Any) -> None:
+    """Stop a call of a store that paid within before it goes on, and let it go on in another run.
+
+    Whoever stops it reads that it was started, and what was paid; nothing of that is on record.
+    """
     store.save("one", opened(asks([PAY])))
 
     async def go() -> None:
@@ -121,26 +124,34 @@ def paid_in(store: Store, **options: Any) -> ToolResult:
                 task.cancel()
 
         task = asyncio.create_task(store.run("one", Desk, hooks=let_pass, on_event=stop, **options))
-        with pytest.raises((asyncio.CancelledError, ExecutionErrors)):
+        with pytest.raises((asyncio.CancelledError, ExecutionErrors)) as caught:
             await task
+        told = outcomes_of(caught.value)[-1]
+        assert isinstance(told, ToolResult)
+        assert (told.id, told.status) == ("c1", "indeterminate")
+        assert "Ancestor it, c1/1 of tool pay: success." in told.model_text
 
     asyncio.run(go())
-    plan = store.load("one", Desk).plan
+    left = store.load("one", Desk).plan
+    assert left is not None
+    close(left)
+    assert ([each.id for each in left.pending], left.in_doubt) == (["c1"], ())
+    plan = asyncio.run(store.run("one", Desk, hooks=let_pass)).plan
     assert plan is not None
     close(plan)
-    return next(each for each in plan.finished if each.id == "c1")
+    assert [each.status for each in plan.finished] == ["success", "success"]
+    starts = [sum(step.kind == "started" for step in row.steps) for row in plan.calls]
+    assert starts == [2, 1]
 
 
-def test_a_call_of_a_store_that_is_cancelled_as_it_goes_on_is_in_doubt() -> None:
-    """A payment within it was made, so that no model may take it for not executed."""
+def test_a_call_of_a_store_that_is_cancelled_as_it_goes_on_is_not_given_up() -> None:
+    """A payment within it was made, and the next run goes on behind it."""
     store = open_store(":memory:")
-    result = paid_in(store)
-    assert result.status == "indeterminate"
-    assert "Ancestor it, c1/1 of tool pay: success." in result.model_text
+    stopped_in(store)
     store.close()
 
 
-def test_a_call_of_a_store_whose_context_does_not_open_again_is_in_doubt() -> None:
+def test_a_call_of_a_store_whose_context_does_not_open_again_is_not_given_up() -> None:
     """What `around` raises when the call goes on does not undo what was done within it."""
 
     @contextmanager
@@ -150,9 +161,7 @@ def test_a_call_of_a_store_whose_context_does_not_open_again_is_in_doubt() -> No
         yield lambda _: None
 
     store = open_store(":memory:")
-    result = paid_in(store, around=once)
-    assert result.status == "indeterminate"
-    assert "not executed" not in result.model_text
+    stopped_in(store, around=once)
     store.close()
 
 

@@ -252,6 +252,48 @@ def test_in_a_with_the_next_save_tells_that_it_was_lost(
             desk.save()
 
 
+@pytest.mark.parametrize("step", ["commit", "plan", "run"])
+def test_a_round_that_somebody_opened_since_is_not_taken_for_ones_own(
+    store: Store, other: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Whoever reads the round of the next owner is told that the hold was lost, at whichever step
+    it went, and nothing is said in their session.
+    """
+    started(store, LOOK)
+    run = store.run
+
+    def go_on() -> None:
+        clock.move(100)
+        with other.hold("one", Desk) as theirs:
+            theirs.run_sync()
+            theirs.commit()
+            theirs.save(asked(theirs, ("d1", "look", {"place": "Rome"})))
+
+    async def late(*given: Any, **options: Any) -> Any:
+        await asyncio.to_thread(go_on)
+        return await run(*given, **options)
+
+    async def goes_on(desk: Held[Desk], step: str) -> None:
+        if step == "run":
+            await desk.run()
+        elif step == "commit":
+            desk.commit()
+        else:
+            assert desk.plan
+
+    async def go() -> None:
+        async with store.hold("one", Desk, lease=90) as desk:
+            said = len(desk.session.transcript)
+            if step != "run":
+                await asyncio.to_thread(go_on)
+            with pytest.raises(StaleError, match="somebody who has left it since"):
+                await goes_on(desk, step)
+            assert len(desk.session.transcript) == said
+
+    monkeypatch.setattr(store, "run", late)
+    asyncio.run(go())
+
+
 def test_nobody_renews_a_hold_that_was_lost(store: Store, other: Store, clock: Clock) -> None:
     """The thread of a `with` ends by itself, whatever the block does meanwhile."""
     hold = store.hold("one", Desk, lease=0.03)

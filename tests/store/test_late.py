@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pytest
 
 from lutum_py import AnyToolCall, Toolset, tool, tool_fn
 from lutum_py.errors import StoreError
+from lutum_py.execution import ExecutionErrors
 from lutum_py.store import Claim, Store, Stored, _run, open_store
 from lutum_py.testing import ScriptedModel
 from tests.store.beside import Clock
-from tests.store.desk import KEY, PAY, Desk, approve, plan_of, states
+from tests.store.desk import KEY, LOOK, PAY, Desk, approve, claimed, plan_of, states
 
 Paid = list[tuple[str, int]]
 
@@ -184,6 +186,110 @@ def test_a_loop_that_is_always_late_starts_its_calls_all_the_same(
     paid: Paid = []
     run(store, paid, lease=10)
     assert (paid, leases) == ([("Acme", 500)], [10, 20, 40])
+
+
+def broken(error: BaseException) -> Any:
+    """An `around` that does not open."""
+
+    @contextmanager
+    def around(_: AnyToolCall) -> Any:
+        raise error
+        yield
+
+    return around
+
+
+def interrupted(_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("options", "out"),
+    [
+        ({"around": broken(OSError("closed"))}, ExecutionErrors),
+        ({"around": broken(KeyboardInterrupt())}, KeyboardInterrupt),
+        ({"around": broken(asyncio.CancelledError())}, ExecutionErrors),
+        ({"on_event": interrupted}, KeyboardInterrupt),
+        ({"context": interrupted}, KeyboardInterrupt),
+    ],
+)
+def test_what_comes_before_a_tool_does_not_give_its_call_up(
+    store: Store, options: dict[str, Any], out: type[BaseException]
+) -> None:
+    """An approved call whose tool was not started can be claimed at once, by anybody, as if nobody
+    had claimed it: only a person or the program decides that it is not executed.
+    """
+    store.save("one", plan_of(PAY, LOOK))
+    approve(store)
+    version = store.load("one").version
+    before = steps_of(store)
+    with pytest.raises(out):
+        asyncio.run(store.run("one", Desk, limit=1, **options))
+    assert states(store) == {"c1": "pending", "c2": "pending"}
+    assert steps_of(store) == before
+    assert ("context" in options) is (store.load("one").version == version)
+    paid: Paid = []
+    run(store, paid)
+    assert (paid, states(store)) == ([("Acme", 500)], {"c1": "success", "c2": "success"})
+
+
+def steps_of(store: Store) -> list[list[str]]:
+    plan = store.load("one", Desk).plan
+    assert plan is not None
+    plan.discard()
+    return [[step.kind for step in row.steps] for row in plan.calls]
+
+
+def test_a_second_try_that_did_not_start_is_in_doubt_as_before(store: Store, clock: Clock) -> None:
+    """Who takes its start back does not take back that of the worker before."""
+    store.save("one", plan_of(LOOK))
+    store.start(claimed(store, lease=1))
+    clock.move(2)
+    before = steps_of(store)
+    with pytest.raises(ExecutionErrors):
+        asyncio.run(store.run("one", Desk, around=broken(OSError("closed"))))
+    assert (states(store), steps_of(store)) == ({"c2": "in doubt"}, before)
+    run(store, [])
+    assert states(store) == {"c2": "success"}
+
+
+def test_a_start_that_somebody_saved_is_in_doubt(store: Store) -> None:
+    """A plan that was loaded and saved since has the start in it, which only grows."""
+    store.save("one", plan_of(PAY))
+    approve(store)
+
+    @contextmanager
+    def around(_: AnyToolCall) -> Any:
+        stored = store.load("one", Desk)
+        store.save("one", stored.plan, version=stored.version)
+        raise OSError("closed")
+        yield
+
+    with pytest.raises(ExecutionErrors):
+        asyncio.run(store.run("one", Desk, around=around))
+    assert states(store) == {"c1": "in doubt"}
+    assert claimed(store).in_doubt
+
+
+def test_a_tool_that_was_started_is_never_taken_back(store: Store) -> None:
+    """Whatever keeps its result from being one, it may have paid, and is not run again."""
+    store.save("one", plan_of(PAY))
+    approve(store)
+    handlers, calls = Desk.Handlers(), list[AnyToolCall]()
+
+    @handlers.on(Desk.pay)
+    def answered_already(cents: int, payee: str = "Acme", log: Any = None) -> str:
+        calls[0].complete("paid")
+        return "paid twice"
+
+    @contextmanager
+    def around(call: AnyToolCall) -> Any:
+        calls.append(call)
+        yield lambda _: None
+
+    with pytest.raises(ExecutionErrors):
+        asyncio.run(store.run("one", Desk, around=around, handlers=handlers))
+    assert (len(calls), states(store)) == (1, {"c1": "indeterminate"})
 
 
 class Work:

@@ -227,34 +227,43 @@ def test_a_doubt_within_holds_up_what_is_behind_it_and_not_the_call_around_it(
     store: Store,
 ) -> None:
     """The asking call goes on, in a store as in a plan."""
-    doubtful = asks([file("lose a"), file("edit a")])
+    doubtful = asks([file("lose a")])
     store.save("one", opened(doubtful, file("edit a"), toolset=Files), in_order=True)
     kept = asyncio.run(store.run("one", Files, hooks=hooks)).plan
-    plan = opened(doubtful, file("edit a"), toolset=Files)
-    for each in (kept, asyncio.run(run(plan, hooks=hooks, in_order=True))):
-        assert each is not None
-        first, second = each.resolve().results
-        assert first.output == [["c1/1 indeterminate", "c1/2 cancelled"]]
-        assert second.code == "after_doubt"
+    plan = asyncio.run(
+        run(opened(doubtful, file("edit a"), toolset=Files), hooks=hooks, in_order=True)
+    )
+    assert kept is not None
+    for each in (kept, plan):
+        assert each.finished[0].output == [["c1/1 indeterminate"]]
+    assert plan.resolve().results[1].code == "after_doubt"
+    assert [call.id for call in kept.pending] == ["c2"]
+    kept.discard()
 
 
-def test_run_cancels_what_is_behind_doubt(store: Store) -> None:
-    """As in `execution.run`: what perhaps still works is not disturbed, and the round can end."""
-    store.save("one", plan_of("lose a", "look .", "edit b", "edit a"), in_order=True)
+def test_run_leaves_what_is_behind_doubt(store: Store) -> None:
+    """What perhaps still works is not disturbed, and nothing is given up: the next run goes on, by
+    whomever it is.
+    """
+    store.save("one", plan_of("lose a", "look a", "edit b", "edit a"), in_order=True)
     events: list[tuple[str, str]] = []
     stored = asyncio.run(
         store.run("one", Files, on_event=lambda each: events.append((each.kind, each.row.id)))
     )
     assert stored.plan is not None
-    results = stored.plan.resolve().results
-    assert [(each.status, each.code) for each in results] == [
-        ("indeterminate", "outcome_unknown"),
-        ("cancelled", "after_doubt"),
-        ("success", None),
-        ("cancelled", "after_doubt"),
-    ]
+    stored.plan.discard()
+    assert {each.id: each.status for each in stored.plan.finished} == {
+        "c0": "indeterminate",
+        "c2": "success",
+    }
+    assert [each.id for each in stored.plan.pending] == ["c1", "c3"]
     assert done == ["edit b"]
-    assert [kind for kind, id in events if id == "c3"] == ["ended"]
+    assert [kind for kind, id in events if id in ("c1", "c3")] == []
+    with store.hold("one", Files) as desk:
+        assert desk.run_sync() == []
+        assert desk.plan is not None
+        assert desk.plan.is_settled
+    assert done == ["edit b", "look a", "edit a"]
     store.save("two", plan_of("lose a", "edit a"))
     loose = asyncio.run(store.run("two", Files)).plan
     assert loose is not None
