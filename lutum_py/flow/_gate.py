@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.decisions import Block, Suspend
+from .._call.selector import AnySelector
 from .._context.suspension import Decision, SuspendTicket
 from .._hooks.registered_hook import CallGate
 from .._round.inner import read_within
@@ -63,13 +64,16 @@ class FlowGate(CallGate):
         transcript: The conversation that it uses.
     """
 
-    def __init__(self, transcript: Transcript, rules: Mapping[str, Any], otherwise: str) -> None:
+    def __init__(
+        self, transcript: Transcript, toolset: Any, rules: Mapping[str, Any], otherwise: str
+    ) -> None:
         self.transcript: Transcript | None = transcript
         self.__qualname__ = "flow"
         self._transcript = transcript
+        self._tools: Mapping[str, AnySelector] = {each.name: each for each in toolset}
         self._rules: Mapping[str, Rules] = rules
         self._otherwise = otherwise
-        self._index = Index(rules)
+        self._index = Index(rules, self._tools)
         self._lock = Lock()
 
     def __call__(self, call: AnyToolCall, _decision: Decision | None, /) -> Block | Suspend | None:
@@ -120,7 +124,7 @@ class FlowGate(CallGate):
         # Most often something came after what was read; else a round with calls within has ended.
         known = self._index.items
         if items is not known and tuple(known) != tuple(items[: len(known)]):
-            self._index = Index(self._rules)
+            self._index = Index(self._rules, self._tools)
         self._index.read(items)
         return self._index
 
@@ -134,10 +138,10 @@ def _faults(rules: Rules, index: Index, call: AnyToolCall, final: Any) -> Iterat
         for keys, value in _given(final, *rules.sinks):
             if value is not None and exact(text_of(value)) not in index.readers:
                 yield keys, value, "may not read what is in the conversation"
-    parameters = call.selector.definition.input_schema.get("properties", {})
+    arguments = call.spec.arguments
     for path, edges in rules.fills.items():
         # A default came from whoever wrote the tool, and by no edge.
-        if not is_default(parameters.get(path[0]), final.get(path[0])):
+        if not is_default(arguments.schema_at(path[0]), final.get(path[0])):
             for keys, value in _given(final, path):
                 if not index.has(exact(text_of(value)), edges):
                     yield keys, value, "is from no allowed source"
