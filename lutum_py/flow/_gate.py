@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.decisions import Block, Suspend
@@ -16,7 +16,7 @@ from .._hooks.registered_hook import CallGate
 from .._round.inner import read_within
 from .._schema.secrets import MASK
 from .._text.escaping import escape_unprintable
-from .._text.immutable import dataclass
+from .._text.immutable import Settled, dataclass
 from .._text.json import copy_json, cut, is_number
 from .._transcript.transcript import Transcript
 from ..errors import HookError
@@ -57,17 +57,14 @@ class Trace:
 Fault: TypeAlias = tuple[Keys, Any, str | None]
 
 
-class FlowGate(CallGate):
-    """Ask about calls with values from no allowed source; `policy.gate(session)` makes one.
+class FlowGate(Settled, CallGate):
+    """Ask about calls with values from no allowed source; `policy.gate(session)` makes one."""
 
-    Attributes:
-        transcript: The conversation that it uses.
-    """
+    _way: ClassVar[str] = "the gate would not go by it. Make another, as in `policy.gate(session)`."
 
     def __init__(
         self, transcript: Transcript, toolset: Any, rules: Mapping[str, Any], otherwise: str
     ) -> None:
-        self.transcript: Transcript | None = transcript
         self.__qualname__ = "flow"
         self._transcript = transcript
         self._tools: Mapping[str, AnySelector] = {each.name: each for each in toolset}
@@ -75,6 +72,11 @@ class FlowGate(CallGate):
         self._otherwise = otherwise
         self._index = Index(rules, self._tools)
         self._lock = Lock()
+
+    @property
+    def transcript(self) -> Transcript:  # type: ignore[override]
+        """The conversation that it goes by."""
+        return self._transcript
 
     def __call__(self, call: AnyToolCall, _decision: Decision | None, /) -> Block | Suspend | None:
         """Let a call pass, or ask about it."""
