@@ -15,7 +15,7 @@ from .._schema.signature import function_name
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
-from ..errors import HookError
+from ..errors import HookError, MisuseError
 from .call_state import CallState
 from .decisions import Complete, DecisionKind, HookRun, Reject, RunNormally
 from .drivers import HookGenerator
@@ -425,7 +425,16 @@ def with_arguments(
         ToolInputError: It does not fit.
     """
     invocation: Any = spec.invocation
-    given = invocation.input_with(tool, input, changes)
+    named: dict[str, Any] = {}
+    for name, value in changes.items():
+        parameter = spec.parameter_named(name) or name
+        if parameter in named:
+            raise MisuseError(
+                f"{shorten(name)} is another name of parameter `{parameter}` of tool `{tool}`, "
+                "which is changed already. Change it once."
+            )
+        named[parameter] = value
+    given = invocation.input_with(tool, input, named)
     return RunNormally(spec.check_input(tool, given, by_name=invocation.whole is None))
 
 

@@ -118,11 +118,14 @@ def question_about(call: CallState) -> str:
         return question_of(call.name, shown)
     from string import Formatter  # most programs have no such message
 
-    arguments: dict[str, Any] = shown or {}
     return "".join(
-        text + ("" if name is None else _word(arguments.get(name)))
+        text + ("" if name is None else _word(_first(call.spec.arguments.values_of(shown, name))))
         for text, name, _, _ in Formatter().parse(template)
     )
+
+
+def _first(values: list[Any]) -> Any:
+    return values[0] if values else None
 
 
 def _word(value: Any) -> str:

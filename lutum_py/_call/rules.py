@@ -81,9 +81,11 @@ class ArgsRule:
         self.name = function_name(function)
         self._place += f"{self.name}`"
         self._invocation: Any = spec.invocation if isinstance(spec, FnSpec) else None
+        self._spec = spec
         self._contexts: list[str] = []
-        self._keywords: list[str] = []
         self._positional: list[str] = []
+        # What the rule calls parameters: it may know one by its name on the wire.
+        self._parameters: dict[str, str] = {}
         given = signature_of(function).parameters
         if self._invocation is None:
             self._check_input(spec, [*given])
@@ -93,21 +95,22 @@ class ArgsRule:
                 raise ToolDefinitionError(
                     f"{self._place} takes `{stars}{name}`. Name each parameter."
                 )
-            is_by_place = parameter.kind is parameter.POSITIONAL_ONLY
-            (self._positional if is_by_place else self._keywords).append(name)
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                self._positional.append(name)
             self._check(name, self._invocation.annotations, self._invocation.context)
 
     def _check(self, name: str, known: Mapping[str, Any], context: str | None) -> None:
         hint = hint_of(self.function, name)
         if is_context(hint) or name == context:
             self._contexts.append(name)
-        elif name not in known:
+        elif (parameter := self._spec.parameter_named(name)) is None:
             raise ToolDefinitionError(
                 f"{self._place} takes `{name}`, which the model does not fill in."
                 f"{meant_by(name, known)} There are {names_for_message(known)}."
             )
         else:
-            self._check_hint(name, hint, known[name])
+            self._parameters[name] = parameter
+            self._check_hint(name, hint, known[parameter])
 
     def _check_input(self, spec: ToolSpec[Any, Any], names: list[str]) -> None:
         try:
@@ -143,14 +146,15 @@ class ArgsRule:
     def _answer(self, call: AnyToolCall, shown: Any) -> Any:
         if self._invocation is None:
             return self.function(shown)
-        values = self._invocation.arguments_of(shown)
+        given = self._invocation.arguments_of(shown)
+        values = {name: given[parameter] for name, parameter in self._parameters.items()}
         if self._contexts:
             from .._context.context import ToolContext
 
             # Nobody runs the tool yet, so there is nobody to report to.
             values |= dict.fromkeys(self._contexts, ToolContext.noop(call))
-        by_place = [values[name] for name in self._positional]
-        return self.function(*by_place, **{name: values[name] for name in self._keywords})
+        by_place = [values.pop(name) for name in self._positional]
+        return self.function(*by_place, **values)
 
     def _decision(self, call: AnyToolCall, shown: Any, said: Any) -> Any:
         if said is None:

@@ -31,6 +31,7 @@ from .spec import FnSpec, ToolSpec, spec_of
 if TYPE_CHECKING:
     from .._context.context import ToolContext
     from .._transcript.assistant import ToolMetadata
+    from .._transcript.result import ToolResult
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
     from .history import CallRound, Step
@@ -162,6 +163,18 @@ class AnySelector(Immutable):
     def Call(self) -> type[ToolCall[Any, Any]]:  # noqa: N802 - a class, named as one
         """The class of the tool's calls, for `isinstance` and `case`."""
         return self.spec.call_type
+
+    def _arguments_of(self, result: ToolResult) -> Any:
+        """Return the arguments that a result answers, as data; None if they no longer fit."""
+        if result.ran_with is not None:
+            return result.ran_with
+        from .._transcript.assistant import ToolMetadata
+
+        metadata = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
+        try:
+            return self.spec.arguments.to_data(self._decode(metadata).input)
+        except (InvalidArgumentsError, TypeError, ValueError, RecursionError):
+            return None
 
     def _decode(
         self,

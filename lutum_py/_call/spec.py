@@ -92,6 +92,18 @@ class ToolSpec(Immutable, Generic[In, Out]):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             return object.__getattribute__(self, name)
 
+    def parameter_named(self, name: str) -> str | None:
+        """Return the parameter of the tool's function that has a name, also on the wire.
+
+        A parameter's own name comes before the names on the wire of others.
+        """
+        known = {} if self.invocation is None else self.invocation.fields
+        if name in known:
+            return name
+        meant = {field for fields in self.arguments.keys_of(name).values() for field in fields}
+        found = [parameter for parameter, field in known.items() if field in meant]
+        return found[0] if len(found) == 1 else None
+
     def check_input(self, tool: str, value: Any, *, by_name: bool = False) -> In:
         """Validate an input that a program made for one of this tool's calls.
 

@@ -94,7 +94,7 @@ def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Ou
         output_schema=None if output.type is None else lambda: output.json_schema() or {},
     )
     if options.capabilities is not None:
-        _check_targets(place, definition)
+        check_targets(place, definition, arguments)
     if not arguments.is_plain:
         try:
             definition.input_schema  # noqa: B018 - computed now, and kept
@@ -111,13 +111,17 @@ def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Ou
     return definition
 
 
-def _check_targets(place: str, definition: ToolDef) -> None:
-    """Make sure that what an effect is said to act on is an argument."""
+def check_targets(place: str, definition: ToolDef, arguments: Arguments) -> None:
+    """Make sure that what an effect is said to act on is an argument, by any of its names.
+
+    Raises:
+        ToolDefinitionError: The tool has no such argument.
+    """
     from .._schema.schema_reader import names_in
 
-    known = names_in(definition.input_schema)
     for effect in definition.capabilities.effects:
-        if effect.target is not None and effect.target not in known:
+        if effect.target is not None and not arguments.may_have(effect.target):
+            known = names_in(definition.input_schema)
             raise ToolDefinitionError(
                 f"{place}: effect {effect.kind.value!r} has the target {effect.target!r}, which "
                 f"is not an argument. The arguments are {names_for_message(known)}."

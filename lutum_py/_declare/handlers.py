@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import (
     Any,
+    ClassVar,
     Concatenate,
     Generic,
     ParamSpec,
@@ -25,6 +26,7 @@ from .._call.selector import AnySelector, FnSelector, InputSelector, Selector
 from .._call.spec import FnSpec
 from .._schema.invocation import Invocation
 from .._schema.signature import function_name, has_signature
+from .._text.immutable import Settled
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
@@ -70,7 +72,7 @@ class HandlesArgs(Protocol[P, Out]):
     def __call__(self, fn: Callable[P, Out | Reply[Out]], /) -> Callable[P, Out | Reply[Out]]: ...
 
 
-class Handlers(Generic[T]):
+class Handlers(Settled, Generic[T]):
     """Say which function runs each tool of a toolset; `AppTools.Handlers()` makes an empty table.
 
     Call it with a call to run that: `results.append(await run(call))`.
@@ -89,6 +91,8 @@ class Handlers(Generic[T]):
         >>> run.complete().call_sync(Greetings.parse_tool_call(metadata)).output
         'Hello, Ada!'
     """
+
+    _way: ClassVar[str] = "no call would go by it. Register a function, as in `@handlers.on(...)`."
 
     def __init__(self, toolset: type[T]) -> None:
         if not isinstance(toolset, ToolsetMeta):

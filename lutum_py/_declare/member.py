@@ -160,7 +160,7 @@ def tool(
             "`deferred=` out."
         )
     if approval_message is not None:
-        _check_message(approval_message, spec.definition)
+        _check_message(approval_message, spec)
     rules: tuple[Rule, ...] = ()
     if rule is not None:
         from .._call.rules import ArgsRule
@@ -179,7 +179,7 @@ def tool(
     return ToolMember(spec, options)
 
 
-def _check_message(message: str, definition: ToolDef) -> None:
+def _check_message(message: str, spec: ToolSpec[Any, Any]) -> None:
     """Refuse a message that names what the tool does not take.
 
     Raises:
@@ -187,10 +187,9 @@ def _check_message(message: str, definition: ToolDef) -> None:
     """
     from string import Formatter
 
-    place = f"Tool `{definition.name}`: `approval_message={shorten(message)}`"
+    place = f"Tool `{spec.definition.name}`: `approval_message={shorten(message)}`"
     if not isinstance(message, str):
         raise ToolDefinitionError(f"{place} is not text. Write `'Pay {{amount}}?'`, for example.")
-    known = names_in(definition.input_schema)
     try:
         parts = list(Formatter().parse(message))
     except ValueError as error:
@@ -204,7 +203,8 @@ def _check_message(message: str, definition: ToolDef) -> None:
             raise ToolDefinitionError(
                 f"{place} formats `{name}`. Name the argument alone, as in `{{{name}}}`."
             )
-        if name not in known:
+        if not spec.arguments.keys_of(name):
+            known = names_in(spec.definition.input_schema)
             raise ToolDefinitionError(
                 f"{place} names {shorten(name)}, which is not an argument of the tool. It has "
                 f"{names_for_message(known)}."

@@ -20,6 +20,7 @@ from .._schema.schema_reader import JsonSchema
 from .._schema.signature import has_signature
 from .._text.json import is_array, shorten
 from ..errors import ToolDefinitionError
+from .define import check_targets
 
 
 class SchemaArguments(Arguments):
@@ -155,11 +156,13 @@ def spec_from_definition(
     Raises:
         ToolDefinitionError: The function cannot take the arguments.
     """
+    arguments = SchemaArguments(definition)
+    check_targets(f"Tool {definition.name!r}", definition, arguments)
     words = "".join(word[:1].upper() + word[1:] for word in definition.name.split("_"))
     return ToolSpec(
         definition=definition,
         origin=SchemaTool(definition),
-        arguments=SchemaArguments(definition),
+        arguments=arguments,
         output=Output(None),
         invocation=None if function is None else _invocation(definition, function),
         named=(words if words.isidentifier() else "Schema", __name__, definition.name),

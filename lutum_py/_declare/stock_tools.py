@@ -152,21 +152,21 @@ def _search(query: str) -> Reply[list[str]]:
 
 
 class ToolSearch(ToolFn[[str], Reply[list[str]]]):
-    """The tool that `tool_search()` makes.
-
-    Attributes:
-        limit: The most tools that one search finds.
-    """
+    """The tool that `tool_search()` makes."""
 
     _loads_tools = True
 
     def __init__(self, name: str, limit: int, description: str | None) -> None:
-        self.limit = limit
         self._said = (name, limit, description)
         function: Any = _search
         super().__init__(
             function.__wrapped__, ToolOptions(name=name, description=description), None
         )
+
+    @property
+    def limit(self) -> int:
+        """The most tools that one search finds."""
+        return self._said[1]
 
     def _make(self, frame: FrameType | None) -> FnSpec[Any, Any]:
         """Make the specification: that of the stock function, with another name and another run."""

@@ -16,11 +16,9 @@ from .._call.decisions import Block, Complete, Suspend
 from .._context.context import RunIdentity
 from .._context.suspension import Decision, SuspendTicket
 from .._schema.capabilities import DryRun, RiskLevel, ToolCapabilities, ToolEffect, risk_of
-from .._schema.schema_reader import names_in
 from .._text.json import canonical_json, shorten
-from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult
-from ..errors import HookError, InvalidArgumentsError, MisuseError
+from ..errors import HookError, MisuseError
 from .registered_hook import CallGate
 
 GateAction: TypeAlias = Literal["allow", "suspend", "block"]
@@ -66,10 +64,11 @@ class _CapabilityGate(CallGate):
         return answer
 
     def _has_dry_run(self, call: AnyToolCall) -> bool:
-        return self.dry_run_argument in names_in(call.selector.definition.input_schema)
+        return bool(call.spec.arguments.keys_of(self.dry_run_argument))
 
     def _is_dry_run(self, call: AnyToolCall) -> bool:
-        return self._has_dry_run(call) and _arguments(call).get(self.dry_run_argument) is True
+        name = self.dry_run_argument
+        return self._has_dry_run(call) and _is_set(call, _arguments(call), name)
 
     def _lacks_dry_run(self, call: AnyToolCall, effects: Iterable[ToolEffect]) -> bool:
         if all(e.dry_run is not DryRun.REQUIRED_BEFORE_EXECUTE for e in effects):
@@ -199,25 +198,26 @@ def dry_run_in(
 
     def done(call: AnyToolCall) -> bool:
         # As JSON with sorted keys: a dry run of {"b": 2, "a": 1} is one of {"a": 1, "b": 2}.
-        wanted = canonical_json({**_arguments(call), dry_run_argument: True})
+        keys = call.spec.arguments.keys_of(dry_run_argument)
+        wanted = _without(_arguments(call), keys)
         return any(
-            canonical_json(tried) == wanted
+            _is_set(call, tried, dry_run_argument) and _without(tried, keys) == wanted
             for item in items
             if isinstance(item, ToolResult) and item.is_success and item.name == call.name
             if item.ran_with is None  # else something else was tried than was sent
-            for tried in _sent(call, item)
+            for tried in [call.selector._arguments_of(item)]
         )
 
     return done
 
 
-def _sent(call: AnyToolCall, result: ToolResult) -> Iterable[dict[str, Any]]:
-    """Decode the arguments that a result is for; none if they do not fit the tool any more."""
-    metadata = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
-    try:
-        return (_arguments(call.selector._decode(metadata)),)
-    except InvalidArgumentsError:
-        return ()
+def _is_set(call: AnyToolCall, arguments: Any, name: str) -> bool:
+    values = call.spec.arguments.values_of(arguments, name)
+    return bool(values) and all(value is True for value in values)
+
+
+def _without(arguments: dict[str, Any], keys: Iterable[str]) -> str:
+    return canonical_json({key: arguments[key] for key in arguments.keys() - keys})
 
 
 def _arguments(call: AnyToolCall) -> dict[str, Any]:
@@ -227,12 +227,15 @@ def _arguments(call: AnyToolCall) -> dict[str, Any]:
 
 def _effects(call: AnyToolCall) -> str:
     arguments = call.spec.shown(call.input)
-    told = [_tell(e, arguments) for e in call.selector.definition.capabilities.effects]
+    told = [
+        _tell(effect, call.spec.arguments.values_of(arguments, effect.target or ""))
+        for effect in call.selector.definition.capabilities.effects
+    ]
     return "; ".join(told) or "it declares no effects"
 
 
-def _tell(effect: ToolEffect, arguments: dict[str, Any]) -> str:
-    on = f" on {shorten(arguments[effect.target])}" if effect.target in arguments else ""
+def _tell(effect: ToolEffect, targets: list[Any]) -> str:
+    on = f" on {', '.join(map(shorten, targets))}" if targets else ""
     return f"{effect.kind.value}{on} ({effect.reversibility.value})"
 
 

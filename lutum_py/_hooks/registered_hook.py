@@ -142,6 +142,7 @@ class ArgsHook:
         # The pipeline, and what it writes down, names a hook by its function: the user's, and not
         # this class.
         self.__qualname__ = function_name(function)
+        self._names: dict[Any, str] = {}
         self._check(selector)
 
     def _check(self, selector: AnySelector) -> None:
@@ -159,7 +160,12 @@ class ArgsHook:
                 "`(metadata, input)`, or give it a default.",
                 tool=selector.name,
             )
-        unfit = invocation.unfit(self.function)
+        # It may call a parameter by its name on the wire.
+        for name in signature_of(self.function).parameters:
+            parameter = self.spec.parameter_named(name)
+            if parameter not in (None, name, *invocation.positional):
+                self._names[parameter] = name
+        unfit = invocation.unfit(self.function, self._names)
         if unfit is not None:
             taken = signature_of(invocation.function)
             raise HookError(
@@ -177,7 +183,8 @@ class ArgsHook:
         # hook cannot do anything to the call that it reviews.
         call = self.spec.call_type(metadata, input)
         positional, keywords = invocation.bind(call, input, {})
-        answer: Any = self.function(*positional, **keywords)
+        named = {self._names.get(name, name): value for name, value in keywords.items()}
+        answer: Any = self.function(*positional, **named)
         # Awaited only if there is something to await, so that a plain function can be asked from
         # sync code.
         if hasattr(answer, "__await__"):

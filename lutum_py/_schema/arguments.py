@@ -24,6 +24,7 @@ from .._text.json import compact_json, infinity_in, is_object
 from .._text.on_demand import ONCE
 from .._text.unicode import sendable
 from .plain_types import is_fixed, is_model
+from .schema_reader import below, branches, meant_by_name
 
 if TYPE_CHECKING:
     from .closed_schema import Closing
@@ -60,6 +61,7 @@ class Arguments:
 
     _schema: JsonSchema | None = None
     """The schema where there is one already; None where it is made of the type."""
+    _masking: Masking | None = None
 
     def __init__(
         self,
@@ -76,7 +78,6 @@ class Arguments:
         self.type: Any = plain
         self._is_union = is_model(plain) and plain.__pydantic_root_model__
         self._coercing: JsonSchema | None = None
-        self._masking: Masking | None = None
         taken = take_as_is(input_type) if is_plain else close_top(input_type, strict=strict)
         self._taken: Closing = taken
         self._validator = taken.validator
@@ -214,6 +215,57 @@ class Arguments:
 
             self._masking = masking_of(self._taken.source)
         return self._masking
+
+    # A model is told one name of each parameter, may send others, and `to_data` writes one. So
+    # whatever goes by a name that a program wrote (a policy, an effect, a rule) looks it up here.
+    def keys_of(self, name: str) -> dict[str, list[str]]:
+        """Return the keys by which `to_data` has what a name may mean; none if no parameter has it.
+
+        Args:
+            name: Any name of a parameter: its own, one that a model may send, or one that it is
+                written under.
+
+        Returns:
+            For each key the names of the fields that it may be of.
+        """
+        found: dict[str, list[str]] = {}
+        root = self.named_schema
+        for part in branches(root, [root]):
+            for field, told, _ in meant_by_name(part, name):
+                found.setdefault(field if self.goes_by_fields else told, []).append(field)
+        return found
+
+    def may_have(self, name: str) -> bool:
+        """Whether an input may have an argument of a name; yes where a schema leaves it open."""
+        root = self.named_schema
+        is_open = self._schema is not None and root.get("additionalProperties") is not False
+        return is_open or any(below(part, name) for part in branches(root, [root]))
+
+    def values_of(self, data: Any, name: str) -> list[Any]:
+        """Return what the data of an input has of the parameter with a name, or by that key."""
+        keys = self.keys_of(name) or (name,)
+        return [data[key] for key in keys if key in data] if is_object(data) else []
+
+    def schema_at(self, key: str) -> Any:
+        """Return the schema of what `to_data` has at a key; None where there is not just one."""
+        meant = meant_by_name(self.named_schema, key)
+        found = [
+            schema
+            for field, told, schema in meant
+            if key == (field if self.goes_by_fields else told)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def named_schema(self) -> JsonSchema:
+        """The schema of the input, with all names of each field."""
+        schema: JsonSchema = self.masking.root
+        return schema
+
+    @property
+    def goes_by_fields(self) -> bool:
+        """Whether the keys of what `to_data` gives are the names of fields, not of the wire."""
+        return self._schema is None and not self.keeps_names
 
     def _plain(self, value: Any, *, warnings: bool = True) -> Any:
         try:

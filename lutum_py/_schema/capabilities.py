@@ -196,7 +196,7 @@ class ToolEffect:
 
         Args:
             kind: An `EffectKind` or its name.
-            target: The name of an argument of the tool.
+            target: Any name of an argument of the tool.
             reversibility: A `Reversibility` or its name; None for the kind's own.
             confirmation: A `Confirmation` or its name; None for the kind's own.
             dry_run: A `DryRun` or its name.

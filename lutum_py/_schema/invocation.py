@@ -28,6 +28,7 @@ class Invocation:
             is the one visible argument.
 
     Attributes:
+        fields: The field of each visible parameter; the parameter itself if it is the input.
         is_as_is: Whether the fields of the input are the keyword arguments of the function, and all
             of them, unless more is passed: such a function is called straight, also elsewhere.
     """
@@ -49,6 +50,7 @@ class Invocation:
         self.annotations: dict[str, Any] = {
             each.name: each.annotation for each in signature.parameters
         }
+        self.fields: Mapping[str, str] = fields or {each: each for each in self.annotations}
         self.whole: str | None = signature.parameters[0].name if fields is None else None
         self.required: frozenset[str] = frozenset(
             n for n, default in signature.hidden.items() if default is REQUIRED
@@ -148,10 +150,17 @@ class Invocation:
             return dict.fromkeys(self.annotations, input)
         return {name: getattr(input, field) for name, field in self._fields.items()}
 
-    def unfit(self, function: Callable[..., Any]) -> str | None:
-        """Say why a function cannot be called with what a call passes; None if it can."""
+    def unfit(
+        self, function: Callable[..., Any], names: Mapping[str, str] | None = None
+    ) -> str | None:
+        """Say why a function cannot be called with what a call passes; None if it can.
+
+        Args:
+            function: The function.
+            names: What it calls parameters, where that is another name.
+        """
         needed = [*self.annotations, *self.required, *filter(None, [self.context])]
-        keywords = {name: name for name in needed}
+        keywords = {(names or {}).get(name, name): name for name in needed}
         positional = [keywords.pop(name, name) for name in self.positional]
         try:
             signature_of(function).bind(*positional, **keywords)

@@ -106,9 +106,9 @@ def _makes_secret(schema: Any) -> bool:
 
 
 def _with_names(made: JsonSchema, fields: Iterable[tuple[str, Any]]) -> JsonSchema:
-    """Say for each other name which properties may be meant by it."""
+    """Say for each name which properties may be meant by it, and of which fields these are."""
     properties = made.get("properties", {})
-    others: dict[str, list[str]] = {}
+    meant: dict[str, dict[str, list[str]]] = {}
     for name, field in fields:
         alias = field.get("validation_alias", name)
         paths: Any = [[alias]] if isinstance(alias, str) else alias
@@ -117,8 +117,10 @@ def _with_names(made: JsonSchema, fields: Iterable[tuple[str, Any]]) -> JsonSche
         names |= dict.fromkeys(path[0] for path in paths)
         told = [each for each in names if each in properties]
         for each in names:
-            others.setdefault(each, []).extend(told)
-    return {**made, NAMES: others}
+            of_name = meant.setdefault(each, {})
+            for known in told:
+                of_name.setdefault(known, []).append(name)
+    return {**made, NAMES: meant}
 
 
 def masking_of(source: type[BaseModel] | TypeAdapter[Any]) -> Masking:

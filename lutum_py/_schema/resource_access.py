@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from unicodedata import normalize
 
-from .._text.json import is_array, is_object
+from .._text.json import is_array
 from .capabilities import ANY_AREA, FILES, ToolEffect
 
 if TYPE_CHECKING:
@@ -99,33 +99,34 @@ def accesses_of(
     """
     if not effects:
         return EVERYTHING
-    named = {effect.target for effect in effects if effect.target is not None}
-    data = _data(arguments, value, named) if named else {}
+    has_targets = any(effect.target is not None for effect in effects)
+    data = _data(arguments, value) if has_targets else None
     found: dict[ResourceAccess, None] = {}
     for effect in effects:
         if effect.area is None:
             continue
-        given = data.get(effect.target)
-        for target in _targets(given, "NFC" if effect.area == FILES else "NFKC"):
-            whole = effect.area == ANY_AREA
-            found[ResourceAccess(effect.area, None if whole else target, effect.mutating)] = None
+        form: _Form = "NFC" if effect.area == FILES else "NFKC"
+        for given in _given(arguments, data, effect.target) or [None]:
+            for target in _targets(given, form):
+                place = None if effect.area == ANY_AREA else target
+                found[ResourceAccess(effect.area, place, effect.mutating)] = None
     return tuple(found)
 
 
-def _data(arguments: Arguments, value: Any, named: set[str]) -> dict[str | None, Any]:
-    """Return arguments by their names on the wire, but for secrets and what has no JSON form."""
+def _data(arguments: Arguments, value: Any) -> Any:
+    """Return arguments as plain data; None if they have no JSON form."""
     try:
-        data = arguments.to_data(value) if arguments.keeps_names else None
+        return arguments.to_data(value)
     except (TypeError, ValueError, RecursionError):
-        data = None
-    if not is_object(data):
-        return {}
+        return None
+
+
+def _given(arguments: Arguments, data: Any, target: str | None) -> list[Any]:
+    """Return the values of the argument that is a target, but for a secret."""
     masking = arguments.masking
-    return {
-        name: data[name]
-        for name in named
-        if name in data and not (masking.found and masking.hides((name,)))
-    }
+    if target is None or (masking.found and masking.hides((target,))):
+        return []
+    return arguments.values_of(data, target)
 
 
 _Form: TypeAlias = Literal["NFC", "NFKC"]

@@ -33,7 +33,7 @@ _ANY_NUMBER: Final = frozenset(
     {*_BRANCHES, *_OTHER_KEYS, *_ANY_ITEM, "not", "prefixItems", "propertyNames"}
 )
 NAMES: Final = "lutum:names"
-"""A keyword of ours: the properties that may be meant by a name that no property has."""
+"""A keyword of ours: for each name of a field its property, and there the fields that it is of."""
 NEVER: Final[Part] = {"enum": []}
 """A part that no value fits."""
 REMARKS: Final = frozenset({"title", "description", "examples", "$comment", "deprecated"})
@@ -164,6 +164,19 @@ def below(schema: JsonSchema, step: str | int) -> list[Any]:
     others = [*(patterns.values() if is_object(patterns) else ())]
     others += [schema[key] for key in _OTHER_KEYS if key in schema]
     return [each for each in others if each is not False]
+
+
+def meant_by_name(schema: JsonSchema, name: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield each property that a name may mean: the name of its field, its own, and its schema.
+
+    >>> list(meant_by_name({"properties": {"to": {"type": "string"}}}, "to"))
+    [('to', 'to', {'type': 'string'})]
+    """
+    properties, names = schema.get("properties"), schema.get(NAMES)
+    known = properties if is_object(properties) else {}
+    meant = names.get(name, {}) if is_object(names) else {name: [name]} if name in known else {}
+    for told, of_fields in meant.items():
+        yield from ((each, told, known[told]) for each in of_fields)
 
 
 def parts_of(schema: Any, root: Any) -> list[Part]:

@@ -40,19 +40,20 @@ class Masking:
 
     Attributes:
         found: Whether there are any secrets.
+        root: The schema, with every reference written from the root.
     """
 
-    __slots__ = ("_holding", "_is_closed", "_root", "found")
+    __slots__ = ("_holding", "_is_closed", "found", "root")
 
     def __init__(self, schema: JsonSchema, *, is_closed: bool = False) -> None:
-        self._root = localized(schema)
+        self.root: Any = localized(schema)
         self._is_closed = is_closed
-        self._holding = _holders(self._root)
+        self._holding = _holders(self.root)
         self.found: bool = bool(self._holding)
 
     def masked(self, value: Any) -> Any:
         """Copy plain JSON data that fits the schema, with a mask for each secret."""
-        return self._masked(value, [self._root]) if self.found else copy_json(value)
+        return self._masked(value, [self.root]) if self.found else copy_json(value)
 
     def hides(self, loc: Iterable[str | int]) -> bool:
         """Whether a value at a place, as pydantic names it, may be a secret or hold one."""
@@ -85,20 +86,20 @@ class Masking:
 
         pydantic also names the member of a union that it tried, which is not a step into the value.
         """
-        places: list[Any] = [self._root]
+        places: list[Any] = [self.root]
         steps = list(loc)
         for number, step in enumerate(steps):
-            meant = branches(self._root, places)
+            meant = branches(self.root, places)
             yield step, meant
             # After `filter` in ("filter", "Range", "password"), where `Range` names a branch of a
             # union, the schema of `filter` itself stays in, for `Range` is not a step of the value.
             if found := [part for schema in meant for part in below(schema, step)]:
                 stayed = [schema for schema in meant if any(key in schema for key in UNIONS)]
                 places = found + stayed * (number + 1 < len(steps))
-        yield None, branches(self._root, places)
+        yield None, branches(self.root, places)
 
     def _masked(self, value: Any, schemas: list[Any]) -> Any:
-        meant = branches(self._root, schemas)
+        meant = branches(self.root, schemas)
         # Of a dynamic reference nobody can tell, without the whole value, what it means.
         is_unclear = any(keyword in each for each in meant for keyword in _DYNAMIC)
         if value is not None and (is_unclear or any(map(_is_secret, meant))):

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools
 from .._round.round import NeedsTools, by_own_names, names_known, read_turn
 from .._schema.stand_in import OwnNames
+from .._text.immutable import Settled
 from .._text.json import parse_json, shorten
 from .._text.partial_json import PartialJson
 from .._transcript.assistant import AssistantTurn
@@ -99,8 +100,10 @@ def _checked(turn: object) -> AssistantTurn:
     )
 
 
-class _StreamOutcome(Generic[Outcome]):
+class _StreamOutcome(Settled, Generic[Outcome]):
     """Read the turn when its last event is there."""
+
+    _way: ClassVar[str] = "it changes by its events alone. Iterate it, or build another turn."
 
     def __init__(self, model: AnyModel, prepared: Prepared) -> None:
         self._model = model
@@ -110,8 +113,12 @@ class _StreamOutcome(Generic[Outcome]):
         self._is_started = False
         self._text = PartialJson()
         self._answer_call: int | None = None
-        self.partial: Any = None
+        self._partial: Any = None
+
+    @property
+    def partial(self) -> Any:
         """The final answer so far as plain data, as far as it can be read; for display only."""
+        return self._partial
 
     @property
     def outcome(self) -> Outcome:
@@ -168,20 +175,20 @@ class _StreamOutcome(Generic[Outcome]):
         # the answer's name, whichever call of the turn that is.
         if answer.by == "format":
             if isinstance(event, TextDelta):
-                self.partial = answer.partial_of(self._text.view(self._text.add(event.text)))
+                self._partial = answer.partial_of(self._text.view(self._text.add(event.text)))
             elif isinstance(event, TurnFinished):
                 self._see_whole(answer, event.turn.text)
         elif isinstance(event, CallStarted) and event.name == answer.definition.name:
             self._answer_call = event.index
         elif isinstance(event, ArgumentsDelta) and event.index == self._answer_call:
-            self.partial = answer.partial_of(event.partial)
+            self._partial = answer.partial_of(event.partial)
         elif isinstance(event, CallCompleted) and event.index == self._answer_call:
             self._see_whole(answer, event.metadata.arguments)
 
     def _see_whole(self, answer: Answer[Any], text: str) -> None:
         """Show all of it: a long text is not read with every piece that comes."""
         with suppress(ValueError):
-            self.partial = answer.partial_of(parse_json(text))
+            self._partial = answer.partial_of(parse_json(text))
 
     def _end(self) -> Outcome:
         if self._outcome is None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
+from .._text.immutable import Settled
 from .._text.json import is_mapping, read_json, shorten
 from ..errors import DialectError
 
@@ -115,7 +116,7 @@ class ObjectSplitter:
 __all__ = ["EventSplitter", "aevents", "events"]
 
 
-class EventSplitter:
+class EventSplitter(Settled):
     r"""Split the text of a stream as it comes in.
 
     Example:
@@ -127,6 +128,8 @@ class EventSplitter:
         >>> splitter.close()
         []
     """
+
+    _way: ClassVar[str] = "it changes by what it is fed alone, as in `splitter.feed(text)`."
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")()

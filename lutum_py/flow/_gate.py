@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.decisions import Block, Suspend
+from .._call.selector import AnySelector
 from .._context.suspension import Decision, SuspendTicket
 from .._hooks.registered_hook import CallGate
 from .._round.inner import read_within
 from .._schema.secrets import MASK
 from .._text.escaping import escape_unprintable
-from .._text.immutable import dataclass
+from .._text.immutable import Settled, dataclass
 from .._text.json import copy_json, cut, is_number
 from .._transcript.transcript import Transcript
 from ..errors import HookError
@@ -56,21 +57,26 @@ class Trace:
 Fault: TypeAlias = tuple[Keys, Any, str | None]
 
 
-class FlowGate(CallGate):
-    """Ask about calls with values from no allowed source; `policy.gate(session)` makes one.
+class FlowGate(Settled, CallGate):
+    """Ask about calls with values from no allowed source; `policy.gate(session)` makes one."""
 
-    Attributes:
-        transcript: The conversation that it uses.
-    """
+    _way: ClassVar[str] = "the gate would not go by it. Make another, as in `policy.gate(session)`."
 
-    def __init__(self, transcript: Transcript, rules: Mapping[str, Any], otherwise: str) -> None:
-        self.transcript: Transcript | None = transcript
+    def __init__(
+        self, transcript: Transcript, toolset: Any, rules: Mapping[str, Any], otherwise: str
+    ) -> None:
         self.__qualname__ = "flow"
         self._transcript = transcript
+        self._tools: Mapping[str, AnySelector] = {each.name: each for each in toolset}
         self._rules: Mapping[str, Rules] = rules
         self._otherwise = otherwise
-        self._index = Index(rules)
+        self._index = Index(rules, self._tools)
         self._lock = Lock()
+
+    @property
+    def transcript(self) -> Transcript:  # type: ignore[override]
+        """The conversation that it goes by."""
+        return self._transcript
 
     def __call__(self, call: AnyToolCall, _decision: Decision | None, /) -> Block | Suspend | None:
         """Let a call pass, or ask about it."""
@@ -120,7 +126,7 @@ class FlowGate(CallGate):
         # Most often something came after what was read; else a round with calls within has ended.
         known = self._index.items
         if items is not known and tuple(known) != tuple(items[: len(known)]):
-            self._index = Index(self._rules)
+            self._index = Index(self._rules, self._tools)
         self._index.read(items)
         return self._index
 
@@ -134,10 +140,10 @@ def _faults(rules: Rules, index: Index, call: AnyToolCall, final: Any) -> Iterat
         for keys, value in _given(final, *rules.sinks):
             if value is not None and exact(text_of(value)) not in index.readers:
                 yield keys, value, "may not read what is in the conversation"
-    parameters = call.selector.definition.input_schema.get("properties", {})
+    arguments = call.spec.arguments
     for path, edges in rules.fills.items():
         # A default came from whoever wrote the tool, and by no edge.
-        if not is_default(parameters.get(path[0]), final.get(path[0])):
+        if not is_default(arguments.schema_at(path[0]), final.get(path[0])):
             for keys, value in _given(final, path):
                 if not index.has(exact(text_of(value)), edges):
                     yield keys, value, "is from no allowed source"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from .._call.selector import AnySelector
 from .._text.escaping import escape_unprintable
 from .._text.immutable import dataclass
 from .._text.json import parse_json
@@ -61,12 +62,13 @@ class Index:
         readers: Who may read all of these; None if everybody may.
     """
 
-    def __init__(self, rules: Mapping[str, Rules]) -> None:
+    def __init__(self, rules: Mapping[str, Rules], tools: Mapping[str, AnySelector]) -> None:
         self.items: Sequence[object] = ()
         self.untrusted: list[Source] = []
         self.private: list[Source] = []
         self.readers: frozenset[Words] | None = None
         self._rules = rules
+        self._tools = tools
         self._sources: list[Source | None] = []
         # After "Pay bob@a.com" from the user and `{"iban": "DE89"}` from `find`, `_values` has
         # under USER the words `pay` and `bob@a.com`, and under `output("find", path="iban")` the
@@ -134,11 +136,19 @@ class Index:
     def _take_values(self, result: ToolResult) -> None:
         for edge, places in self._values.items():
             if result.name in edge.tools:
-                data = result.output if edge.kind == "output" else _arguments_of(result)
+                data = result.output if edge.kind == "output" else self._arguments_of(result)
                 for _, value, owners in values_at(data, path_of(edge.path)):
                     text = text_of(value)
                     words = said(text) if edge.part else [_whole(exact(text))]
                     places.add(_name_in(owners, edge.named), words)
+
+    def _arguments_of(self, result: ToolResult) -> Any:
+        """Return the arguments of a call by the keys that rules go by: others may have been sent.
+
+        What does not fit the tool was answered by hand, and is what was sent.
+        """
+        data = self._tools[result.name]._arguments_of(result)
+        return _arguments_of(result) if data is None else data
 
     def has(self, words: Words, edges: Iterable[Edge]) -> bool:
         """Whether a value comes by one of these edges."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from .._schema.schema_reader import branches, localized, types_in
+from .._schema.schema_reader import JsonSchema, branches, localized, meant_by_name, types_in
 from .._text.json import compact_json, is_array, is_object
 
 Path = tuple[str, ...]
@@ -85,22 +85,29 @@ def texts_in(data: Any) -> Iterator[str]:
 
 
 # A policy that names `files[].id` for a tool without such a place would be silent forever: it is
-# told where it is written. A schema that leaves it open says yes, since nothing can be proved.
-def may_stand(path: Path, schema: Any) -> bool:
-    """Whether data of a schema may have something at a place; yes where it leaves that open."""
+# told where it is written. A schema that leaves it open says yes, since nothing can be proved. What
+# a model knows as `recipient` may stand in data as `payee`, and a policy may have either name.
+def paths_in(path: Path, schema: Any, *, by_fields: bool = False) -> list[Path]:
+    """Return the paths in data that a path of any names of parameters may mean.
+
+    Args:
+        path: The path.
+        schema: The schema of the data.
+        by_fields: Whether the data has the names of fields, not those of the schema.
+
+    Returns:
+        The paths, by the keys of the data; none if by the schema nothing can be there. A schema
+        that leaves it open has the path as it is.
+    """
     root = localized(schema)
-    schemas: list[Any] = [root]
+    found: list[tuple[Path, list[Any]]] = [((), [root])]
     for step in path:
-        opened = branches(root, schemas)
-        kind, says = ("array", "items") if step == ITEMS else ("object", "properties")
-        is_said = any(says in each for each in opened)
-        types = [types_in(each) for each in opened if "type" in each]
-        if types and not is_said and not any(kind in each for each in types):
-            return False
-        schemas = [inner for each in opened for inner in _below(each, step)]
-        if not schemas and is_said and kind == "object":
-            return False
-    return True
+        found = [
+            ((*way, key), inner)
+            for way, schemas in found
+            for key, inner in _below(branches(root, schemas), step, by_fields).items()
+        ]
+    return [way for way, _ in found]
 
 
 def is_default(schema: Any, value: Any) -> bool:
@@ -118,13 +125,28 @@ def _is_same(one: Any, other: Any) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def _below(schema: dict[str, Any], step: str) -> Iterator[Any]:
-    named, other = schema.get("properties", {}), [schema.get("additionalProperties")]
-    other += schema.get("patternProperties", {}).values()
+def _below(opened: list[JsonSchema], step: str, by_fields: bool) -> dict[str, list[Any]]:
+    """Return the keys that a step may mean, each with the schemas of what is there."""
+    kind, says = ("array", "items") if step == ITEMS else ("object", "properties")
+    is_said = any(says in each for each in opened)
+    types = [types_in(each) for each in opened if "type" in each]
+    if types and not is_said and not any(kind in each for each in types):
+        return {}
+    found: dict[str, list[Any]] = {}
+    for schema in opened:
+        named = () if step in (ITEMS, KEYS) else tuple(meant_by_name(schema, step))
+        for field, told, inner in named:
+            found.setdefault(field if by_fields else told, []).append(inner)
+        others = [] if named else [each for each in _others(schema, step) if each is not False]
+        if others:
+            found.setdefault(step, []).extend(others)
+    return found if found or (is_said and kind == "object") else {step: []}
+
+
+def _others(schema: JsonSchema, step: str) -> Iterator[Any]:
     if step == ITEMS:
-        other = [schema.get("items"), *schema.get("prefixItems", ())]
-    elif step == KEYS:
-        other += named.values()
-    elif step in named:
-        other = [named[step]]
-    yield from (each for each in other if each is not None and each is not False)
+        found = [schema.get("items"), *schema.get("prefixItems", ())]
+    else:
+        found = [schema.get("additionalProperties"), *schema.get("patternProperties", {}).values()]
+        found += schema.get("properties", {}).values() if step == KEYS else ()
+    yield from (each for each in found if each is not None)

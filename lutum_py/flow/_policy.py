@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,7 @@ from .._transcript.transcript import HasTranscript, Transcript, transcript_of
 from ..errors import HookError, MisuseError, UnknownToolError
 from ._edges import UNSAID, USER, Edge, Rules
 from ._gate import FlowGate
-from ._places import Path, may_stand, path_of, written
+from ._places import Path, path_of, paths_in, written
 
 
 class Policy(Settled):
@@ -83,7 +83,8 @@ class Policy(Settled):
 
         Args:
             tool: The tool.
-            parameters: The places, as in `["to", "files[].id"]`.
+            parameters: The places, as in `["to", "files[].id"]`, by any names of parameters and
+                fields.
             edges: Where they may come from, beside those of an earlier `fill`; with none at all,
                 every value is asked about but the default that the parameter has in its schema,
                 where a secret or a `default_factory` has none.
@@ -92,7 +93,7 @@ class Policy(Settled):
             HookError: There is no such tool, by its schema nothing can be at a place or at that of
                 an edge, or an edge is none.
         """
-        found = tuple(map(self._found, edges))
+        found = self._found(edges)
         for name, path in self._places(tool, parameters):
             fills = self._rules[name].fills
             self._change([name], fills={**fills, path: (*fills.get(path, ()), *found)})
@@ -115,7 +116,7 @@ class Policy(Settled):
         """
         if not is_whole(run) or not 0 <= run <= 100:
             raise MisuseError.of_field("policy.text", "run", "a whole number from 0 to 100", run)
-        found = tuple(map(self._found, edges))
+        found = self._found(edges)
         for name, path in self._places(tool, parameters):
             self._change([name], texts={**self._rules[name].texts, path: (found, run)})
 
@@ -174,7 +175,7 @@ class Policy(Settled):
                         "anything may fill. Say with `policy.fill` where it comes from itself.",
                         tool=tool,
                     )
-        return FlowGate(transcript, dict(self._rules), self._otherwise)
+        return FlowGate(transcript, self._toolset, dict(self._rules), self._otherwise)
 
     def _find(self, named: Named) -> tuple[AnySelector, ...]:
         try:
@@ -191,51 +192,58 @@ class Policy(Settled):
         """Find places in the arguments of a tool; all are looked at before anything changes."""
         MisuseError.check("Policy", "parameters", "a place or several", parameters, Iterable)
         texts = [parameters] if isinstance(parameters, str) else list(parameters)
-        return [(e.name, _place(e, "arguments", text)) for e in self._find(tool) for text in texts]
+        return [
+            (each.name, path)
+            for each in self._find(tool)
+            for text in texts
+            for path in _places_of(each, "arguments", text)
+        ]
 
-    def _found(self, edge: Edge) -> Edge:
-        """Return an edge with the wire names of its tools, whose places are there."""
+    def _found(self, edges: Iterable[Edge]) -> tuple[Edge, ...]:
+        """Return edges of one tool each, by its wire name and the keys of its data."""
+        return tuple([one for edge in edges for one in self._each_of(edge)])
+
+    def _each_of(self, edge: Edge) -> Iterator[Edge]:
         if not isinstance(edge, Edge):
             raise HookError(f"An edge is `USER`, `output()` or `argument()`, not {shorten(edge)}.")
         tools = [each for tool in edge.tools for each in self._find(tool)]
         if edge != USER and not tools:
             raise HookError(f"An edge names no tool. Name one, as in `flow.{edge.kind}(Desk.x)`.")
+        if edge == USER:
+            yield edge
         for tool in tools:
-            path = _place(tool, "output" if edge.kind == "output" else "arguments", edge.path)
-            schema = tool.definition.output_schema
+            paths = _places_of(tool, "output" if edge.kind == "output" else "arguments", edge.path)
+            yield from (replace(edge, tools=(tool.name,), path=written(path)) for path in paths)
+            schema, path = tool.definition.output_schema, path_of(edge.path)
             if edge.named is not None and not any(
-                may_stand((*path[:end], edge.named), schema) for end in range(len(path))
+                paths_in((*path[:end], edge.named), schema) for end in range(len(path))
             ):
                 raise HookError(
                     f"No record on the way to `{edge.path}` in the output of tool `{tool.name}` "
                     f"has a field {shorten(edge.named)} by its schema. Name a field that is there.",
                     tool=tool.name,
                 )
-        return replace(edge, tools=tuple([each.name for each in tools]))
 
 
-def _place(tool: AnySelector, what: Literal["arguments", "output"], text: object) -> Path:
-    """Read a path that may be in the arguments or output of a tool.
+def _places_of(tool: AnySelector, what: Literal["arguments", "output"], text: object) -> list[Path]:
+    """Read a path that may be in the arguments or output of a tool, by the keys of its data.
 
     Raises:
         HookError: It is not a path, or by the schema of the tool nothing can be there.
     """
     path = path_of(text) if isinstance(text, str) else ()
-    definition = tool.definition
-    if what == "arguments" and not tool.spec.arguments.keeps_names:
-        raise HookError(
-            f"The input of tool `{tool.name}` has fields that are read by one name and written by "
-            f"another, so no value can be looked up at {shorten(text)}. Give each of them one "
-            "`alias=`.",
-            tool=tool.name,
-        )
-    schema = definition.output_schema if what == "output" else definition.input_schema
-    is_path = written(path) == text and (path != () or what == "output")
-    if not is_path or not may_stand(path, schema):
+    found: list[Path] = []
+    if written(path) == text and (path != () or what == "output"):
+        arguments = tool.spec.arguments
+        if what == "output":
+            found = paths_in(path, tool.definition.output_schema)
+        else:
+            found = paths_in(path, arguments.named_schema, by_fields=arguments.goes_by_fields)
+    if not found:
         raise HookError(
             f"The {what} of tool `{tool.name}` can have nothing at {shorten(text)} by its schema. "
             "Name a place that is there: names, `[]` for each item and `{}` for each key, as in "
             "`files[].id`.",
             tool=tool.name,
         )
-    return path
+    return found

@@ -149,7 +149,7 @@ class SdkModel(ABC):
                 f"{type(self).__name__} needs the name of the provider's model as its second "
                 f"argument, not {shorten(model)}."
             )
-        self.client = client
+        self._client = client
         self.model = model
         self.strict = strict
         # A provider may answer by another name than it was asked by, as `gpt-x-sol` to `gpt-x`.
@@ -323,6 +323,11 @@ class SdkModel(ABC):
             f"{type(self.client).__name__}, {have} client. End the turn with `.{builder}()`, which "
             f"calls `{other}`, or make the model with {need}(...)."
         )
+
+    @property
+    def client(self) -> Any:
+        """The client of the SDK; another one needs another model."""
+        return self._client
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.model!r} by {type(self.client).__name__}>"

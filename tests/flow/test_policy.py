@@ -6,10 +6,9 @@ import asyncio
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from pydantic import AliasChoices, AliasPath, BaseModel, Field
 
 from lutum_py import (
     AssistantTurn,
@@ -21,7 +20,6 @@ from lutum_py import (
     Reply,
     RunNormally,
     Session,
-    Suspend,
     SuspendTicket,
     ToolContext,
     ToolDef,
@@ -32,7 +30,6 @@ from lutum_py import (
     execution,
     flow,
     tool_fn,
-    tool_input,
 )
 from lutum_py.errors import HookError, MisuseError
 from lutum_py.execution import run_sync
@@ -361,73 +358,6 @@ def test_clean_tools_are_asked_about_once_anything_untrusted_was_read() -> None:
     assert [each["position"] for each in found["sources"]] == [6]
     own = told(("read_mail", Reply("x", labels=Labels(trusted=True))))
     assert faults(Policy(Desk), own, "pay", to="x", cents=1) == []
-
-
-class Renamed(BaseModel):
-    """An input of which a field is read by one name and written by another."""
-
-    to: str = Field(alias="recipient")
-    cc: str = Field(default="", validation_alias=AliasChoices("cc", "copy"))
-
-
-def test_a_place_that_no_call_would_have_is_refused() -> None:
-    """Where arguments do not keep the names of the wire, nothing could be looked up by them."""
-    toolset = Toolset.of("Renaming", tool_input(output=str, name="write")(Renamed))
-    for say in (Policy.fill, Policy.text, Policy.sink):
-        with pytest.raises(HookError, match="alias"):
-            say(Policy(toolset), "write", "recipient")
-    Policy(toolset).clean("write")
-
-
-@over(
-    "field",
-    [
-        Field(validation_alias="recipient"),
-        Field(validation_alias="recipient", serialization_alias="dest"),
-        Field(serialization_alias="dest"),
-        Field(validation_alias=AliasChoices("recipient", "to")),
-        Field(validation_alias=AliasPath("recipient", 0)),
-        Field(alias="to", validation_alias="recipient"),
-    ],
-)
-def test_a_policy_of_a_parameter_with_two_names_is_never_silent(field: Any) -> None:
-    """A value that a policy does not see at one of the names makes the policy an error there."""
-
-    def marked(payee: Any) -> str:
-        return str(payee)
-
-    def assigned(payee: Any = field) -> str:
-        return str(payee)
-
-    marked.__annotations__["payee"] = Annotated[str, field]
-    assigned.__annotations__["payee"] = str
-    for function in (marked, assigned):
-        toolset = Toolset.of("Paying", tool_fn(name="pay")(function))
-        for say in (Policy.fill, Policy.text, Policy.sink):
-            for name in ("payee", "recipient", "dest", "to"):
-                with pytest.raises(HookError):
-                    say(Policy(toolset), "pay", name)
-
-
-def test_a_policy_finds_a_parameter_by_its_one_other_name() -> None:
-    """A parameter with an `alias=` is found by that, which is all that the model sees."""
-
-    @tool_fn
-    def pay(payee: Annotated[str, Field(alias="recipient")]) -> str:
-        return payee
-
-    toolset = Toolset.of("Paying", pay)
-    made = Policy(toolset)
-    made.fill("pay", "recipient", USER)
-    session = Session()
-    call = toolset.parse_tool_call(
-        ToolMetadata(id="c1", name="pay", arguments='{"recipient": "Eve"}')
-    )
-    assert isinstance(made.gate(session)(call, None), Suspend)
-    session.push_user("Pay Eve.")
-    assert made.gate(session)(call, None) is None
-    with pytest.raises(HookError, match="can have nothing at 'payee'"):
-        made.fill("pay", "payee", USER)
 
 
 def test_a_call_that_never_ran_said_nothing() -> None:

@@ -215,18 +215,21 @@ class Held(ToolInput[str]):
     held: Annotated[object, WithJsonSchema({"type": "string"})] = Opaque()
 
 
-def test_what_has_no_name_or_form_of_the_wire_is_all_of_the_area() -> None:
-    """Where a type reads one name and writes another, or has no JSON form, nobody can tell."""
+def test_what_has_no_form_of_the_wire_is_all_of_the_area() -> None:
+    """Where a type reads one name and writes another, its target is found; not without a form."""
 
     class Tools(Toolset):
         renamed = tool(Renamed)
         held = tool(Held)
 
-    for name, arguments in (("renamed", '{"b": "x"}'), ("held", '{"path": "x", "held": "y"}')):
+    for name, arguments, target in (
+        ("renamed", '{"b": "x"}', "x"),
+        ("held", '{"path": "x", "held": "y"}', None),
+    ):
         call = Tools.parse_tool_call(ToolMetadata(id="c1", name=name, arguments=arguments))
         if isinstance(call.input, Held):
             call.input = call.input.model_copy(update={"held": Opaque()})
-        assert call.accesses == (ResourceAccess("files", None, True),)
+        assert call.accesses == (ResourceAccess("files", target, True),)
 
 
 def test_a_secret_names_no_target() -> None:

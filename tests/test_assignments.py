@@ -1,0 +1,179 @@
+"""The law of assignments: on no public object is one accepted and ignored."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+from pydantic import BaseModel
+
+import lutum_py
+from lutum_py import Answer, Session, ToolMetadata
+from lutum_py._text.immutable import Immutable
+from lutum_py.context import CancellationToken
+from lutum_py.dialects.sse import EventSplitter
+from lutum_py.flow import Policy
+from lutum_py.models import Anthropic
+from lutum_py.testing import ScriptedModel
+from lutum_py.window import MemoryResults, tool_search
+from tests.cases import over
+from tests.round_tools import Shop, adds, opened, turn
+
+
+def said() -> Any:
+    return Session().text_turn(ScriptedModel([ScriptedModel.text("Hi!")]))
+
+
+def call() -> Any:
+    return Shop.parse_tool_call(ToolMetadata(id="c1", name="add", arguments='{"a":1}'))
+
+
+MAKERS: Final[dict[str, Callable[[], Any]]] = {
+    "Answer": lambda: Answer(int),
+    "CancellationToken": CancellationToken,
+    "EventSplitter": EventSplitter,
+    "Finished": lambda: said().collect_sync(),
+    "FlowGate": lambda: Policy(Shop).gate(Session()),
+    "Handlers": Shop.Handlers,
+    "HookSet": Shop.HookSet,
+    "MemoryResults": MemoryResults,
+    "NeedsTools": lambda: Shop.read_turn(turn(*adds(1))),
+    "Policy": lambda: Policy(Shop),
+    "Session": Session,
+    "SyncTurnStream": lambda: said().stream_sync(),
+    "TextResult": lambda: said().collect_sync().result,
+    "ToolCall": call,
+    "ToolResult": lambda: call().complete(1),
+    "ToolRound": lambda: opened(*adds(1)),
+    "ToolRoundPlan": lambda: opened(*adds(1)).plan(),
+    "Transcript": lambda: Session().transcript,
+    "TranscriptView": lambda: said().request().items,
+    "Turn": said,
+    "TurnStream": lambda: said().stream(),
+    "TurnWithAnswer": lambda: said().answer(int),
+    "TurnWithTools": lambda: said().tools(Shop),
+}
+
+# Classes without a maker, or that take assignments, each with the reason.
+DERIVED = "programs derive classes from it, which have attributes of their own"
+ABSTRACT = "nobody makes one: what does is another class of this list"
+DATA = "a dict, which is not read by its attributes"
+WRAPPED = "stands for a function, which has what any decorator puts on it"
+OPEN = "made with a client, a file or a server; its attributes are not covered yet"
+EXCEPTIONS: Final = {
+    "AnyToolCall": ABSTRACT,
+    "Asked": ABSTRACT,
+    "FnCall": "a `ToolCall`, for type checkers",
+    "Skip": "a mark in annotations, which has no attributes",
+    "Toolset": "a class without instances, whose own law is in `test_misuse`",
+    "State": "programs keep what they want in it, by attribute",
+    "CallGate": DERIVED,
+    "AsyncSink": DERIVED,
+    "ListSink": DERIVED,
+    "LoggerSink": DERIVED,
+    "RichProgressSink": DERIVED,
+    "ThrottledSink": DERIVED,
+    "ScriptedClient": DERIVED,
+    "ScriptedModel": DERIVED,
+    "ScriptedResponse": DERIVED,
+    "ScriptedStream": DERIVED,
+    "Anthropic": DERIVED,
+    "Bedrock": DERIVED,
+    "Gemini": DERIVED,
+    "OpenAIChat": DERIVED,
+    "OpenAIResponses": DERIVED,
+    "CallOf": WRAPPED,
+    "HidingFn": WRAPPED,
+    "ModelFn": WRAPPED,
+    "ToolFn": WRAPPED,
+    "ToolSearch": WRAPPED,
+    "Invocation": OPEN,
+    "StreamDecoder": OPEN,
+    "Connection": OPEN,
+    "RemoteTools": OPEN,
+    "CallSpan": OPEN,
+    "ToolTracer": OPEN,
+    "Store": OPEN,
+    "Held": OPEN,
+    "Hold": OPEN,
+    "Claim": OPEN,
+}
+
+
+def public_classes() -> dict[str, type[Any]]:
+    """Each class that a public module has in its `__all__`, by its name."""
+    found: dict[str, type[Any]] = {}
+    for each in [None, *pkgutil.walk_packages(lutum_py.__path__, "lutum_py.")]:
+        name = "lutum_py" if each is None else each.name
+        if not any(part.startswith("_") for part in name.split(".")):
+            module = importlib.import_module(name)
+            for public in getattr(module, "__all__", ()):
+                value = getattr(module, public)
+                if isinstance(value, type):
+                    found[value.__name__] = value
+    return found
+
+
+def is_value(cls: Any) -> bool:
+    """Whether its kind refuses assignments, or has a law of its own elsewhere."""
+    kinds = (Immutable, BaseException, tuple, dict, enum.Enum, BaseModel)
+    params: Any = getattr(cls, "__dataclass_params__", None)
+    is_frozen = params is not None and params.frozen
+    return issubclass(cls, kinds) or is_frozen or getattr(cls, "_is_protocol", False)
+
+
+def test_every_public_class_is_looked_at() -> None:
+    """A new class has a maker here, refuses assignments by its kind, or has a reason not to."""
+    left = {
+        name
+        for name, cls in public_classes().items()
+        if not is_value(cls) and name not in MAKERS and name not in EXCEPTIONS
+    }
+    assert left == set()
+    assert {*MAKERS, *EXCEPTIONS} - public_classes().keys() == set()
+    assert MAKERS.keys() & EXCEPTIONS.keys() == set()
+
+
+# What a program may assign, and what then is another: `test_immutable` looks at it.
+ASSIGNED: Final = {("ToolCall", "input")}
+
+
+@over("name", [*MAKERS])
+def test_no_assignment_is_ignored(name: str) -> None:
+    """A name that is not there is refused, and so is each public property and attribute."""
+    made = MAKERS[name]()
+    with pytest.raises((AttributeError, TypeError)):
+        made.no_such_name = 1
+    fields = getattr(type(made), "__annotations__", {})
+    properties = [
+        each
+        for each in dir(type(made))
+        if isinstance(inspect.getattr_static(type(made), each), property)
+    ]
+    for each in {*properties, *fields, *getattr(made, "__dict__", ())}:
+        if not each.startswith("_") and (name, each) not in ASSIGNED:
+            with pytest.raises((AttributeError, TypeError)):
+                setattr(made, each, None)
+    opened_round = getattr(made, "round", made)
+    if hasattr(opened_round, "discard"):
+        opened_round.discard()
+
+
+def test_the_client_of_a_model_and_the_limit_of_a_search_are_read_only() -> None:
+    """What was taken from them when they were made would not follow."""
+    client: Any = SimpleNamespace(
+        messages=SimpleNamespace(create=lambda **_: None, stream=lambda **_: None)
+    )
+    model = Anthropic(client, "m")
+    search: Any = tool_search(limit=3)
+    for made, name in ((model, "client"), (search, "limit")):
+        before = getattr(made, name)
+        with pytest.raises(AttributeError):
+            setattr(made, name, 5)
+        assert getattr(made, name) is before
