@@ -93,8 +93,8 @@ _HELD: Final = ("waiting", "awaiting", "unreviewed")
 
 def _says(said: dict[str, Any]) -> dict[str, Any]:
     """Return what a row says about its call, without what was done since."""
-    # The first three grow with what is done, though the call is the same. `ancestors` has less if the
-    # plan was loaded without its conversation.
+    # The first three grow with what is done, though the call is the same. `ancestors` has less if
+    # the plan was loaded without its conversation.
     grows = ("after", "steps", "line", "ancestors")
     return {name: value for name, value in said.items() if name not in grows}
 
