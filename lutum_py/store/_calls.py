@@ -100,8 +100,8 @@ def _says(said: dict[str, Any]) -> dict[str, Any]:
 
 
 # `{"id": "c1", "tool": "pay", "digest": "sha256:…", "after": 2, "steps": []}`, and for a call that
-# waits also its ticket and arguments, masked: an inbox reads rows alone, and neither needs the
-# tools nor has to parse a plan of megabytes.
+# waits also its ticket and arguments, masked: an inbox reads rows alone, and needs neither the
+# tools nor to parse a plan of megabytes.
 def _body(
     plan: ToolRoundPlan[Any],
     places: Mapping[str, int],

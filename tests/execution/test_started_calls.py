@@ -101,7 +101,7 @@ def test_a_call_that_comes_back_and_is_stopped_is_in_doubt(way: str) -> None:
     assert isinstance(outcome, ToolResult)
     assert outcome.status == "indeterminate"
     assert "not executed" not in outcome.model_text
-    assert "Ancestor it, c1/1 of tool pay: success." in outcome.model_text
+    assert "Within it, c1/1 of tool pay: success." in outcome.model_text
     if plan.pending:
         (told,) = plan.abort(Session(), "Enough.", [outcome]).results
         assert told.status == "indeterminate"
@@ -129,7 +129,7 @@ def stopped_in(store: Store, **options: Any) -> None:
         told = outcomes_of(caught.value)[-1]
         assert isinstance(told, ToolResult)
         assert (told.id, told.status) == ("c1", "indeterminate")
-        assert "Ancestor it, c1/1 of tool pay: success." in told.model_text
+        assert "Within it, c1/1 of tool pay: success." in told.model_text
 
     asyncio.run(go())
     left = store.load("one", Desk).plan
