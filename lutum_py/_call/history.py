@@ -1,10 +1,14 @@
-"""The history of a call: what happened to it, step by step, each written once.
+"""The history of a call: what happened to it, each thing written once.
 
 A call is what the model sent and this history; status, approvals, decisions, edits, rows, events
-and what is saved are read from it. A history only grows, by one step in one act under a lock, so
-that two threads cannot both start a call. For example, that of a payment that a person approved:
+and what is saved are read from it. A history is a dict of numbered *entries*; an entry is a tuple
+of the steps that happen together. For example, that of a payment that a person approved:
 
-    proposed  reviewed (gate: suspend)  suspended  decided (resume)  started  ended
+    0  proposed
+    1  reviewed (guard: suspend)  suspended
+    2  decided (resume)
+    3  started
+    4  ended
 """
 
 from __future__ import annotations
@@ -58,7 +62,8 @@ class Step(NamedTuple):
         reason: Why.
         digest: The digest that was shown, or decided on.
         detail: What belongs to the kind: the data of an input, a ticket, a decision, a result, for
-            an end by a hook the output with its result, for `reviewed` the run of hooks.
+            an end by a hook the output with its result, for `reviewed` the hook.
+        run: The number of the entry that started the run which this step belongs to; 0 for none.
     """
 
     kind: StepKind
@@ -70,6 +75,7 @@ class Step(NamedTuple):
     reason: str | None = None
     digest: str | None = None
     detail: Any = None
+    run: int = 0
 
 
 if TYPE_CHECKING:
@@ -115,6 +121,9 @@ REQUESTED_BY: Final = "needs_approval"
 RULED_BY: Final = "rule"
 """Stands in `by` if all rules of a tool have reviewed a call, and the tool needs no approval."""
 
+SPENT: Final = "spent"
+"""The verdict of a `retried` after which an earlier approval does not count any more."""
+
 BY_TOOL: Final = "tool"
 """The verdict of a `suspended` if the tool asks, after it was started; users do not see it."""
 
@@ -129,23 +138,20 @@ END_OF: Final[Mapping[str, Stage]] = {
 
 
 def leads_to(
-    steps: tuple[Step, ...], kind: StepKind, phase: StepPhase | None, said: str | None
+    last: Step, kind: StepKind, phase: StepPhase | None, verdict: str | None
 ) -> Stage | None:
-    """Return the stage that a step after others leads to, if it may follow.
+    """Return the stage that a step after another leads to, if it may follow.
 
-    That is what the table holds, and three rules that it cannot hold: a wait or an end is
-    `recorded` once, after an end only after-hooks can review, and a call that waits ends only
-    as cancelled.
+    That is what the table says, and two rules that it cannot say: after an end only after-hooks can
+    review, and a call that waits ends only as cancelled.
     """
-    stage = steps[-1].stage
+    stage = last.stage
     if kind == "ended":
-        end = END_OF[said or ""]
+        end = END_OF[verdict or ""]
         # A call that waits was not run, so it can only be given up. The table goes by the kind of a
         # step, and which end an `ended` means is in its `verdict`.
-        is_fit = stage.name != "suspended" or end.name == "cancelled"
+        is_fit = stage.name not in ("suspended", "awaiting") or end.name == "cancelled"
         return end if stage.may_end and is_fit else None
-    if kind == "recorded" and recorded_in(steps) is not None:
-        return None
     if kind == "reviewed" and stage.is_end and phase != "after":
         return None
     return stage.leads.get(kind)
@@ -159,7 +165,7 @@ class CallStep:
         call_id: The id of the call.
         tool: The wire name of the tool.
         kind: What happened: `proposed`, `reviewed`, `changed`, `suspended`, `decided`, `started`,
-            `abandoned`, `ended`, `recorded`, `retried` or `requested`.
+            `abandoned`, `ended`, `recorded`, `moved`, `retried`, `requested` or `late`.
         at: When, in ISO 8601 and UTC.
         by: Who did it: a hook, a condition, a person, a store's owner, the call that requested this
             one; None for the program and the tool itself.
@@ -215,17 +221,15 @@ def time_after(last: Step, at: float | None = None) -> float:
 
 def new_history(at: float) -> tuple[Step]:
     """Begin a history."""
-    return (new_step(("proposed", _NEW, at, None, None, None, None, None, None)),)
+    return (new_step(("proposed", _NEW, at, None, None, None, None, None, None, 0)),)
 
 
 _NEW: Final = STAGES["new"]
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-_NO_TRIES: Final[dict[str, list[BaseCall]]] = {}
 
 
-# A round, its plans and its calls all point to one of these, so a round is closed for all of them
-# by one assignment. A flag on each call would have to be set on every branch of every call, and a
-# branch that is made at the same moment would be missed.
+# Calls point to this and not to their round: the warning about a round that is dropped while it is
+# open would otherwise wait for the collector of cycles.
 class CallRound:
     """What a call knows of its round: all calls of a round share one, which closes them at once.
 
@@ -238,9 +242,6 @@ class CallRound:
         traces: By the id of a call that requested others, the span that these stand under.
         inner: The calls that its calls requested, by id, in the order in which they were
         requested. turn: The turn that the calls belong to, if there is one.
-        tries: By the id of a call its other tries, made by `retry()` or started by a hook, until
-            its history tells of them.
-        is_editable: Whether hooks may still change a call that was decided on.
         started: Of calls that a store lets run, when they were started, and by whom.
     """
 
@@ -249,8 +250,6 @@ class CallRound:
     traces: Mapping[str, str] = _NOTHING
     inner: Mapping[str, Any] = _NOTHING
     turn: AssistantTurn | None = None
-    tries: dict[str, list[BaseCall]] = _NO_TRIES
-    is_editable = False
     started: tuple[float | None, str | None] = (None, None)
 
     def __init__(
@@ -285,13 +284,6 @@ class CallRound:
         if trace is not None:
             self.traces = {call_id: trace, **self.traces}
 
-    def note_try(self, call: BaseCall) -> None:
-        """Note another try of a call that the plan was not told about yet."""
-        with ONCE:
-            if not self.tries:
-                self.tries = {}
-            self.tries.setdefault(call.id, []).append(call)
-
     def is_of(self, transcript: Transcript) -> bool:
         """Whether the round may be of this conversation, by its transcript or else by its place."""
         if self.transcript is not None:
@@ -310,12 +302,6 @@ class CallRound:
         """A name for the round of the calls, made of the place at which it was opened, if known."""
         place = self.place
         return None if place is None else digest_of([self.key_prefix, place.length, place.digest])
-
-
-class EditRound(CallRound):
-    """The round of a draft that was made for an edit, while hooks review the draft."""
-
-    is_editable = True
 
 
 NO_ROUND: Final = CallRound()
@@ -498,56 +484,7 @@ def was_begun(history: tuple[Step, ...]) -> bool:
     return any(step.kind in ("started", "requested") or step.verdict == BY_TOOL for step in history)
 
 
-def was_started_again(history: tuple[Step, ...]) -> bool:
-    """Whether a further try of a call was started; its history keeps what came before."""
-    kinds = [step.kind for step in history]
-    return "retried" in kinds and "started" in kinds[kinds.index("retried") :]
-
-
 def was_touched(history: tuple[Step, ...]) -> bool:
     """Whether a call was started or answered, by whoever, since the hooks let it pass."""
     is_open = history[-1].stage.may_start
     return was_begun(history) or (not is_open and state_in(history) in ("pending", "finished"))
-
-
-def with_try(history: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, ...] | None:
-    """Return the history of a call as it tells of another try, or of a run with another input.
-
-    Args:
-        history: The history of the call.
-        other: The history of the try.
-
-    Returns:
-        The history; None if the try cannot follow.
-    """
-    # Here `proposed started`, there `proposed retried started ended`: the history goes on with all
-    # from `retried` on. What a hook ran has no such step: it is the first run of the call, or goes
-    # on from where it left the history of this one, as another try.
-    last = history[-1]
-    place = next((n for n, step in enumerate(other) if step.kind == "retried"), None)
-    is_first = place is None and last.stage.may_start
-    is_fit = is_first or "retried" in last.stage.leads
-    if not is_fit or state_in(history) not in ("pending", "in_doubt"):
-        return None
-    if is_first:
-        return other
-    rest = other[place:]
-    if place is None:
-        pairs = zip(other, history, strict=False)
-        place = next(n for n, (a, b) in enumerate(pairs) if a[:3] != b[:3])
-        again = Step("retried", last.stage.leads["retried"], time_after(last))
-        rest = (again, *other[place:])
-    # The call may have got another input since the try was made: `proposed changed` here, there
-    # `proposed retried started`. The first step has the data of an input that was changed, else
-    # none.
-    first = other[0] if history[0].detail is None else history[0]
-    run_with, last_input = (
-        next(steps_of_kind(each, "changed"), first).detail for each in (other, (*history, *rest))
-    )
-    if run_with != last_input:
-        again = rest[0]
-        rest = (again, Step("changed", again.stage, again.at, detail=run_with), *rest[1:])
-    steps = (first, *history[1:])
-    for step in rest:
-        steps = (*steps, step._replace(at=time_after(steps[-1], step.at)))
-    return steps

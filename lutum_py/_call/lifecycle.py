@@ -66,8 +66,10 @@ StepKind: TypeAlias = Literal[
     "abandoned",
     "ended",
     "recorded",
+    "moved",
     "retried",
     "requested",
+    "late",
 ]
 
 StageName: TypeAlias = Literal[
@@ -82,49 +84,67 @@ StageName: TypeAlias = Literal[
     "succeeded",
     "failed",
     "cancelled",
+    "elsewhere",
 ]
 
 WITHIN: Final = "inner"
 """A key of the table that is not a step: each call that this call requested has a result."""
 
-_GO_ON: Final[dict[str, str]] = {"suspended": "suspended", "started": "running", "ended": "ended"}
-_ENDED: Final[dict[str, str]] = {"reviewed": "same", "recorded": "same", "retried": "new"}
+_MOVED: Final[dict[str, str]] = {"moved": "elsewhere", "late": "same"}
+_OPEN: Final[dict[str, str]] = {
+    "reviewed": "same",
+    "changed": "same",
+    "suspended": "suspended",
+    "started": "running",
+    "ended": "ended",
+    **_MOVED,
+}
+_ENDED: Final[dict[str, str]] = {"reviewed": "same", "recorded": "same", "late": "same"}
 
 TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
     {
-        "new": {"reviewed": "same", "changed": "same", **_GO_ON, "retried": "new"},
+        "new": _OPEN,
         # What a call requested does not start before hooks reviewed it.
-        "unreviewed": {"reviewed": "new", "changed": "same", "ended": "ended"},
-        "resuming": {"reviewed": "same", "changed": "same", **_GO_ON, "retried": "new"},
+        "unreviewed": {"reviewed": "new", "changed": "same", "ended": "ended", **_MOVED},
+        "resuming": _OPEN,
         # What has started and comes back is not reviewed again.
-        "returning": {"started": "running", "ended": "ended", "retried": "same"},
+        "returning": {"started": "running", "ended": "ended", **_MOVED},
         "running": {
             "suspended": "suspended",
             "requested": "awaiting",
             "abandoned": "in_doubt",
             "ended": "ended",
             "retried": "new",
+            **_MOVED,
         },
         # It may have asked for a decision where it ran, before it was lost sight of.
-        "in_doubt": {"suspended": "suspended", "ended": "ended", "retried": "new"},
-        "suspended": {"decided": "resuming", "ended": "ended", "recorded": "same"},
-        "awaiting": {WITHIN: "returning"},
-        "succeeded": _ENDED,
-        "failed": _ENDED,
+        "in_doubt": {"suspended": "suspended", "ended": "ended", "retried": "new", **_MOVED},
+        "suspended": {"decided": "resuming", "ended": "ended", "recorded": "same", **_MOVED},
+        "awaiting": {WITHIN: "returning", "ended": "ended", **_MOVED},
+        "succeeded": {**_ENDED, "retried": "new"},
+        "failed": {**_ENDED, "retried": "new"},
         "cancelled": _ENDED,
+        # Only `plan.attach` goes on from here.
+        "elsewhere": {
+            "suspended": "suspended",
+            "requested": "awaiting",
+            "ended": "ended",
+            "late": "same",
+        },
     }
 )
 """For each stage the kinds of steps that may follow, and the stage that each leads to: `same` is
 the present one, and which end `ended` means is the verdict of the step."""
 
 
-# Users see seven statuses, the table has eleven stages: a call that was loaded while it ran, or
-# that waits for others, may do less than its status says.
+# Users see seven statuses, the table has twelve stages: a call that was loaded while it ran,
+# that waits for others, or that goes on elsewhere may do less than its status says.
 _STATUS_OF: Final[Mapping[StageName, CallStatus]] = {
     "unreviewed": CallStatus.NEW,
     "returning": CallStatus.RESUMING,
     "in_doubt": CallStatus.RUNNING,
     "awaiting": CallStatus.SUSPENDED,
+    "elsewhere": CallStatus.RUNNING,
 }
 
 
@@ -149,7 +169,7 @@ class Stage:
         self.is_end = self.status in _ENDS
         self.may_ask = "reviewed" in TABLE[name] and not self.is_end
         self.may_start = "started" in TABLE[name]
-        self.may_end = "ended" in TABLE[name]
+        self.may_end = "ended" in TABLE[name] and name != "elsewhere"
         self.leads: dict[str, Stage] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -171,7 +191,7 @@ def _stage(name: str) -> Stage:
 
 
 DECIDE: Final = "Take the decision in with `plan.resume(decision)`."
-AGAIN: Final = "`call.retry()` makes a new call of the same metadata and input, in status 'new'"
+AGAIN: Final = "`call.retry()` lets the call be tried again"
 
 
 def _followers(status: CallStatus) -> Iterator[CallStatus]:
@@ -179,7 +199,7 @@ def _followers(status: CallStatus) -> Iterator[CallStatus]:
         if target == "ended":
             # A call that waits was not run, so it can only be given up.
             yield from (CallStatus.CANCELLED,) if status is CallStatus.SUSPENDED else _ENDS
-        elif kind != "retried" and target != "same":  # another try is another history
+        elif kind not in ("retried", "moved") and target != "same":  # final within a try, and here
             yield STAGES[target].status
 
 
