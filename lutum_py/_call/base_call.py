@@ -1,50 +1,49 @@
-"""Writing the history of a call, and the branches of it that the plans of one round hold.
+"""The history of a call, and the one way to write it.
 
-**Branches.** Two plans of one round share a call that their hooks let pass. What hooks change,
-settle or suspend is a branch: another object, that begins with the history so far, so that the
-older plan stays as it is. As long as hooks only decide, each branch shows its own history.
+A history is a dict that maps 0, 1, 2 … to *entries*: tuples of the steps that happen together.
+There is one way to write, `entries.setdefault(len(entries), entry) is entry`. CPython does this in one
+piece, with and without a global lock, so each number has one writer: of two threads that start a
+call, one gets the number. The loser reads again, and asks the table whether its steps may still
+follow. So there is no lock, and no second place that says how far a call has come.
 
-A *shared step* (started, abandoned, decided, recorded, an end or a wait without a hook) happens to
-the call itself, which is one: from there on all branches show the history that has this step. Each
-shared step starts a new generation; a branch of an older generation shows the history of the
-current branch instead of its own. So what had been decided on another branch is void, and nobody
-has to find the branches in order to tell them. For example:
+    0  proposed
+    1  reviewed (guard: suspend)  suspended
+    2  decided (resume)
+    3  started                                <- the other thread finds this, and is refused
 
-    plan 1    c1  proposed                   generation 0
-    plan 2    c1  proposed  changed          generation 0, a branch: a hook changed the input
-    run it    c1  proposed  changed  started   a shared step, generation 1: plan 1 shows it as well
+Read an entry by its number; never iterate over a history, since others may append.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from time import time
+from typing import TYPE_CHECKING, Any, Final
 
 from .._text.immutable import settle
-from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError
 from .history import (
     END_OF,
     HELD,
-    HOOK_PHASES,
     NO_ROUND,
     ON_RECORD,
     REQUESTED_BY,
     RULED_BY,
+    SPENT,
     Answer,
     CallRound,
     CallStep,
+    Move,
     RequestedStep,
+    Said,
     Step,
     answers_in,
     end_of,
     iso_time,
     leads_to,
-    new_history,
     new_step,
     steps_of_kind,
-    time_after,
-    with_try,
+    this_try,
 )
 from .lifecycle import AGAIN, DECIDE, STAGES, CallStatus, refused
 
@@ -54,54 +53,11 @@ if TYPE_CHECKING:
 
     from .._context.inner import Inner
     from .._context.suspension import Decision, SuspendTicket
-    from .history import Said
+    from .decisions import Review
     from .lifecycle import Stage, StepKind
 
 _SUSPENDED = STAGES["suspended"]
-_RUNNING = STAGES["running"]
-_NEW = STAGES["new"]
-
-
-class BranchGroup:
-    """Hold the branches of one call together.
-
-    Attributes:
-        generation: How many shared steps there were.
-        current: The branch with the last shared step: all others show its history.
-        members: All branches.
-        moved_ids: Where the round keeps the ids of calls that got a shared step: such a call may
-            belong to another list of each plan now.
-    """
-
-    __slots__ = ("current", "generation", "members", "moved_ids")
-
-    def __init__(self, first: Any) -> None:
-        self.generation = 0
-        self.current = first
-        self.members: list[Any] = [first]
-        self.moved_ids: list[str] | None = None
-
-
-class Branch(NamedTuple):
-    """Say which branch of a call an object is.
-
-    Attributes:
-        group: All branches of the call.
-        generation: The generation of the group that its history belongs to.
-        parent: The call that it branched from.
-        newer: The branch of it that a newer plan holds.
-        original: The call that this one is a copy of, else None. No plan holds a copy.
-        is_draft: Whether hooks decide about this copy. A copy made by `copy.copy` is not a draft.
-        is_being_made: Whether the branch is still being made. Until then it shows its own history.
-    """
-
-    group: BranchGroup
-    generation: int
-    parent: Any = None
-    newer: Any = None
-    original: Any = None
-    is_draft: bool = False
-    is_being_made: bool = False
+_AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"], STAGES["elsewhere"])
 
 
 class BaseCall:
@@ -112,21 +68,22 @@ class BaseCall:
 
     Args:
         metadata: What the model sent.
-        history: What happened to it.
+        history: What happened to it: the first entry.
         call_round: The round that it belongs to.
     """
 
-    # `_raw` has one of three forms: the steps of the history, the time of `proposed` alone, or one
-    # of these with the times of `started` and `ended`, and the result. Most histories are never
-    # read, so their steps are made of the times only when somebody reads them.
-    __slots__ = ("_branch", "_metadata", "_raw", "_round", "_selector")
+    # _entries  the history
+    # _flat     all steps of the history, and how many entries they are of
+    # _review   of a draft, the review that it was made for
+    __slots__ = ("_entries", "_flat", "_metadata", "_review", "_round", "_selector")
 
     metadata: ToolMetadata
     selector: Any
     _metadata: ToolMetadata
     _selector: Any
-    _raw: tuple[Any, ...]
-    _branch: Branch | None
+    _entries: dict[int, tuple[Step, ...]]
+    _flat: tuple[int, tuple[Step, ...]] | None
+    _review: Review | None
     _round: CallRound
 
     def __init__(
@@ -134,20 +91,9 @@ class BaseCall:
     ) -> None:
         self._metadata = metadata
         self._selector = None
-        self._raw, self._branch, self._round = history, None, call_round
-
-    if TYPE_CHECKING:
-
-        def _clone(self) -> Self:
-            """Make a call with the same history and input, which is no branch of this one."""
-            ...
-
-    def _adopt(self, other: Any) -> None:
-        """Take over the outcome of a draft or copy: all branches show it from now on."""
-        current = self._current
-        current._own_history = other._own_history
-        if current._branch is not None:
-            current._start_generation()
+        self._entries = {0: history}
+        self._flat = self._review = None
+        self._round = call_round
 
     @property
     def id(self) -> str:
@@ -162,66 +108,31 @@ class BaseCall:
     @property
     def _asked_by(self) -> str | None:
         """The id of the call that requested this one; None for a call of the turn."""
-        return self._history[0].by
+        return self._entries[0][0].by
+
+    # Reading.
 
     @property
-    def _own_history(self) -> tuple[Step, ...]:
-        """The history of this very branch; `_history` is the one that all branches show."""
-        raw = self._raw
-        return raw if raw[0].__class__ is Step else self._write_out()
-
-    @_own_history.setter
-    def _own_history(self, steps: tuple[Step, ...]) -> None:
-        self._raw = steps
-
-    def _write_out(self) -> tuple[Step, ...]:
-        """Make a step of each time that was kept alone."""
-        with ONCE:
-            raw: tuple[Any, ...] = self._raw
-            run: tuple[Any, ...] = ()
-            if raw[0].__class__ is tuple:
-                raw, run = raw[0], raw[1:]
-            if raw[0].__class__ is not Step:
-                raw = new_history(raw[0])
-            if run:
-                at = time_after(raw[-1], run[0])
-                started = ("started", _RUNNING, at, None, None, None, None, None, None)
-                raw = (*raw, new_step(started))
-            if len(run) > 1:
-                at, said = time_after(raw[-1], run[1]), run[2].status
-                ended = ("ended", END_OF[said], at, None, None, said, None, None, run[2])
-                raw = (*raw, new_step(ended))
-            self._raw = raw
-        return raw
-
-    @property
-    def _current(self) -> Self:
-        """The branch whose history this call shows: nearly always itself."""
-        branch = self._branch
-        if branch is None or branch.generation == branch.group.generation or branch.is_being_made:
-            return self
-        current: Self = branch.group.current
-        return current
-
-    # `_history` and `_stage` are read all the time, and a call nearly always has no branches.
+    def _last(self) -> Step:
+        entries = self._entries
+        return entries[len(entries) - 1][-1]
 
     @property
     def _history(self) -> tuple[Step, ...]:
-        if self._branch is not None:
-            return self._current._own_history
-        raw = self._raw
-        return raw if raw[0].__class__ is Step else self._write_out()
+        """All steps, in order."""
+        entries = self._entries
+        count = len(entries)
+        if count == 1:
+            return entries[0]
+        flat = self._flat
+        if flat is None or flat[0] != count:
+            steps = [step for at in range(count) for step in entries[at]]
+            flat = self._flat = (count, tuple(steps))
+        return flat[1]
 
     @property
     def _stage(self) -> Stage:
-        current = self if self._branch is None else self._current
-        raw = current._raw
-        if raw[0].__class__ is Step:
-            last: Step = raw[-1]
-            return last.stage
-        if len(raw) > 2:
-            return END_OF[raw[-1].status]
-        return _RUNNING if len(raw) == 2 else _NEW
+        return self._last.stage
 
     @property
     def status(self) -> CallStatus:
@@ -261,59 +172,91 @@ class BaseCall:
 
     # Writing.
 
-    def _append(self, kind: StepKind, *, at: float | None = None, **said: Unpack[Said]) -> None:
-        """Write one step, if the table has it: all that happens to a call is written here.
+    def _append(self, kind: StepKind, **said: Unpack[Said]) -> None:
+        """Write one step, if the table has it; see `_append_all`."""
+        self._append_all((kind, said))
 
-        A branch that is being made takes what hooks say about it, whatever happens to the call
-        meanwhile: if the call is started meanwhile, the branch counts for nothing.
+    def _append_all(
+        self, *moves: Move, since: int | None = None, run: int | None = None
+    ) -> int | None:
+        """Write what happens together as one entry: all that happens to a call is written here.
 
         Args:
-            kind: What happens.
-            at: When it happened; by default now.
-            said: The other fields of the step; of an `ended`, `verdict` is its status.
+            moves: The steps; the time of one that has none is now.
+            since: How many entries there were when this was decided, if it goes by them.
+            run: Which run they are about, if they are about one: the number of its start.
+
+        Returns:
+            The number of the entry; None if the history has grown since, and nothing was written.
 
         Raises:
-            LifecycleError: The table lacks it, or a newer plan goes on with the call; nothing
-                changed.
+            LifecycleError: The table lacks one of them, or the run is over; nothing was written.
         """
-        with ONCE:
-            current, branch = self._current, self._branch
-            is_being_made = branch is not None and branch.is_being_made
-            steps = current._own_history
-            last, phase, what = steps[-1], said.get("phase"), said.get("verdict")
-            stage = leads_to(steps, kind, phase, what)
-            end = END_OF[what or ""] if stage is None and kind == "ended" else None
-            if is_being_made:
-                stage = stage or end or last.stage
-            elif stage is None:
-                raise self._refused(kind, None if end is None else end.status)
-            elif branch is not None and phase is None and kind in _ONLY_NEWEST:
-                self._check_newest(kind)
-            make = RequestedStep if kind == "requested" else Step
-            step = make(kind, stage, time_after(last) if at is None else at, **said)
-            current._own_history = (*steps, step)
-            # What hooks say, and a changed input, belong to the branch. All else did happen to the
-            # call, whichever of its objects it was done to.
-            is_shared = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
-            if is_shared and not is_being_made and current._branch is not None:
-                current._start_generation()
-            if (
-                branch is not None
-                and branch.is_draft
-                and kind == "started"
-                and self._round is not NO_ROUND
-            ):
-                self._round.note_try(self)
+        review = self._review
+        if review is not None and moves[-1][0] == "started":
+            return review.start(self, moves)
+        entries = self._entries
+        while True:
+            number = len(entries)
+            if since is not None and number != since:
+                return None
+            last = entries[number - 1][-1]
+            if run is not None and (last.run != run or last.stage not in _AT_WORK):
+                raise self._refused("ended", over=True)
+            entry = tuple(self._steps_after(last, number, moves))
+            if entries.setdefault(number, entry) is entry:
+                return number
 
-    def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
-        if self._stage.name in _INNER_STAGES:
+    def _steps_after(self, last: Step, number: int, moves: tuple[Move, ...]) -> Iterator[Step]:
+        """Make the steps of an entry, each of which the table has after the one before."""
+        now = time()
+        for kind, said in moves:
+            verdict, phase = said.get("verdict"), said.get("phase")
+            stage = leads_to(last, kind, phase, verdict)
+            if stage is None:
+                end = END_OF[verdict or ""] if kind == "ended" else None
+                raise self._refused(kind, None if end is None else end.status)
+            at = said.get("at", now)
+            made: Any = new_step(
+                (
+                    kind,
+                    stage,
+                    max(at, last.at),  # time servers put clocks back
+                    said.get("by"),
+                    phase,
+                    verdict,
+                    said.get("reason"),
+                    said.get("digest"),
+                    said.get("detail"),
+                    number if kind == "started" else last.run,
+                    number if kind == "changed" else last.input,
+                )
+            )
+            last = RequestedStep._make(made) if kind == "requested" else made
+            yield last
+
+    def _refused(
+        self, kind: StepKind, target: CallStatus | None = None, *, over: bool = False
+    ) -> LifecycleError:
+        stage = self._stage
+        if over:
+            return LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` is {self.status} by now: the run that "
+                "this is the outcome of is over. The outcome is in `call.steps`, as `late`."
+            )
+        if stage.name in _INNER_STAGES:
             return self._refused_within(kind)
+        if stage.name == "elsewhere":
+            return LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` goes on elsewhere, so it cannot be {kind} "
+                "here. Load the plan that was saved, and go on with the call that it has."
+            )
         if kind == "started" and self.status is CallStatus.RUNNING:
             return LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was started already, and a call starts "
                 "once: it is running, or its tool raised, or nobody knows what became of it. "
                 "End it, as with `call.fail(message)` or `call.indeterminate(reason)`; "
-                "`call.retry()` makes a new call of the same metadata and input, for another try."
+                f"{AGAIN}."
             )
         if target is None:
             target = _TARGETS.get(kind)
@@ -327,7 +270,7 @@ class BaseCall:
             )
         if target is None:
             then = f"{AGAIN}."
-            if self._stage is _SUSPENDED:
+            if stage is _SUSPENDED:
                 then = DECIDE
             return LifecycleError(
                 f"Call {self.id!r} of tool {self.name!r} is {present}, so it cannot be {kind} any "
@@ -355,160 +298,62 @@ class BaseCall:
             "Run it, or give it a result."
         )
 
-    # Branches.
-
-    def _start_generation(self) -> None:
-        """Let all branches show the history of this one from now on; `ONCE` is held."""
-        branch = self._branch
-        assert branch is not None
-        group = branch.group
-        if group.moved_ids is not None:
-            group.moved_ids.append(self.id)
-        group.generation += 1
-        group.current = self
-        self._branch = branch._replace(generation=group.generation, newer=None)
-
-    def _new_branch(self) -> Self:
-        """Make a branch: a call of its own whose history goes on from here."""
-        with ONCE:
-            current = self._current
-            if current._branch is None:
-                current._branch = Branch(BranchGroup(current), 0)
-            group, generation = current._branch.group, current._branch.generation
-            made = self._clone()
-            made._branch = Branch(group, generation, current, is_being_made=True)
-            group.members.append(made)
-        return made
-
-    def _draft(self) -> Self:
-        """Make a call with the same history that no plan holds; it may start if this one may."""
-        made = self._clone()
-        made._branch = Branch(BranchGroup(made), 0, original=self, is_draft=True)
-        return made
-
-    def _give_up(self, call: Self) -> None:
-        """Let a draft start no more: the call itself goes on, and would run a second time."""
-        assert self._branch is not None
-        self._branch = self._branch._replace(newer=call, is_being_made=False)
-
-    def _finish_branch(self, *, counts: bool) -> None:
-        """End the making of a branch, or of a draft.
-
-        Args:
-            counts: Whether a newer plan holds it; the call that it branched from is refused then.
-        """
-        assert self._branch is not None
-        branch = self._branch = self._branch._replace(is_being_made=False)
-        if not counts:
-            return
-        parent = branch.parent
-        stage = parent._own_history[-1].stage
-        if branch.generation != branch.group.generation or not (stage.may_start and stage.may_ask):
-            # A shared step came while hooks reviewed the call, so what was decided here is void.
-            self._branch = branch._replace(generation=_OUTDATED)
-            return
-        if parent._branch.newer is None:
-            parent._branch = parent._branch._replace(newer=self)
-
-    def _detach(self) -> None:
-        """Let the call that this one branched from go on: no plan holds this one any more."""
-        branch = self._branch
-        if branch is not None and branch.parent is not None:
-            parent = branch.parent
-            if parent._branch.newer is self:
-                parent._branch = parent._branch._replace(newer=None)
-
-    def _check_newest(self, kind: StepKind | None = None) -> None:
-        """Refuse to do anything with a call that a newer plan goes on with in its own way.
-
-        Raises:
-            LifecycleError: A newer plan does; the error says what was decided there.
-        """
-        newer = self._newer(kind)
-        if newer is None:
-            return
-        own = (
-            newer._own_history[len(self._own_history) :]
-            if len(newer._own_history) > len(self._own_history)
-            else ()
-        )
-        step = next((s for s in own if s.kind in ("ended", "suspended", "changed")), None)
-        who = "hooks" if step is None or step.by is None else f"`{step.by}`"
-        what = "decided about" if step is None else step.kind
-        raise LifecycleError(
-            f"Call {self.id!r} of tool `{self.name}` belongs to an older plan: {who} {what} it "
-            "since, in a newer plan of the same round. Go on with the newer plan."
+    def _grown(self, since: int) -> LifecycleError:
+        """Say what happened to the call while hooks reviewed it."""
+        step = self._entries[since][-1]
+        who = "" if step.by is None else f" by `{step.by}`"
+        return LifecycleError(
+            f"Call {self.id!r} of tool `{self.name}` was {step.kind}{who} while hooks reviewed it, "
+            f"and is {self.status} now: what they said about it does not count. If it is still to "
+            "be run, let hooks review it again."
         )
 
-    def _newer(self, kind: StepKind | None) -> BaseCall | None:
-        """Find the branch by which a newer plan goes on with the call, or with what it shows."""
-        # A plan may hold a branch of an older generation, which shows the history of another. A
-        # newer plan may go on with either of the two.
-        for member in (self, self._current):
-            each: Any = member
-            while each is not None and each._branch is not None:
-                newer: BaseCall | None = each._branch.newer
-                if newer is not None:
-                    return newer._newer(kind) or newer
-                # A decision about a draft changes nothing in its original, so the search ends. To
-                # begin a draft is to start the call itself, so the original is looked at then.
-                is_free = each._branch.is_draft and kind != "started"
-                each = None if is_free else each._branch.original
-        return None
+    # A call is one object per round. Two of them could both start.
 
     def __copy__(self) -> Self:
-        # One call, however many objects: what is done to either is done to both.
-        with ONCE:
-            made = self._new_branch()
-            branch = made._branch
-            assert branch is not None
-            made._branch = branch._replace(original=branch.parent, is_being_made=False)
-        return made
+        return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.__copy__()
+        return self
 
     def retry(self) -> Self:
-        """Return a new call of the same metadata and input, for another try.
+        """Let a call that was run be tried again, and return it.
 
-        If a hook or a person ended the call, the new one is not run: give it its result by hand.
+        The history goes on: the call is new again, and has the input that hooks gave it until they
+        review it once more, from the input as it was before. An approval covers another try after
+        a definite failure. If nobody knows what the last try did, and the tool is not declared
+        `idempotent=True`, a new approval is needed.
+
+        Returns:
+            The call itself, also if it was never started.
 
         Raises:
-            LifecycleError: The call waits for a decision, which a new one would go around; or a
-                newer plan goes on with it.
+            LifecycleError: The round is over, or the call waits, or a hook or a person answered it.
         """
-        self._check_newest()
-        # Of `proposed reviewed started ended` a new try keeps `proposed reviewed`, and adds
-        # `retried`. So the decision of a person need not be asked for twice, and the old run is not
-        # in the new history.
-        made = self._clone()
-        end = end_of(made._own_history)
-        steps = [s for s in made._own_history if s.kind not in _OF_A_RUN and s.phase != "after"]
-        last = steps[-1]
-        if last.stage is _SUSPENDED:
-            raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be "
-                "made again. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
-            )
-        by, phase = (None, None) if end is None or end.phase is None else (end.by, end.phase)
-        stage = last.stage.leads.get("retried", last.stage)
-        made._own_history = (*steps, Step("retried", stage, time_after(last), by, phase))
-        if phase is not None:
-            made._branch = Branch(BranchGroup(made), 0)
-        if self._round is not NO_ROUND:
-            self._round.note_try(made)
-        return made
-
-    def _take_try(self, other: BaseCall) -> bool:
-        """Let the history tell of another try, if it may follow."""
-        with ONCE:
-            current = self._current
-            steps = with_try(current._own_history, other._own_history)
-            if steps is None:
-                return False
-            current._adopt(other)
-            current._own_history = steps
-        return True
+        while True:
+            since, steps = len(self._entries), self._history
+            last = steps[-1]
+            self._check_round_open(again=True)
+            if last.stage.may_start and last.stage.name != "returning":
+                return self
+            end = end_of(steps)
+            if end is not None and end.phase is not None:
+                who = "a hook" if end.by is None else f"`{end.by}`"
+                raise LifecycleError(
+                    f"Call {self.id!r} of tool `{self.name}` was decided by {who}, so another try "
+                    "of it is not run. Let the model make another call."
+                )
+            if last.stage is _SUSPENDED:
+                raise LifecycleError(
+                    f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be "
+                    "tried again. Take the decision in with `plan.resume(decision)`, or "
+                    "`plan.abort`."
+                )
+            is_known = end is not None and end.verdict != "indeterminate"
+            is_safe = is_known or self.selector.definition.idempotent
+            verdict = None if is_safe else SPENT
+            if self._append_all(("retried", {"verdict": verdict}), since=since) is not None:
+                return self
 
     # Whether it may start.
 
@@ -518,15 +363,6 @@ class BaseCall:
         Raises:
             LifecycleError: It was not, or its arguments have changed since.
         """
-        if self._branch is None and not self.selector.needs_review:
-            return
-        answered = next(steps_of_kind(self._history, "retried"), None)
-        if answered is not None and answered.phase is not None:
-            raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` was decided by "
-                f"{'a hook' if answered.by is None else f'`{answered.by}`'}, so another try of it "
-                "is not run. Give it a result by hand, or let the model make another call."
-            )
         if not self.selector.needs_review:
             return
         last = self._last_asked()
@@ -543,6 +379,8 @@ class BaseCall:
             then = "which review it; if it waits, give the plan the decision of a person."
         if last is not None:
             why = "its arguments were changed since"
+            if last.kind == "retried":
+                why = "nobody knows what the last try did, so that it has to be approved again"
         raise LifecycleError(
             f"Call {self.id!r} of tool `{self.name}` is not started: the tool is declared with "
             f"`{option}`, and {why}. Take the call from `round.plan()`, `await "
@@ -555,18 +393,20 @@ class BaseCall:
         # reviewed it has seen other arguments, and `changed reviewed started` is not.
         step: Step
         for step in reversed(self._history):
-            if step.kind == "changed" or (
-                step.kind == "reviewed" and step.by in (REQUESTED_BY, RULED_BY)
+            if (
+                step.kind == "changed"
+                or (step.kind == "retried" and step.verdict == SPENT)
+                or (step.kind == "reviewed" and step.by in (REQUESTED_BY, RULED_BY))
             ):
                 return step
         return None
 
     @property
     def _is_ruled(self) -> bool:
-        """Whether rules reviewed the arguments that a person decided about."""
+        """Whether rules reviewed the arguments as they are, or a person decided about them."""
         last = self._last_asked()
         was_asked = last is not None and last.kind == "reviewed"
-        return any(was_asked or answer.is_of_hooks for answer in self._answers)
+        return was_asked or any(answer.is_of_hooks for answer in self._answers)
 
     def _hold(self) -> None:
         """Refuse to start the call until a store has recorded its start."""
@@ -577,34 +417,34 @@ class BaseCall:
         self._round = self._round.copy_as(CallRound, ON_RECORD, key_prefix)
         self._round.started = started
 
-    def _check_round_open(self) -> None:
+    def _check_round_open(self, *, again: bool = False) -> None:
         """Refuse to start a call that goes on elsewhere, or whose round is over.
 
         Raises:
             LifecycleError: It does, or is; the error says where to run it.
         """
         closed_by = self._round.closed_by
+        if closed_by is None or closed_by == ON_RECORD or (again and closed_by == HELD):
+            return
         if closed_by == HELD:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` is kept in a store, and that it runs is "
                 "not on record. Claim it with `store.claim(toolset)`, and run what "
                 "`store.start(claim)` gives."
             )
-        if closed_by is not None and closed_by != ON_RECORD:
-            what = _GOES_ON_IN.get(
-                closed_by, "so nobody would take its outcome. Let the model make another call"
-            )
-            raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` is not started: its round was "
-                f"{closed_by}, {what}."
-            )
+        what = _GOES_ON_IN.get(
+            closed_by, "so nobody would take its outcome. Let the model make another call"
+        )
+        raise LifecycleError(
+            f"Call {self.id!r} of tool `{self.name}` is not started: its round was "
+            f"{closed_by}, {what}."
+        )
 
     # What was asked and decided.
 
     @property
     def _answers(self) -> tuple[Answer, ...]:
-        steps = self._history
-        return answers_in(steps) if len(steps) > 2 else ()
+        return () if len(self._entries) == 1 == len(self._entries[0]) else answers_in(self._history)
 
     def _answer_of(self, *, tool: bool) -> Answer | None:
         return next((each for each in self._answers if each.is_of_tool is tool), None)
@@ -651,8 +491,8 @@ class BaseCall:
 
     @property
     def _inner(self) -> Inner | None:
-        """The outcomes of the calls that this one requested, if it comes back from any."""
-        asks = [step.detail for step in self._history if step.kind == "requested"]
+        """The outcomes of the calls that this try requested, if it comes back from any."""
+        asks = [step.detail for step in this_try(self._history) if step.kind == "requested"]
         inner: Inner | None = asks[-1].inner(asks) if asks else None
         return inner
 
@@ -667,10 +507,7 @@ _GOES_ON_IN: Final = {
     "saved": "and goes on there. Load it, and run the call that it has",
     "requested": "and goes on within a call that requested it. Run the calls of that call's plan",
 }
-_OUTDATED: Final = -1  # of no generation
 _INNER_STAGES: Final = ("unreviewed", "awaiting", "returning")
-_ONLY_NEWEST: Final = ("started", "decided", "suspended", "requested", "ended")
-_OF_A_RUN: Final = ("started", "abandoned", "ended", "recorded", "retried")
 _TARGETS: Final = {
     "started": CallStatus.RUNNING,
     "suspended": CallStatus.SUSPENDED,

@@ -7,25 +7,23 @@ decide about it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from time import time
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from .._schema.output import Output
 from .._text.escaping import words_of
 from .._text.json import compact_json, shorten
-from .._text.on_demand import ONCE
 from .._text.unicode import sendable
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, failure, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
 from .base_call import BaseCall
 from .call_state import CallState
-from .deciding import ask_function_and_rules
-from .decisions import HookRun
+from .deciding import ask_declared, ask_function, settle
+from .decisions import Review, write_all
 from .drivers import HookGenerator, drive, drive_sync
-from .history import ON_RECORD, Step, time_after, was_begun
+from .history import ON_RECORD, Said, was_begun
 from .lifecycle import CallStatus
-from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, suspend
+from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, outcome_of, suspend
 from .reply import REPLY, Reply, reply_in
 
 if TYPE_CHECKING:
@@ -120,6 +118,12 @@ class AnyToolCall(CallState):
             MisuseError: The message is not text, or it is a `Reply` of another status.
             LifecycleError: The call has ended already, or waits for a decision.
         """
+        return self._ended(self._result_of(output, message, attachments))
+
+    def _result_of(
+        self, output: Any, message: str | None = None, attachments: Iterable[Attachment] = ()
+    ) -> ToolResult:
+        """Return the result that an output makes."""
         code = labels = None
         reply = reply_in(output)
         if reply is not None:
@@ -133,9 +137,9 @@ class AnyToolCall(CallState):
             code, labels = reply.code, reply.labels
         if message is not None:
             _check_text(self, "message", message)
-        return self._answer(output, "success", message, attachments, code, labels)
+        return self._encoded(output, "success", message, attachments, code, labels)
 
-    def _answer(
+    def _encoded(
         self,
         output: Any,
         status: ReplyStatus,
@@ -144,7 +148,7 @@ class AnyToolCall(CallState):
         code: str | None,
         labels: Labels | None,
     ) -> ToolResult:
-        """Answer the call with an output, and with what is said beside it."""
+        """Return the result of an output, and of what is said beside it."""
         metadata = self.metadata
         if metadata.name != self.selector.name:
             raise self._of_another_tool()
@@ -154,17 +158,25 @@ class AnyToolCall(CallState):
         # for an `Attachment` would take longer than to encode it.
         if '"mime_type":' in text:
             attached, message = with_files(output, text, attached, message)
-        return self._ended(make_result(metadata, text, status, message, attached, code, labels))
+        return make_result(metadata, text, status, message, attached, code, labels)
 
-    def _ended(self, result: ToolResult) -> ToolResult:
-        """Return a result once the history says that the call ended with it."""
-        with ONCE:
-            raw = self._raw
-            if len(raw) == 2 and raw[0].__class__ is tuple and self._branch is None:
-                # What `_append` does, for a call that nobody else has and that was just started.
-                self._raw = (*raw, time(), result)
-                return result
-            self._append("ended", verdict=result.status, detail=result)
+    def _ended(self, result: ToolResult, run: int | None = None) -> ToolResult:
+        """Return a result once the history says that the call ended with it.
+
+        Args:
+            result: The result.
+            run: Of which run it is the outcome; None for the run in progress, or of none.
+
+        Raises:
+            LifecycleError: The call has a result, or that run is over: then the result is in the
+                history as `late`.
+        """
+        try:
+            self._append_all(("ended", {"verdict": result.status, "detail": result}), run=run)
+        except LifecycleError:
+            if run is not None:
+                self._append("late", verdict=result.status, detail=result)
+            raise
         return result
 
     def _of_another_tool(self) -> ToolOutputError:
@@ -181,21 +193,24 @@ class AnyToolCall(CallState):
             ToolOutputError: As in `complete`.
             LifecycleError: As in `complete`.
         """
+        return self._finish(output)
+
+    def _finish(self, output: Any, run: int | None = None) -> ToolResult:
         if isinstance(output, REPLY):
             reply: Reply[Any] = output
             if reply.status == "success":
-                return self.complete(reply)
+                return self._ended(self._result_of(reply), run)
             said = (reply.status, reply.model_message, reply.attachments, reply.code, reply.labels)
-            return self._answer(reply.output, *said)
-        # Every run comes here: what `_answer` does if nothing is said beside the output.
+            return self._ended(self._encoded(reply.output, *said), run)
+        # Every run comes here: what `_encoded` does if nothing is said beside the output.
         metadata = self.metadata
         if metadata.name != self.selector.name:
             raise self._of_another_tool()
         text = self.spec.output.encode(metadata.name, output)
         if '"mime_type":' in text:
             attached, message = with_files(output, text, (), None)
-            return self._ended(make_result(metadata, text, "success", message, attached))
-        return self._ended(make_result(metadata, text, "success"))
+            return self._ended(make_result(metadata, text, "success", message, attached), run)
+        return self._ended(make_result(metadata, text, "success"), run)
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
         """Answer the call with an error that the model reads.
@@ -291,13 +306,13 @@ class AnyToolCall(CallState):
             ToolInputError: Its input was changed in place, and does not fit any more.
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
-        invocation = self.start(skipped)
+        invocation, run = self._start(skipped)
         if self.selector.timeout is not None or not invocation.is_async:
-            return self.finish(await self._run(invocation, skipped))
+            return self._finish(await self._run(invocation, skipped), run)
         input = self._give_away()
         if invocation.is_as_is and not skipped:
-            return self.finish(await invocation.function(**input.__dict__))
-        return self.finish(await invocation.start(self, input, skipped))
+            return self._finish(await invocation.function(**input.__dict__), run)
+        return self._finish(await invocation.start(self, input, skipped), run)
 
     def call_sync(self, /, **skipped: Any) -> ToolResult:
         """Run a sync function right here and answer the call with what it returns.
@@ -308,7 +323,9 @@ class AnyToolCall(CallState):
         Raises:
             MisuseError: The function is async; or as for `call`.
         """
-        return self.finish(self.invoke_sync(**skipped))
+        self._refuse_async()
+        invocation, run = self._start(skipped)
+        return self._finish(invocation.run_sync(self, self._give_away(), skipped), run)
 
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself.
@@ -351,10 +368,13 @@ class AnyToolCall(CallState):
 
     def invoke_sync(self, /, **skipped: Any) -> Any:
         """Run a sync function right here, without a deadline, and give its raw output."""
+        self._refuse_async()
+        return self.start(skipped).run_sync(self, self._give_away(), skipped)
+
+    def _refuse_async(self) -> None:
         invocation = self.spec.invocation
         if invocation is not None and invocation.is_async:
             invocation.refuse_sync(self)
-        return self.start(skipped).run_sync(self, self._give_away(), skipped)
 
     def start(
         self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
@@ -367,48 +387,27 @@ class AnyToolCall(CallState):
 
         Raises:
             MisuseError: The tool has no function, or a hidden parameter is missing or unknown.
-            LifecycleError: The call was started or has ended, waits for a decision, or belongs to
-                an older plan.
+            LifecycleError: The call was started or has ended, waits for a decision, or its round
+                is over.
             ToolInputError: Its input was changed in place, and does not fit any more.
         """
-        if invocation is None:
-            invocation = self.spec.invocation
-        # Nearly every call is started here, once, by the only one who has it. What follows does
-        # what `_begin_shared` does without making a step: the time alone is kept, and `_write_out`
-        # makes the step when somebody reads the history.
-        if self._branch is not None or invocation is None or self.selector.needs_review:
-            return self._begin_shared(skipped, invocation)
-        # What `_begin_shared` does, spelled out for a call that nobody else has.
-        if skipped is not None and (skipped or invocation.required):
-            invocation.check(self, skipped)
-        if self._text is not None and self._changed_text() is not None and self._stage.may_start:
-            self._take_changes()
-        with ONCE:
-            raw = self._raw
-            last = raw[-1]
-            if (
-                (last.stage.may_start if last.__class__ is Step else len(raw) == 1)
-                and self._branch is None
-                and self._round.closed_by is None
-            ):
-                self._raw = (raw, time())
-                return invocation
-        return self._begin_shared(skipped, invocation)  # it says what is wrong
+        return self._start(skipped, invocation)[0]
 
-    def _begin_shared(
-        self, skipped: dict[str, Any] | None, invocation: Invocation | None
-    ) -> Invocation:
-        """Start a call that others may hold as well, or that needs an approval."""
-        invocation = self._may_start(skipped, invocation)
-        self._take_changes()
-        self._check_asked()
-        with ONCE:
-            self._check_round_open()
+    def _start(
+        self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
+    ) -> tuple[Invocation, int]:
+        """Do as `start` does, and name the run by the number of its entry."""
+        while True:
+            self._take_changes()
+            since = len(self._entries)  # what follows holds of this history
+            found = self._may_start(skipped, invocation)
             at, by = self._round.started
-            self._append(
-                "started", at=None if at is None else time_after(self._history[-1], at), by=by
-            )
-        return invocation
+            said: Said = {} if by is None else {"by": by}
+            if at is not None:
+                said["at"] = at
+            run = self._append_all(("started", said), since=since)
+            if run is not None:
+                return found, run
 
     def _may_start(
         self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
@@ -423,12 +422,12 @@ class AnyToolCall(CallState):
             )
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
-        self._check_round_open()
-        if self._branch is not None:
-            self._check_newest("started")
+        if self._round.closed_by is not None:
+            self._check_round_open()
         if not self._stage.may_start:
             raise self._refused("started")
-        self._check_asked()
+        if self.selector.needs_review:
+            self._check_asked()
         return invocation
 
     async def hook(self, hooks: Hooks, /) -> HookOutcome:
@@ -457,16 +456,18 @@ def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]
     """Let a hook set decide by its own generator, and call anything else as a function."""
     if not call._stage.may_ask:
         raise call._refused("reviewed")
-    generator: Callable[[AnyToolCall], HookGenerator[HookOutcome]] | None
+    generator: Callable[[AnyToolCall], HookGenerator[None]] | None
     generator = None if isinstance(hooks, type) else getattr(hooks, "_decision_generator", None)
-    outcome: HookOutcome
+    call._take_changes()
     if generator is not None:
-        outcome = yield from generator(call)
-        return outcome
-    hook_run = HookRun()
-    outcome = yield from ask_function_and_rules(call, hooks, hook_run)
-    hook_run.write(counts=False)
-    return outcome
+        yield from generator(call)
+    else:
+        review = Review(call)
+        yield from ask_function(review, hooks)
+        yield from ask_declared(review)
+        settle(review)
+        write_all([review])
+    return call if call._stage.may_start else outcome_of(call)
 
 
 def _check_text(call: AnyToolCall, what: str, value: object) -> None:

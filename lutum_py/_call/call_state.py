@@ -3,37 +3,40 @@
 `metadata` is what the model sent, and never changes. All that happened is in the history, see
 `base_call`.
 
-The data of the history is the truth of the input; the model instance is a cache of it. An instance
-that can be changed is written down as JSON text before anyone is given it, so that a change in
-place is found by comparing texts, and the instance that was given away is made again from its text.
-Nothing is copied that has a JSON form. For example, if a hook appends to `input.tags`:
+The history has the input as text: what was proposed is the model's own, and each step `changed` has
+another. The instance is a cache of that. An instance that can be changed is written down as JSON
+text before anyone is given it, so that a change in place is found by comparing texts, and the
+instance that was given away is made again from its text. For example, if a hook appends to
+`input.tags`:
 
     text before  {"tags":["a"]}      shown to the hook, which appends
-    text after   {"tags":["a","b"]}  another: a step `changed`, in a branch of its own
-    the call that was shown          gets an instance of the text before, when it is asked for it
+    text after   {"tags":["a","b"]}  another: a step `changed`
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from time import time
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from .._text.immutable import settle
 from .._text.json import cut, digest_of, own_copy, parse_json
-from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
 from .base_call import SETTLED, BaseCall
-from .history import NO_ROUND, CallStep, Step, StepPhase
+from .history import NO_ROUND, CallStep, Move, Step, StepPhase, as_entry, new_history
 from .lifecycle import STAGES
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from .decisions import Review
     from .spec import ToolSpec
 
 _SUSPENDED = STAGES["suspended"]
+
+Held: TypeAlias = tuple[int, Any, bytes | None]
+"""The number of the entry that the input is from, the instance, and its text if it was written."""
 
 MADE_LATER: Final[Any] = object()
 """Stands for an input that was given away, and is made again when it is asked for."""
@@ -42,14 +45,13 @@ MADE_LATER: Final[Any] = object()
 class CallState(BaseCall):
     """Keep what is known of one call; `AnyToolCall` documents the attributes."""
 
-    __slots__ = ("_cache", "_coerced", "_text")
+    __slots__ = ("_coerced", "_held")
 
     spec: ClassVar[ToolSpec[Any, Any]]
     _no_round: ClassVar = NO_ROUND
     coerced: tuple[str, ...]
     _coerced: tuple[str, ...]
-    _cache: Any
-    _text: bytes | None
+    _held: Held
 
     def __init__(
         self,
@@ -59,15 +61,14 @@ class CallState(BaseCall):
         selector: Any = None,
         coerced: tuple[str, ...] = (),
     ) -> None:
-        self._metadata = metadata
+        (proposed,) = new_history(time())
+        # Such an input was not read from the model's text, so it cannot be made again from that.
+        text = self.spec.arguments.to_text(input)
+        history = (proposed._replace(detail=text),)
+        super().__init__(metadata, history)
         self._selector = self.spec.free_selector if selector is None else selector
         self._coerced = coerced
-        self._cache = input
-        # Such an input was not read from the model's text, so it cannot be made again from that.
-        self._text = None if self.spec.arguments.is_fixed else self.spec.arguments.to_text(input)
-        self._raw = (time(),)
-        self._branch = None
-        self._round = NO_ROUND
+        self._held = (0, input, text)
 
     @property
     def steps(self) -> tuple[CallStep, ...]:
@@ -85,121 +86,126 @@ class CallState(BaseCall):
             >>> [step.kind for step in call.steps], call.steps[0].arguments
             (['proposed', 'started', 'ended'], {'a': 2, 'b': 1})
         """
-        current = self._current
-        return tuple(current._shown_step(step) for step in current._own_history)
+        return tuple(self._shown_step(step) for step in self._history)
 
     def _shown_step(self, step: Step, arguments: Any = None) -> CallStep:
         if step.kind in ("proposed", "changed"):
-            detail = step.detail
-            if step.kind == "proposed" and detail is None:
-                # Written down when the input was changed.
-                detail = self._current._own_history[0].detail
-            if detail is None:  # never changed since, so that the input is still what it says
-                arguments = self.spec.shown(self._written())
-            else:
-                with suppress(ValueError):
-                    arguments = self.spec.shown(self.spec.read_again(detail))
+            # A changed input without a JSON form has no text.
+            with suppress(ValueError):
+                if step.kind == "proposed" or step.detail is not None:
+                    arguments = self.spec.shown(self._input_of(step.detail))
         return super()._shown_step(step, arguments)
 
-    def _clone(self) -> Self:
-        current = self._current
+    def _copy_for(self, review: Review | None) -> Self:
+        """Make a call with the same history so far and input, which no plan holds."""
         cls = type(self)
         made = cls.__new__(cls)
-        made._metadata = self.metadata
-        made._selector = self.selector
-        made._coerced = self.coerced
-        made._own_history = current._own_history
-        made._branch = None
-        made._round = self._round
-        current._lend()
-        # An instance that can be changed belongs to one call alone.
-        made._cache = (
-            current._cache
-            if current.spec.arguments.is_fixed or current._text is None
-            else MADE_LATER
+        made._metadata, made._selector, made._coerced = (
+            self._metadata,
+            self._selector,
+            self._coerced,
         )
-        made._text = current._text
+        made._entries, made._flat = self._entries.copy(), self._flat
+        made._round, made._review = self._round, review
+        number, input, text = self._lent()
+        # An instance that can be changed belongs to one call alone.
+        is_shared = self.spec.arguments.is_fixed or text is None
+        made._held = (number, input if is_shared else MADE_LATER, text)
         return made
 
-    def _adopt(self, other: CallState) -> None:
-        current = self._current
-        current._cache, current._text = other._cache, other._text
-        super()._adopt(other)
-
     # The input.
+
+    def _input_of(self, text: bytes | None) -> Any:
+        """Make the input that a step has; None stands for the model's text."""
+        if text is not None:
+            return self.spec.read_again(text)
+        return self.selector._decode(self.metadata)._held[1]
+
+    def _made(self) -> Held:
+        """Return the present input, and make the instance if there is none."""
+        number = self._last.input
+        held = self._held
+        if held[0] != number:
+            text: bytes | None = None
+            for step in self._entries[number]:
+                if step.kind in ("proposed", "changed"):
+                    text = step.detail
+            held = (number, MADE_LATER, text)
+        if held[1] is MADE_LATER:
+            held = (number, self._input_of(held[2]), held[2])
+        self._held = held
+        return held
 
     @property
     def _input(self) -> Any:
         """The input for whoever only reads it."""
-        current = self._current
-        if current._cache is MADE_LATER:
-            current._cache = current._made_input()
-        return current._cache
-
-    def _made_input(self) -> Any:
-        if self._text is not None:
-            return self.spec.read_again(self._text)
-        # Nothing was ever changed, and the model's text always reads the same.
-        return self.selector._decode(self.metadata)._cache
+        return self._made()[1]
 
     def _written(self) -> Any:
         """The input as the history has it, whatever was done in place to the instance."""
-        current = self._current
-        if current._text is None or current._changed_text() is None:
-            return current._input
-        return current.spec.read_again(current._text)
+        _, input, text = self._made()
+        return input if self._changed_text() is None else self._input_of(text)
+
+    def _lent(self) -> Held:
+        """Return the input with its text, if it can be changed: so its text says how it is now."""
+        held = self._made()
+        if held[2] is None and not self.spec.arguments.is_fixed:
+            held = self._held = (held[0], held[1], self.spec.arguments.to_text(held[1]))
+        return held
 
     def _lend(self) -> Any:
-        """Lend the input to somebody who may change it: the text says how it is now."""
-        input = self._cache
-        if input is MADE_LATER or self._branch is not None:
-            input = self._input
-        arguments = self.spec.arguments
-        if self._text is None and not arguments.is_fixed:
-            self._text = arguments.to_text(input)
-        return input
+        """Lend the input to somebody who may change it."""
+        return self._lent()[1]
+
+    def _lend_copy(self) -> Any:
+        """Lend an input to somebody whose changes are dropped."""
+        _, input, text = self._lent()
+        return input if text is None else self._input_of(text)
 
     def _give_away(self) -> Any:
         """Give the tool its input, which it owns from now on."""
-        current = self if self._branch is None else self._current
-        input = current._cache
-        if input is MADE_LATER:
-            input = current._made_input()
-        arguments = current.spec.arguments
+        number, input, text = self._made()
+        arguments = self.spec.arguments
         if not arguments.is_fixed:
-            if current._text is None and (not arguments.reads_same or current._is_rewritten):
-                current._text = arguments.to_text(input)
-                if current._text is None:  # without a JSON form there is nothing to compare it with
-                    is_asked = self.selector.approval and not current._is_rewritten
-                    return current._made_input() if is_asked else own_copy(input)
-            current._cache = MADE_LATER
+            if text is None and not arguments.reads_same:
+                text = arguments.to_text(input)
+                if text is None:  # without a JSON form there is nothing to compare it with
+                    return own_copy(input)
+            if text is not None or not number:
+                self._held = (number, MADE_LATER, text)
         return input
 
     def _changed_text(self) -> bytes | None:
-        """Return the text of an input that was changed in place since it was given; else None."""
-        text = self._text
-        if text is None or self._cache is MADE_LATER:
+        """Return the text of an input that was changed in place since it was lent; else None."""
+        number, input, text = self._held
+        if text is None or input is MADE_LATER or number != self._last.input:
             return None
-        now = self.spec.arguments.to_text(self._cache)
+        now = self.spec.arguments.to_text(input)
         return None if now == text else now
 
     def _differs(self, value: Any) -> bool:
         """Whether a value is another input than the call's."""
         to_text = self.spec.arguments.to_text
-        text = self._current._text or to_text(self._input)
+        _, input, text = self._made()
+        text = text or to_text(input)
         return text is None or text != to_text(value)
 
     def _put_back(self) -> None:
         """Drop the instance that somebody may have changed: the text still has the input."""
-        if self._text is not None:
-            self._cache = MADE_LATER
+        number, _, text = self._held
+        if text is not None:
+            self._held = (number, MADE_LATER, text)
+
+    def _changed_to(
+        self, value: Any, by: str | None = None, phase: StepPhase | None = None
+    ) -> Move:
+        """Return the step by which the call gets another input, which is valid."""
+        text = self.spec.arguments.to_text(value)
+        return "changed", {"by": by, "phase": phase, "detail": text}
 
     def _replace_input(
-        self,
-        value: Any,
-        by: str | None = None,
-        phase: StepPhase | None = None,
-    ) -> None:
+        self, value: Any, by: str | None = None, phase: StepPhase | None = None
+    ) -> Move:
         """Take another input, which is valid: a step `changed` with all of its data.
 
         Args:
@@ -207,23 +213,17 @@ class CallState(BaseCall):
             by: Who changes it.
             phase: In which part of deciding.
 
+        Returns:
+            What was written.
+
         Raises:
             LifecycleError: The call has started, waits, or has ended.
         """
-        current = self._current
-        arguments = current.spec.arguments
-        text = arguments.to_text(value)
-        before = None
-        if current._own_history[0].detail is None and not current._is_rewritten:
-            # An input without a JSON form has no text, but counts as changed all the same.
-            before = current._text or arguments.to_text(current._input) or b""
-        with ONCE:
-            current._append("changed", by=by, phase=phase, detail=text)
-            if before is not None:
-                first, *others = current._own_history
-                current._own_history = (first._replace(detail=before), *others)
-            current._cache = value
-            current._text = None if arguments.is_fixed else text
+        move = self._changed_to(value, by, phase)
+        number = self._append_all(move)
+        assert number is not None
+        self._held = (number, value, move[1].get("detail"))
+        return move
 
     def _take_changes(self) -> None:
         """Take in what your own code did to the input in place, as the call should start or wait.
@@ -231,25 +231,20 @@ class CallState(BaseCall):
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.
         """
-        current = self._current
-        if current._text is None or current._changed_text() is None:
+        if self._changed_text() is None:
             return
-        given = current._cache
+        given = self._held[1]
         try:
-            checked = current.spec.check_input(self.name, given)
+            checked = self.spec.check_input(self.name, given)
         except ToolInputError:
-            current._put_back()
+            self._put_back()
             raise
-        current._replace_input(checked)
+        self._replace_input(checked)
 
     @property
     def _is_rewritten(self) -> bool:
         """Whether the program, a hook or a person replaced the input that was decoded."""
-        first: Any = self._raw[0] if self._branch is None else self._history[0]
-        if first.__class__ is tuple:
-            first = first[0]
-        # Written down with the first change; a bare time has not even been read.
-        return first.__class__ is Step and first.detail is not None
+        return self._last.input != 0 or any(step.kind == "changed" for step in self._entries[0][1:])
 
     # What the program reads and changes.
 
@@ -259,29 +254,25 @@ class CallState(BaseCall):
 
         What is done to it in place is noticed when the call starts, and validated then.
         """
-        current = self._current
-        if current._text is None and current.spec.arguments.is_fixed:
-            return current._cache
-        if current._stage.may_start and not current._answers:
-            return current._lend()
-        current._put_back()  # nobody reaches what was approved, or run
-        input = current._lend()
-        current._put_back()
-        return input
+        if self.spec.arguments.is_fixed:
+            return self._input
+        if self._stage.may_start and not self._answers:
+            return self._lend()
+        self._put_back()  # nobody reaches what was approved, or run
+        return self._lend_copy()
 
     @input.setter
     def input(self, value: Any) -> None:
-        current = self._current
-        if current._stage is _SUSPENDED or (current._answers and not current._round.is_editable):
+        if self._stage is _SUSPENDED or (self._answers and self._review is None):
             raise LifecycleError(
                 f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
                 "bound to it. Reject the call instead, and let the model make another one."
             )
         checked = self.spec.check_input(self.name, value)
-        if current._differs(checked):
-            current._replace_input(checked)
+        if self._differs(checked):
+            self._replace_input(checked)
         else:
-            current._put_back()  # what was done in place before is not what was assigned
+            self._put_back()  # what was done in place before is not what was assigned
 
     @property
     def parts(self) -> tuple[ToolMetadata, Any]:
@@ -322,13 +313,13 @@ class CallState(BaseCall):
 
         It is for gates, and never to be shown: what is shown is masked, as in `plan.calls`.
         """
-        current = self._current
-        if current._text is not None:
-            return parse_json(current._text)
+        _, input, text = self._made()
+        if text is not None:
+            return parse_json(text)
         try:
-            return current.spec.arguments.to_data(current._input)
+            return self.spec.arguments.to_data(input)
         except ValueError as error:  # pydantic's own error is one; that for deep nesting is plain
-            hides = current.spec.has_secrets
+            hides = self.spec.has_secrets
             reason = "its text is hidden" if hides else cut(" ".join(str(error).split()), 200)
             raise ToolInputError(
                 f"The input of call {self.id!r} of tool `{self.name}` has no JSON form ({reason}). "
@@ -341,21 +332,19 @@ class CallState(BaseCall):
         return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._branch is not None:
-            self._check_newest(
-                "started"
-            )  # it could be started where nobody knows of the newer plan
-        state = (self._history, self.coerced, self._current._text, self._round)
-        return (_rebuild, (self.selector, self.metadata, self._input, state))
+        _, input, text = self._made()
+        state = (self._history, self.coerced, text, self._round)
+        return (_rebuild, (self.selector, self.metadata, input, state))
 
 
 def _rebuild(
     selector: Any, metadata: ToolMetadata, input: Any, state: tuple[Any, ...]
 ) -> CallState:
     made: CallState = selector.Call.__new__(selector.Call)
-    made._metadata, made._selector, made._cache = metadata, selector, input
-    made._own_history, made._coerced, made._text, made._round = state
-    made._branch = None
+    history, made._coerced, text, call_round = state
+    BaseCall.__init__(made, metadata, as_entry(history), call_round)
+    made._selector = selector
+    made._held = (0, input, text)
     return made
 
 

@@ -1,13 +1,14 @@
 """Let hooks review a call, and write their verdicts into its history.
 
 Hook sets, gates, rules and plain functions return types of their own, which the function that
-calls them reads. From there on there is one way: the verdict is noted, and if the call does not go
-on as it is, it gets a branch, with another input (`rewrite`) or an end (`settle`).
+calls them reads. From there on there is one way: the verdict is noted in the `Review` of the call,
+which gets another input (`rewrite`) or a verdict; when all hooks of the pass were asked, `settle`
+makes steps of that.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
@@ -17,23 +18,21 @@ from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError, MisuseError
 from .call_state import CallState
-from .decisions import Complete, DecisionKind, HookRun, Reject, RunNormally
+from .decisions import Complete, DecisionKind, Reject, Review, RunNormally, Verdict
 from .drivers import HookGenerator
-from .history import REQUESTED_BY, RULED_BY, StepPhase
-from .outcomes import HandledCall, RejectedCall, SuspendedCall, outcome_of, question_about, suspend
+from .history import REQUESTED_BY, RULED_BY, Said, StepPhase, said_by
+from .outcomes import HandledCall, RejectedCall, SuspendedCall, question_about
+from .reply import reply_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .call import AnyToolCall, HookOutcome
+    from .call import AnyToolCall
     from .spec import ToolSpec
 
 _RETURN_ANOTHER = (
     "Return another one from an execution hook, as in `RunNormally(input.model_copy(update={...}))`"
 )
-
-Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
-"""A call that is not to be run, or not yet."""
 
 OF_INPUT: Final = "RunNormally(input), Complete(output) or Reject(reason)"
 OF_ARGUMENTS: Final = (
@@ -42,17 +41,12 @@ OF_ARGUMENTS: Final = (
 """What hooks and rules may return that take the input, or arguments."""
 
 
-def ask_function(
-    call: AnyToolCall, hooks: Any, hook_run: HookRun, phase: StepPhase = "execution"
-) -> HookGenerator[HookOutcome | DeferredSuspension]:
+def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> HookGenerator[None]:
     """Let a plain function, or an object with a `hook_tool_call`, review a draft of the call.
 
-    One that is to wait is given back as `DeferredSuspension`: rules review it before it does.
-
     Args:
-        call: The call; it is not changed.
+        review: The review of the call.
         hooks: The function or object.
-        hook_run: Takes its verdict.
         phase: In which part of deciding.
 
     Raises:
@@ -70,82 +64,78 @@ def ask_function(
             f"Hooks are a HookSet, or a function of a call, not {shorten(hooks)}. Make a hook set "
             "with `AppTools.HookSet()`."
         )
-    hook = function_name(function)
-    draft = call._draft()
-    try:
-        given: Any = yield from ask(hook, function, call, draft)
-    finally:
-        draft._give_up(call)
+    hook, call, draft = function_name(function), review.call, review.draft()
+    given: Any = yield from ask(hook, function, call, draft)
     answer: Any = given  # for type checkers to narrow
+    if draft._review is None:
+        _take_run(hook, review, given)
+        return
+    for step in draft._history[len(call._history) :]:  # it may have asked a hook set
+        if step.kind == "reviewed":
+            review.moves.append(("reviewed", said_by(step)))
     if isinstance(answer, CallState) and answer.metadata == call.metadata:
-        return _go_on(hook, call, given, hook_run, phase)
+        _go_on(hook, review, given, draft, function, phase)
+        return
     by: str = getattr(given, "by", None) or hook
     if isinstance(answer, HandledCall) and answer.metadata == call.metadata:
         verdict = Verdict("complete", by, phase, detail=output_and_result(hook, call, given))
     elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
-        draft, reason = answer.call, checked_reason(hook, call, answer.reason)
+        reason = checked_reason(hook, call, answer.reason)
         # `call.reject()` cannot know who says it; a hook set after the function has said so.
         is_gate = answer.source == "gate"
         said: DecisionKind = "block" if is_gate else "reject"
         verdict = Verdict(said, by, "gate" if is_gate else phase, reason)
     elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
-        draft, ticket = answer.call, answer.ticket
-        verdict = Verdict("suspend", by, phase, ticket.action, ticket)
+        verdict = Verdict("suspend", by, phase, answer.ticket.action, answer.ticket)
     else:
         wanted = "the call itself, call.handled(...), call.reject(...) or call.suspend(...)"
         raise not_a_decision(hook, call, given, wanted)
-    # A function may have done something with its draft before it answered: started it, or changed
-    # its input. That is repeated on the branch, so that the history tells it.
-    done = draft._history[len(call._history) :]
-    hook_run.note(call, hook, phase, verdict.verdict, verdict.reason)
+    review.note(hook, phase, verdict.verdict, verdict.reason, function)
+    if draft._last.input != call._last.input:  # it changed the input before it decided
+        review.replace_input(draft._input, None, None)
     if verdict.verdict == "suspend" and is_answered(call, given.digest):
-        return call
-    made = hook_run.branch(call)
-    # Then comes what the function did with the call that it was given, except its end.
-    for step in done:
-        if step.kind in ("started", "reviewed"):
-            made._append(step.kind, by=step.by, phase=step.phase, verdict=step.verdict)
-    if any(step.kind == "changed" for step in done):
-        made._replace_input(draft._input)
-    if verdict.verdict == "suspend" and made._stage.may_start:
-        return DeferredSuspension(made, verdict)
-    return settle(made, verdict, hook_run)
+        return
+    review.verdict = verdict
 
 
-class DeferredSuspension(NamedTuple):
-    """A call that waits once all rules have reviewed it: they may still change it, or end it."""
+def _take_run(hook: str, review: Review, answer: Any) -> None:
+    """Take what a function answers that ran the tool itself: the outcome of the run counts.
 
-    call: AnyToolCall
-    verdict: Verdict
-
-
-class Verdict(NamedTuple):
-    """Why a call does not go on: the verdict, of whoever reviewed it, in one shape.
-
-    Attributes:
-        verdict: What was decided.
-        by: Who did.
-        phase: In which part of deciding.
-        reason: Why; of a suspension, what is asked.
-        detail: A ticket, or the output with its result.
+    Raises:
+        HookError: It answered something else.
     """
+    call = review.target
+    if isinstance(answer, HandledCall | RejectedCall | ToolResult):
+        result = answer if isinstance(answer, ToolResult) else answer.result
+        check_answers(hook, call, result)
+        if not call._stage.is_end:
+            review.moves.append(("ended", {"verdict": result.status, "detail": result}))
+        review.moves.append(("recorded", {"verdict": result.status, "detail": result}))
+    elif isinstance(answer, SuspendedCall) and call._stage.name == "suspended":
+        review.moves.append(("recorded", {"verdict": "suspended"}))
+    else:
+        raise hook_error(
+            hook,
+            call,
+            f"returned {shorten(answer)}, and the call is {call.status} by now",
+            "Return what `handled` gave, or what became of the run",
+        )
+    review.since = len(call._entries)
 
-    verdict: DecisionKind
-    by: str
-    phase: StepPhase
-    reason: str | None = None
-    detail: Any = None
 
-
-def settle(call: AnyToolCall, verdict: Verdict, hook_run: HookRun) -> Settled:
-    """Let a branch of a call end or wait as was decided."""
-    said, by, phase, reason, detail = verdict
-    made = hook_run.branch(call)
-    if said == "suspend":
-        return suspend(made, detail, by, phase)
-    status = "success" if said == "complete" else "rejected"
-    made._append("ended", by=by, phase=phase, verdict=status, reason=reason, detail=detail)
-    return outcome_of(made)
+def settle(review: Review) -> None:
+    """Let a call end or wait as was decided about it."""
+    if review.verdict is None:
+        return
+    verdict, by, phase, reason, detail = review.verdict
+    call = review.call
+    said: Said = {"by": by, "phase": phase, "detail": detail}
+    if verdict == "suspend":
+        call._lent()  # written down, so that what is approved is what runs
+        review.moves.append(("suspended", {**said, "digest": call.digest}))
+        return
+    said["verdict"] = "success" if verdict == "complete" else "rejected"
+    review.moves.append(("ended", {**said, "reason": reason}))
 
 
 def output_and_result(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult]:
@@ -156,32 +146,32 @@ def output_and_result(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, T
     """
     kind: Any = answer.__class__
     if kind is Complete:
+        reply = reply_in(answer.output)
         try:
-            answer = call._clone().handled(answer.output)
+            result = call._result_of(answer.output)
         except Exception as error:
             raise hook_error(
                 hook, call, f"returned an unfit output: {words_of(error)}", "Fix what it returns"
             ) from error
-    result: ToolResult = answer if kind is ToolResult else answer.result
+        return (answer.output if reply is None else reply.output), result
+    result = answer if kind is ToolResult else answer.result
     check_answers(hook, call, result)
     return answer.output, result
 
 
-def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict | None]:
-    """Say that a call waits, if it needs an approval and has none.
+def ask_approval(review: Review) -> HookGenerator[None]:
+    """Let a call wait, if it needs an approval and has none.
 
     Args:
-        call: The call, with its final input; it is not changed.
-        hook_run: Takes the verdicts.
+        review: The review of the call, which has its final input.
 
     Raises:
         HookError: A condition raised, or gave something else than True or False.
     """
-    known = call._history
-    shown = call._lend()
+    call = review.call
     # An approval is bound to the digest of the arguments. Without a JSON form there is no digest,
     # and what is approved could be changed in place between the question and the run.
-    if call._is_rewritten and call._current._text is None and not call.spec.arguments.is_fixed:
+    if call._is_rewritten and not call.spec.arguments.is_fixed and call._lent()[2] is None:
         raise hook_error(
             REQUESTED_BY,
             call,
@@ -192,76 +182,56 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict 
     for condition in call.selector.approval:
         needed = True
         if condition is not True:
-            needed = yield from ask(REQUESTED_BY, condition, call, shown)
-            check_untouched(REQUESTED_BY, call)
+            needed = yield from ask(REQUESTED_BY, condition, call, call._lend_copy())
             if not isinstance(needed, bool):
                 raise not_a_decision(REQUESTED_BY, call, needed, "True or False")
         if needed:
             from .._context.suspension import SuspendTicket  # needed by few, at the first question
 
             ticket = SuspendTicket(message=question_about(call))
-            hook_run.note(call, REQUESTED_BY, "gate", "suspend", ticket.action)
-            if is_answered(call, call.digest, by_gate=True):
-                return None
-            return Verdict("suspend", REQUESTED_BY, "gate", ticket.action, ticket)
-    if any(step.kind == "changed" for step in call._history[len(known) :]):
-        raise hook_error(
-            REQUESTED_BY,
-            call,
-            "reviewed arguments that were changed meanwhile",
-            "Change the input before hooks review it, or after",
-        )
-    hook_run.note(call, REQUESTED_BY if call.selector.approval else RULED_BY, "gate", None)
-    return None
+            review.note(REQUESTED_BY, "gate", "suspend", ticket.action)
+            if not is_answered(call, call.digest, by_gate=True):
+                review.verdict = Verdict("suspend", REQUESTED_BY, "gate", ticket.action, ticket)
+            return
+    review.note(REQUESTED_BY if call.selector.approval else RULED_BY, "gate", None)
 
 
-def ask_function_and_rules(
-    call: AnyToolCall, hooks: Any, hook_run: HookRun
-) -> HookGenerator[HookOutcome]:
-    """Let a plain function review a call, and then what its tool is declared with."""
-    outcome = yield from ask_function(call, hooks, hook_run)
-    if isinstance(outcome, DeferredSuspension):
-        return (yield from ask_rules(outcome.call, hook_run, outcome.verdict))
-    if isinstance(outcome, CallState) and outcome.selector.needs_review:
-        return (yield from ask_rules_and_approval(outcome, hook_run))
-    return outcome
+def ask_rules(review: Review) -> HookGenerator[None]:
+    """Let the rules of a call's tool review it, unless they or a person did with its arguments."""
+    call = review.call
+    if call._is_ruled and not review.is_edit:
+        return
+    waits = review.verdict
+    for rule in call.selector.rules:
+        yield from rule.review(review)
+        if review.verdict is not None:
+            if review.verdict.verdict != "suspend":
+                return
+            waits, review.verdict = waits or review.verdict, None
+    review.verdict = waits
 
 
-def ask_rules_and_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[HookOutcome]:
-    """Let the rules of a call's tool review it, and find whether it needs an approval."""
-    outcome = yield from ask_rules(call, hook_run)
-    if not isinstance(outcome, CallState):
-        return outcome
-    verdict = yield from ask_approval(outcome, hook_run)
-    return outcome if verdict is None else settle(outcome, verdict, hook_run)
-
-
-def ask_rules(
-    call: AnyToolCall, hook_run: HookRun, verdict: Verdict | None = None
-) -> HookGenerator[HookOutcome]:
-    """Let the rules of a call's tool review it, unless a person has decided about its arguments.
-
-    Args:
-        call: The call; it is not changed.
-        hook_run: Takes the verdicts.
-        verdict: Why the call is to wait if they all let it pass, if it is.
-    """
-    rules = () if call._is_ruled and not call._round.is_editable else call.selector.rules
-    for rule in rules:
-        said: HookOutcome | DeferredSuspension = yield from rule.review(call, hook_run)
-        if isinstance(said, DeferredSuspension):
-            call, verdict = said.call, verdict or said.verdict
-        elif isinstance(said, CallState):
-            call = said
-        else:
-            return said
-    return call if verdict is None else settle(call, verdict, hook_run)
+def ask_declared(review: Review) -> HookGenerator[None]:
+    """Ask what a tool is declared with: its rules, and then whether it needs an approval."""
+    call = review.call
+    if not call.selector.needs_review or not call._stage.may_ask:
+        return
+    if review.verdict is None or review.verdict.verdict == "suspend":
+        yield from ask_rules(review)
+    if review.verdict is None:
+        yield from ask_approval(review)
 
 
 def _go_on(
-    hook: str, call: AnyToolCall, answer: AnyToolCall, hook_run: HookRun, phase: StepPhase
-) -> AnyToolCall:
+    hook: str,
+    review: Review,
+    answer: AnyToolCall,
+    draft: AnyToolCall,
+    function: Any,
+    phase: StepPhase,
+) -> None:
     """Take the call that a function gave back, with the input that it now has."""
+    call = review.call
     if answer.status is not call.status:
         raise hook_error(
             hook,
@@ -269,21 +239,18 @@ def _go_on(
             f"returned the call, which is {answer.status} by now",
             "Return what `handled`, `reject` or `suspend` gave",
         )
-    value = answer._input
-    if answer._own_history[0].at == call._own_history[0].at:  # a draft or branch of the call
+    if answer is draft:
         try:
             answer._take_changes()
         except Exception as error:
             raise _unfit(hook, call, "left", error) from error
-        had = sum(step.kind == "changed" for step in call._history)
-        is_other = sum(step.kind == "changed" for step in answer._history) > had
-        value = answer._input
+        is_other = draft._last.input != call._last.input
     else:  # made by hand
-        is_other = value is not call._input and call._differs(value)
-    if not is_other:
-        hook_run.note(call, hook, phase, "run_normally")
-        return call
-    return rewrite(hook, call, value, hook_run, phase)
+        is_other = answer._input is not call._input and call._differs(answer._input)
+    if is_other:
+        rewrite(hook, review, answer._input, function, phase)
+    else:
+        review.note(hook, phase, "run_normally", detail=function)
 
 
 def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> HookGenerator[Any]:
@@ -299,17 +266,6 @@ def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> HookGen
         call._put_back()
         raise
     return answer
-
-
-def check_untouched(hook: str, call: AnyToolCall) -> None:
-    """Make sure that what decides nothing about the input changed nothing of it in place.
-
-    Raises:
-        HookError: It did; the call still is what it was.
-    """
-    if call._changed_text() is not None:
-        call._put_back()
-        raise hook_error(hook, call, "changed the input in place", _RETURN_ANOTHER)
 
 
 def hook_raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
@@ -340,62 +296,75 @@ def is_answered(call: AnyToolCall, digest: str, *, by_gate: bool = False) -> boo
 
 
 def apply_decision(
-    hook: str, call: AnyToolCall, decision: Any, hook_run: HookRun, shown: Any, wanted: str
-) -> HookOutcome:
-    """Take what an execution hook or rule decided: the call, or what became of it.
+    hook: str, review: Review, decision: Any, shown: Any, function: Any, wanted: str
+) -> None:
+    """Take what an execution hook or rule decided.
 
     Args:
         hook: Its name.
-        call: The call.
+        review: The review of the call.
         decision: What it gave.
-        hook_run: Takes its verdict.
         shown: The input that it was given.
+        function: The hook.
         wanted: What it may give, in words.
 
     Raises:
         HookError: It is not a decision, or does not fit the call.
     """
     kind: Any = decision.__class__
+    call = review.call
     if kind is RunNormally:
-        value = decision.input
-        is_left = value is shown
-        # The same input may have been changed in place, and another object may be equal: a new
-        # branch of the call is made only if the values differ.
-        if call._changed_text() is not None if is_left else call._differs(value):
-            return rewrite(
-                hook, call, value, hook_run, "execution", "left" if is_left else "returned"
-            )
-        if not is_left:
+        # Another object may be the same input. What was done in place to the one that the call has
+        # is looked for later, once.
+        if decision.input is shown:
+            review.note(hook, "execution", "run_normally", detail=function)
+        elif call._differs(decision.input):
+            rewrite(hook, review, decision.input, function, "execution")
+        else:
             call._put_back()
-        hook_run.note(call, hook, "execution", "run_normally")
-        return call
+            review.note(hook, "execution", "run_normally", detail=function)
+        return
     call._put_back()
     if kind is Complete:
-        verdict = Verdict(
-            "complete", hook, "execution", detail=output_and_result(hook, call, decision)
-        )
+        detail = output_and_result(hook, call, decision)
+        verdict = Verdict("complete", hook, "execution", detail=detail)
     elif kind is Reject:
         verdict = Verdict("reject", hook, "execution", checked_reason(hook, call, decision.reason))
     else:
         raise not_a_decision(hook, call, decision, wanted)
-    hook_run.note(call, hook, "execution", verdict.verdict, verdict.reason)
-    return settle(call, verdict, hook_run)
+    review.note(hook, "execution", verdict.verdict, verdict.reason, function)
+    review.verdict = verdict
 
 
-def rewrite(
-    hook: str,
-    call: AnyToolCall,
-    value: Any,
-    hook_run: HookRun,
-    phase: StepPhase,
-    did: str = "returned",
-) -> AnyToolCall:
-    """Give a branch of the call the input that a hook returned, or left behind in place.
+def rewrite(hook: str, review: Review, value: Any, function: Any, phase: StepPhase) -> None:
+    """Let a call go on with the input that a hook returned.
 
     Raises:
         HookError: It does not fit, or a person has decided about the one that the call has.
     """
-    if call._answers and not call._round.is_editable:
+    checked = _checked(hook, review, value, "returned")
+    review.note(hook, phase, "run_normally", detail=function, shown=checked)
+    review.replace_input(checked, hook, phase)
+
+
+def take_changes(hook: str, review: Review) -> None:
+    """Take what hooks or rules did to the input in place; it is looked for once a call.
+
+    Args:
+        hook: The last of those that were asked.
+        review: The review of the call.
+
+    Raises:
+        HookError: As for `rewrite`.
+    """
+    if review.call._changed_text() is not None:
+        review.replace_input(_checked(hook, review, review.call._held[1], "left"), None, None)
+
+
+def _checked(hook: str, review: Review, value: Any, did: str) -> Any:
+    """Validate the input that hooks returned, or left behind in place."""
+    call = review.call
+    if call._answers and not review.is_edit:
         call._put_back()
         raise hook_error(
             hook,
@@ -404,15 +373,11 @@ def rewrite(
             "Reject the call instead",
         )
     try:
-        checked = call.spec.check_input(call.name, value)
+        return call.spec.check_input(call.name, value)
     except Exception as error:
         raise _unfit(hook, call, did, error) from error
     finally:
         call._put_back()
-    made = hook_run.branch(call)
-    hook_run.note(made, hook, phase, "run_normally", input=checked)
-    made._replace_input(checked, hook, phase)
-    return made
 
 
 def with_arguments(

@@ -1,19 +1,19 @@
 """What hooks and gates decide about a call: their verdicts, and how these are kept.
 
-A verdict is written to the history of the call by `HookRun`, and read from there as records. Those
+A verdict is written to the history of the call by `Review`, and read from there as records. Those
 are to be looked at, so what is secret in arguments is masked in them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import field
+from time import time
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    Final,
     Generic,
     Literal,
     NamedTuple,
@@ -26,21 +26,19 @@ from .._schema.secrets import MASK
 from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
-from .._text.on_demand import ONCE
 from ..errors import MisuseError
-from .base_call import Branch, BranchGroup
-from .history import HOOK_PHASES, Step, StepPhase, new_step, time_after
+from .history import HOOK_PHASES, Move, Said, StepPhase, said_by
 from .reply import Reply
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
+    from .call import AnyToolCall
     from .call_state import CallState
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 In_co = TypeVar("In_co", covariant=True)
 Out_co = TypeVar("Out_co", covariant=True)
-Call = TypeVar("Call", bound="CallState")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -149,140 +147,148 @@ DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block",
 # Written to the histories.
 
 
-_ITS_OWN: Final[Any] = object()
-_OF_DECIDING: Final = ("reviewed", "changed")
-
-
-class HookRun:
-    """One run of hooks over calls: their verdicts enter the histories when all have reviewed.
-
-    Other plans may hold a call that passes, too, so what hooks decided about it waits here until no
-    hook can raise any more. A call that does not pass gets a branch, which no plan holds before
-    then. Each step that is written names this object, so that a plan can tell its own hooks' steps
-    from those of another plan.
+class Verdict(NamedTuple):
+    """Why a call does not go on: the verdict, of whoever reviewed it, in one shape.
 
     Attributes:
-        notes: The verdicts on calls that pass so far, in order: of each the history of
-            the call that it is about, and the same history with the verdict after it.
-        branches: The branches that were made.
+        verdict: What was decided.
+        by: Who did.
+        phase: In which part of deciding.
+        reason: Why; of a suspension, what is asked.
+        detail: A ticket, or the output with its result.
     """
 
-    __slots__ = ("branches", "notes")
+    verdict: DecisionKind
+    by: str
+    phase: StepPhase
+    reason: str | None = None
+    detail: Any = None
 
-    def __init__(self) -> None:
-        self.notes: list[tuple[Any, tuple[Step, ...], tuple[Step, ...]]] = []
-        self.branches: list[Any] = []
 
-    def __reduce__(self) -> tuple[Any, ...]:  # known by identity, and empty between runs
-        return (HookRun, ())
+# All that one pass says about one call is one entry, so that nobody sees half of it: neither that
+# hooks let a call pass whose input they are still changing, nor what a hook said before another one
+# raised. It waits here until no hook of the pass can raise any more.
+class Review:
+    """What one pass of hooks says about one call, until it is written into the history.
+
+    Args:
+        target: The call.
+        call: What hooks are shown: the call itself, or a draft of it.
+        moves: What is written before all that the hooks say.
+        is_edit: Whether a person edited the input, which hooks may still change.
+
+    Attributes:
+        since: How many entries the history had.
+        moves: What was said so far.
+        verdict: Why the call does not go on; None while it does.
+        is_closed: Whether the pass is over, so that a draft that somebody kept cannot start.
+    """
+
+    __slots__ = ("call", "is_closed", "is_edit", "moves", "since", "target", "verdict")
+
+    def __init__(
+        self,
+        target: AnyToolCall,
+        call: AnyToolCall | None = None,
+        moves: tuple[Move, ...] = (),
+        *,
+        is_edit: bool = False,
+    ) -> None:
+        self.target = target
+        self.since = len(target._entries)
+        self.call = target if call is None else call
+        self.moves: list[Move] = [*moves]
+        self.verdict: Verdict | None = None
+        self.is_edit = is_edit
+        self.is_closed = False
 
     def note(
         self,
-        call: CallState,
         hook: str,
         phase: StepPhase,
-        said: DecisionKind | None,
+        verdict: DecisionKind | None,
         reason: str | None = None,
-        *,
-        input: Any = _ITS_OWN,
+        detail: Any = None,
+        shown: Any = None,
     ) -> None:
-        """Keep the verdict of one hook on a call, and log it if that is wanted.
+        """Keep what one hook said, and log it if that is wanted.
 
         Args:
-            call: The call.
             hook: The name of the hook.
             phase: In which part of deciding.
-            said: Its verdict; None if it let the call pass.
+            verdict: What it decided; None if it let the call pass.
             reason: Why.
-            input: The input that the call goes on with, if the hook gave another.
+            detail: The hook.
+            shown: The input that the call goes on with, if the hook gave another.
         """
-        # Calls are asked about one after the other, so a branch that was made for this call is the
-        # last one; its history is nobody else's, and is written to at once.
-        if self.branches and self.branches[-1] is call:
-            call._append("reviewed", by=hook, phase=phase, verdict=said, reason=reason, detail=self)
-        # While hooks were awaited somebody may have ended the call: then this comes too late.
-        elif (steps := call._own_history)[-1].stage.may_ask:
-            history = steps
-            if self.notes and self.notes[-1][0] is call and self.notes[-1][1] is steps:
-                history = self.notes.pop()[2]
-            at = time_after(history[-1])
-            step = ("reviewed", steps[-1].stage, at, hook, phase, said, reason, None, self)
-            self.notes.append((call, steps, (*history, new_step(step))))
-        if said is not None:
-            log(call, said, reason, call._input if input is _ITS_OWN else input)
+        said: Said = {"at": time(), "by": hook, "phase": phase}
+        if verdict is not None:
+            said["verdict"], said["reason"] = verdict, reason
+        if detail is not None:
+            said["detail"] = detail
+        self.moves.append(("reviewed", said))
+        if verdict is not None and LOGGER.isEnabledFor(logging.INFO):
+            log(self.call, verdict, reason, self.call._input if shown is None else shown)
 
-    def draft(self, call: Call) -> Call:
-        """Make a copy that no plan holds; what hooks say about it enters its history at once."""
-        made = call._clone()
-        made._branch = Branch(BranchGroup(made), 0, is_being_made=True)
-        self.branches.append(made)
-        return made
+    def draft(self) -> AnyToolCall:
+        """Make a draft for a function that reviews a call: what is done to it is not the call's."""
+        return self.call._copy_for(self)
 
-    def branch(self, call: Call) -> Call:
-        """Give the call a history of its own, that goes on with the verdicts on it so far."""
-        if self.branches and self.branches[-1] is call:
-            return call
-        made = call._new_branch()
-        said: list[Step] = []
-        while self.notes and self.notes[-1][0] is call:
-            _, steps, history = self.notes.pop()
-            said = [*history[len(steps) :], *said]
-        # What was said before the branch was made is not in the history of the call yet, and
-        # belongs to the branch alone: in another plan it may not have been said.
-        for step in said:
-            made._own_history = _inserted(made._own_history, step)
-        self.branches.append(made)
-        return made
+    def replace_input(self, value: Any, by: str | None, phase: StepPhase | None) -> None:
+        """Let the call go on with another input, which is valid."""
+        if self.call is self.target:
+            self.call = self.draft()
+        self.moves.append(self.call._replace_input(value, by, phase))
 
-    def write(self, *, counts: bool = True) -> None:
-        """Write the verdicts into the histories of the calls that pass, and close the branches.
+    def start(self, draft: AnyToolCall, moves: tuple[Move, ...]) -> int | None:
+        """Start the call itself, because a function started its draft: a call runs once.
 
-        Args:
-            counts: Whether a plan holds the branches from here on.
+        From here on the draft is the call.
+
+        Raises:
+            LifecycleError: Somebody did something with the call meanwhile, or the pass is over.
         """
-        with ONCE:
-            for call, steps, with_said in self.notes:
-                if call._raw is steps and call._branch is None:  # as nearly always
-                    call._raw = with_said
-                    continue
-                # While hooks were awaited the program may have assigned an input, or started the
-                # call. What was said is put before the new input, which no hook has seen, or
-                # dropped.
-                current = call if call._branch is None else call._current
-                # If somebody did something with the call meanwhile, what was said here came too
-                # late, also if another branch of it was answered and may start.
-                new = current._own_history[len(steps) :]
-                if current is not call or any(step.kind not in _OF_DECIDING for step in new):
-                    continue
-                for step in with_said[len(steps) :]:
-                    history = current._own_history
-                    since = range(len(steps), len(history))
-                    # Without a phase it is the program's own code that changed the input.
-                    own = (
-                        n
-                        for n in since
-                        if history[n].kind == "changed" and history[n].phase is None
-                    )
-                    place = next(own, None)
-                    if place is not None:  # hooks were not asked about the input that it has since
-                        earlier = step._replace(at=history[place].at)
-                        current._own_history = (*history[:place], earlier, *history[place:])
-                    else:
-                        current._own_history = _inserted(history, step)
-            self.notes.clear()
-            for made in self.branches:
-                made._finish_branch(counts=counts)
-            self.branches.clear()
+        target, since = self.target, self.since
+        own = [
+            (step.kind, said_by(step))
+            for step in draft._history[len(self.call._history) :]
+            if step.kind in ("changed", "reviewed")
+        ]
+        number = None
+        if not self.is_closed:
+            target._check_round_open()
+            number = target._append_all(*self.moves, *own, *moves, since=since)
+        if number is None:
+            raise target._refused("started") if self.is_closed else target._grown(since)
+        if target._last.input == number:
+            target._held = (number, *draft._held[1:])
+        draft._entries, draft._review, draft._flat = target._entries, None, None
+        draft._held = target._held
+        self.moves, self.since, self.call = [], number + 1, target
+        return number
+
+    def write(self) -> bool:
+        """Write all that was said as one entry; whether the call was as it had been till then."""
+        self.is_closed = True
+        if not self.moves:
+            return True
+        number = self.target._append_all(*self.moves, since=self.since)
+        if number is None:
+            return False
+        if self.target._last.input == number:
+            self.target._held = (number, *self.call._held[1:])
+        return True
 
 
-def _inserted(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
-    """Insert the verdict of a hook before the steps of before-hooks, which are written at once."""
-    end = len(steps)
-    while steps[end - 1].phase == "before" and steps[end - 1].at >= step.at:
-        end -= 1
-    before = steps[end - 1]
-    step = step._replace(stage=before.stage, at=max(step.at, before.at))
-    return (*steps[:end], step, *steps[end:])
+def write_all(reviews: Iterable[Review]) -> None:
+    """Write what a pass of hooks said about each call.
+
+    Raises:
+        LifecycleError: Something was done to some of the calls meanwhile; the others have it.
+    """
+    grown = [each for each in reviews if not each.write()]
+    if grown:
+        raise grown[0].target._grown(grown[0].since)
 
 
 # Read from the histories.
@@ -308,12 +314,10 @@ class DecisionRecord(NamedTuple):
     reason: str | None = None
 
 
-def decisions_in(call: CallState, own: Collection[object]) -> list[tuple[float, DecisionRecord]]:
+def decisions_in(call: CallState) -> list[tuple[float, DecisionRecord]]:
     """Return what hooks and gates decided about a call, each with its time.
 
-    Args:
-        call: The call; a hook that let it pass decided nothing.
-        own: The runs of hooks that count.
+    A gate that let it pass decided nothing.
     """
     return [
         (
@@ -323,7 +327,7 @@ def decisions_in(call: CallState, own: Collection[object]) -> list[tuple[float, 
             ),
         )
         for step in call._history
-        if step.verdict is not None and step.phase in HOOK_PHASES and step.detail in own
+        if step.kind == "reviewed" and step.verdict is not None and step.phase in HOOK_PHASES
     ]
 
 
@@ -406,7 +410,7 @@ def _noted(
 ) -> EditRecord:
     """Say what one edit changed, and make an earlier one of the same call part of it."""
     arguments = call.spec.arguments
-    values = [call._input if text is None else call.spec.read_again(text) for text in texts]
+    values = [call._input_of(text) for text in texts]
     shown, edited, final = (call.spec.shown(value) for value in values)
     names = changed_names(arguments.to_data(values[0]), arguments.to_data(values[2]))
     # A person may edit a call that came back to wait. For whoever reads the record it is one edit,

@@ -17,12 +17,11 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from time import time
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 from .._text.immutable import dataclass
 from .._text.json import digest_of
-from .._text.on_demand import ONCE
 from .._transcript.assistant import callers_of
 from .lifecycle import STAGES, WITHIN, Stage, StepKind
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from .._transcript.place import Place
     from .._transcript.result import ToolResult
     from .._transcript.transcript import Transcript
-    from .base_call import BaseCall
 
 StepPhase: TypeAlias = Literal[
     "execution", "gate", "before", "after", "decision", "decode", "reply"
@@ -46,7 +44,7 @@ SETTLING: Final = HOOK_PHASES | {"decision"}
 
 
 # A gate `guard` let a payment wait, and nobody has decided since:
-#     reviewed   new        1767268800.0  guard  gate  suspend  "confirm"  -          a HookRun
+#     reviewed   new        1767268800.0  guard  gate  suspend  "confirm"  -          -
 #     suspended  suspended  1767268800.1  guard  gate  -        -          sha256:…   a ticket
 # A tuple and no class with fields of its own for each kind: histories are compared, cut and joined.
 class Step(NamedTuple):
@@ -63,7 +61,8 @@ class Step(NamedTuple):
         digest: The digest that was shown, or decided on.
         detail: What belongs to the kind: the data of an input, a ticket, a decision, a result, for
             an end by a hook the output with its result, for `reviewed` the hook.
-        run: The number of the entry that started the run which this step belongs to; 0 for none.
+        run: The number of the entry by which the present or last run was started; 0 if none was.
+        input: The number of the entry that has the input from here on; 0 for what was proposed.
     """
 
     kind: StepKind
@@ -76,23 +75,40 @@ class Step(NamedTuple):
     digest: str | None = None
     detail: Any = None
     run: int = 0
+    input: int = 0
 
 
-if TYPE_CHECKING:
+class Said(TypedDict, total=False):
+    """The fields that a step need not have."""
 
-    class Said(TypedDict, total=False):
-        """The fields that a step need not have."""
+    at: float
+    by: str | None
+    phase: StepPhase | None
+    verdict: str | None
+    reason: str | None
+    digest: str | None
+    detail: Any
 
-        by: str | None
-        phase: StepPhase | None
-        verdict: str | None
-        reason: str | None
-        digest: str | None
-        detail: Any
+
+def said_by(step: Step) -> Said:
+    """Return what a step says, to write it into another history."""
+    return {
+        "at": step.at,
+        "by": step.by,
+        "phase": step.phase,
+        "verdict": step.verdict,
+        "reason": step.reason,
+        "digest": step.digest,
+        "detail": step.detail,
+    }
+
+
+Move: TypeAlias = tuple[StepKind, Said]
+"""A step that is to be written: its kind, and what it says."""
 
 
 # Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls
-# its result, in every plan that has a copy of the history. So it is worked out when it is read.
+# its result. So it is worked out when it is read.
 class RequestedStep(Step):
     """The step by which a call leaves its tool to wait for calls that it requested.
 
@@ -221,7 +237,24 @@ def time_after(last: Step, at: float | None = None) -> float:
 
 def new_history(at: float) -> tuple[Step]:
     """Begin a history."""
-    return (new_step(("proposed", _NEW, at, None, None, None, None, None, None, 0)),)
+    return (new_step(("proposed", _NEW, at, None, None, None, None, None, None, 0, 0)),)
+
+
+def hook_key(function: Any) -> str | None:
+    """Return the name by which a saved history knows a hook; None if it has no name of its own."""
+    if isinstance(function, str):  # it was loaded
+        return function
+    of: Any = getattr(function, "function", function)  # a hook of arguments has that of the user
+    module, name = getattr(of, "__module__", None), getattr(of, "__qualname__", None)
+    is_shared = isinstance(getattr(of, "__self__", None), type | ModuleType | None)
+    if not (isinstance(module, str) and isinstance(name, str)) or "<" in name or not is_shared:
+        return None
+    return f"{module}:{name}"
+
+
+def as_entry(history: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return a history as one entry, as one that was saved goes on: it was all written before."""
+    return tuple([step._replace(run=0, input=0) for step in history])
 
 
 _NEW: Final = STAGES["new"]
@@ -366,6 +399,8 @@ def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
                 for each in answers
                 if each.is_of_tool is not is_of_tool and step.digest in (None, each.digest)
             ]
+        elif kind == "retried" and step.verdict == SPENT:
+            answers = []
         elif kind == "decided" and asked is not None and step.verdict != "cancel":
             if step.verdict == "edit":
                 answers = [each for each in answers if each.digest == step.digest]
@@ -482,6 +517,14 @@ def is_unread(history: tuple[Step, ...]) -> bool:
 def was_begun(history: tuple[Step, ...]) -> bool:
     """Whether the tool of a call was started, in this try or before it asked something itself."""
     return any(step.kind in ("started", "requested") or step.verdict == BY_TOOL for step in history)
+
+
+def this_try(history: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the steps of the present try: those from the last `retried` on."""
+    for at in range(len(history) - 1, 0, -1):
+        if history[at].kind == "retried":
+            return history[at:]
+    return history
 
 
 def was_touched(history: tuple[Step, ...]) -> bool:

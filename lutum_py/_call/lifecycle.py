@@ -159,9 +159,10 @@ class Stage:
         may_ask: Whether hooks may review the call.
         may_start: Whether the call may be started.
         may_end: Whether it may get its result.
+        is_open: Whether it has no result and goes on here.
     """
 
-    __slots__ = ("is_end", "leads", "may_ask", "may_end", "may_start", "name", "status")
+    __slots__ = ("is_end", "is_open", "leads", "may_ask", "may_end", "may_start", "name", "status")
 
     def __init__(self, name: StageName) -> None:
         self.name = name
@@ -170,6 +171,7 @@ class Stage:
         self.may_ask = "reviewed" in TABLE[name] and not self.is_end
         self.may_start = "started" in TABLE[name]
         self.may_end = "ended" in TABLE[name] and name != "elsewhere"
+        self.is_open = "moved" in TABLE[name]
         self.leads: dict[str, Stage] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:

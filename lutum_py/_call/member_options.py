@@ -46,7 +46,7 @@ class Rule(Protocol):
 
     name: str
 
-    def review(self, call: Any, hook_run: Any) -> HookGenerator[Any]:
+    def review(self, review: Any, /) -> HookGenerator[None]:
         """Review one call; return the call to go on with, or its outcome."""
         ...
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import compact_json, cut, shorten
-from .._text.on_demand import ONCE
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
 from ..errors import FieldIssue, InvalidValueError, MisuseError
@@ -22,6 +21,7 @@ from .history import (
     BY_TOOL,
     END_OF,
     CallRound,
+    Said,
     Step,
     StepPhase,
     end_of,
@@ -29,6 +29,7 @@ from .history import (
     result_in,
     state_in,
     steps_of_kind,
+    this_try,
     wait_of,
 )
 
@@ -455,7 +456,7 @@ def outcome_of(
     assert end is not None
     if end.verdict == "success":
         output, result = end.detail
-        for step in steps_of_kind(history, "reviewed"):
+        for step in steps_of_kind(this_try(history), "reviewed"):
             if step.phase == "after" and step.verdict == "replaced":
                 result = step.detail[1]
                 output = result.output
@@ -477,19 +478,13 @@ SOURCES: Final[Mapping[StepPhase | None, RejectionSource]] = {
 """What rejected a call, by the phase in which it ended."""
 
 
-def suspend(
-    call: AnyToolCall,
-    ticket: SuspendTicket,
-    by: str | None = None,
-    phase: StepPhase | None = None,
-) -> SuspendedCall:
+def suspend(call: AnyToolCall, ticket: SuspendTicket, run: int | None = None) -> SuspendedCall:
     """Let a call wait for a decision.
 
     Args:
         call: The call.
         ticket: What is asked.
-        by: Who asks.
-        phase: In which part of deciding.
+        run: The run that asks; None for the one in progress, or the program.
 
     Raises:
         MisuseError: The ticket is not a `SuspendTicket`.
@@ -501,18 +496,15 @@ def suspend(
             f"Call {call.id!r} of tool `{call.name}` waits under a SuspendTicket, not "
             f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
         )
-    current = call._current
-    if phase is None and current._text is not None and current._stage.may_start:
-        call._check_newest()
-        current._take_changes()
-    # Written down, so that what is approved is what runs, whoever has the instance.
-    current._text = current._text or current.spec.arguments.to_text(current._input)
-    digest = call.digest
-    with ONCE:
-        was_started = call._stage.name == "running"
-        said = BY_TOOL if was_started else None
-        call._append("suspended", by=by, phase=phase, verdict=said, digest=digest, detail=ticket)
-    return SuspendedCall(call, ticket, digest, was_started, by)
+    while True:
+        if call._stage.may_start:
+            call._take_changes()
+        call._lent()  # written down: what is approved is what runs, whoever has the instance
+        since, digest = len(call._entries), call.digest
+        verdict = BY_TOOL if call._stage.name == "running" else None
+        said: Said = {"verdict": verdict, "digest": digest, "detail": ticket}
+        if call._append_all(("suspended", said), since=since, run=run) is not None:
+            return SuspendedCall(call, ticket, digest, verdict is not None)
 
 
 def issue_in(history: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
@@ -534,7 +526,7 @@ def unread_call(
         phase, said = "reply", of.status
     else:
         phase, said = "decode", "rejected"
-    end = ("ended", END_OF[said], history[0].at, None, phase, said, None, None, of)
+    end = ("ended", END_OF[said], history[0].at, None, phase, said, None, None, of, 0, 0)
     return BaseCall(metadata, (*history, new_step(end)), call_round)
 
 

@@ -27,18 +27,18 @@ from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
 from .deciding import (
     OF_ARGUMENTS,
-    DeferredSuspension,
     apply_decision,
     ask,
     ask_function,
+    take_changes,
     with_arguments,
 )
-from .decisions import Complete, HookRun, Reject, RunNormally
+from .decisions import Complete, Reject, Review, RunNormally
 from .drivers import HookGenerator
 from .spec import FnSpec, ToolSpec
 
 if TYPE_CHECKING:
-    from .call import AnyToolCall, HookOutcome
+    from .call import AnyToolCall
 
 _OF_INPUT = "None, another input, Complete(output) or Reject(reason)"
 
@@ -59,11 +59,9 @@ class CallRule:
         self.function = function
         self.name = function_name(function)
 
-    def review(
-        self, call: AnyToolCall, hook_run: HookRun
-    ) -> HookGenerator[HookOutcome | DeferredSuspension]:
+    def review(self, review: Review) -> HookGenerator[None]:
         """Let it review one call."""
-        return ask_function(call, self.function, hook_run, "execution")
+        return ask_function(review, self.function)
 
 
 class ArgsRule:
@@ -133,15 +131,17 @@ class ArgsRule:
             f"`{name}: {type_name(wanted)}`. Write the same, `object`, or no annotation."
         )
 
-    def review(self, call: AnyToolCall, hook_run: HookRun) -> HookGenerator[HookOutcome]:
+    def review(self, review: Review) -> HookGenerator[None]:
         """Let it review one call, as an execution hook does."""
+        call = review.call
         shown: Any = call._lend()
         # Called twice: first the function, which may be async, then what is made of its answer.
         # Both may raise, and both are then errors of this rule, under its name.
         said: Any = yield from ask(self.name, self._answer, call, call, shown)
         said = yield from ask(self.name, self._decision, call, call, shown, said)
         wanted = _OF_INPUT if self._invocation is None else OF_ARGUMENTS
-        return apply_decision(self.name, call, said, hook_run, shown, wanted)
+        apply_decision(self.name, review, said, shown, None, wanted)
+        take_changes(self.name, review)
 
     def _answer(self, call: AnyToolCall, shown: Any) -> Any:
         if self._invocation is None:

@@ -25,6 +25,7 @@ from .._text.escaping import escape_unprintable, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import InvalidArgumentsError, MisuseError, ToolInputError
+from .history import new_history
 from .member_options import PLAIN, UNSET, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
 
@@ -224,10 +225,14 @@ class AnySelector(Immutable):
         call._metadata = metadata
         call._selector = mine
         call._coerced = coerced
-        call._cache = value
-        call._text = None
-        call._raw = history or (time(),)
-        call._branch = None
+        text = None
+        history = history or new_history(time())
+        if not spec.arguments.reads_same:  # read again, it would be another input
+            text = spec.arguments.to_text(value)
+            history = (history[0]._replace(detail=text),)
+        call._held = (0, value, text)
+        call._entries = {0: history}
+        call._flat = call._review = None
         call._round = call_round or call._no_round
         return call
 

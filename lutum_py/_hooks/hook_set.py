@@ -6,11 +6,10 @@ Where they are kept, and in which order they run, is in `places`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
-from .._call.decisions import HookRun
 from .._call.drivers import HookGenerator, drive, drive_sync
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._declare.hook_names import HOOK_KINDS, Phase, generated_names, slot_of
@@ -375,18 +374,15 @@ class HookSet(HookPlaces[T]):
         found: HookSet[T2] = hooks
         return found
 
-    def hook_tool_call(self, call: AnyToolCall, /) -> Awaitable[HookOutcome]:
+    async def hook_tool_call(self, call: AnyToolCall, /) -> HookOutcome:
         """Send one call through the hooks."""
-        return drive(self._decision_generator(call))
+        return await call.hook(self)
 
-    def _decision_generator(self, call: AnyToolCall, /) -> HookGenerator[HookOutcome]:
+    def _decision_generator(self, call: AnyToolCall, /) -> HookGenerator[object]:
         """Return the generator that lets the hooks review one call."""
-        from .pipeline import decide  # with `logging`, which is slow to import
+        from .pipeline import review_calls  # slow to import
 
-        hook_run = HookRun()
-        outcome = yield from decide(call, self, hook_run)
-        hook_run.write(counts=False)
-        return outcome
+        return review_calls([call], self)
 
     async def description_overrides(self) -> list[tuple[Selector[Any, Any], str]]:
         """Run the description hooks.

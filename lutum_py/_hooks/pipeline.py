@@ -1,33 +1,34 @@
 """Send calls through hooks, in an order that is written down here and nowhere else.
 
-For each call: execution hooks in the order of registration, each with the input that the one before
-gave, validated again if it was changed → the rules that the tool is declared with, in the same way
-→ gates, all of them, on the final input, and last of them the approval that the tool is declared
-with → before-hooks, if the call is still to be run.
+One pass over some calls goes stage by stage, in the order of the calls:
 
-All of it is a generator that yields whatever is to be awaited; `_call.drivers` runs it.
+1. execution hooks in the order of registration, each with the input that the one before gave,
+   validated again if it was changed; one that has reviewed the call in this try does not again;
+2. the rules that the tool is declared with, in the same way;
+3. gates, all of them, on the final input, and last of them the approval that the tool is declared
+   with; each has an input of its own, if that can be changed, so that none can change it;
+4. before-hooks, if the call is still to be run.
+
+When all have reviewed, what they said about each call becomes one entry of its history. All of it
+is a generator that yields whatever is to be awaited; `_call.drivers` runs it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from logging import INFO
-from time import time
+from types import MethodType
 from typing import Any, Final, NamedTuple
 
-from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.call_state import MADE_LATER
+from .._call.call import AnyToolCall, Hooks
 from .._call.deciding import (
     OF_ARGUMENTS,
     OF_INPUT,
-    Verdict,
     apply_decision,
     ask,
     ask_approval,
-    ask_function_and_rules,
+    ask_function,
     ask_rules,
     check_answers,
-    check_untouched,
     checked_reason,
     hook_error,
     hook_raised,
@@ -35,19 +36,28 @@ from .._call.deciding import (
     not_a_decision,
     output_and_result,
     settle,
+    take_changes,
 )
-from .._call.decisions import LOGGER, Block, Complete, HookRun, RunNormally, Suspend, log
+from .._call.decisions import (
+    Block,
+    Complete,
+    Reject,
+    Review,
+    RunNormally,
+    Suspend,
+    Verdict,
+    write_all,
+)
 from .._call.drivers import HookGenerator
-from .._call.history import Step, new_step, time_after
+from .._call.history import HOOK_PHASES, Step, hook_key, this_try
 from .._call.selector import AnySelector, Selector
 from .._text.escaping import words_of
 from .._text.json import shorten
-from .._text.on_demand import ONCE
-from .._transcript.result import ToolResult, with_labels
+from .._transcript.result import ToolResult, rejection, with_labels
 from .._transcript.transcript import Transcript
 from ..errors import HookError
 from .places import HookPlaces
-from .registered_hook import NO_HOOKS, ArgsHook, CallGate, PhaseHooks, RegisteredHook, keyed
+from .registered_hook import NO_HOOKS, ArgsHook, CallGate, RegisteredHook, keyed
 
 _kind_of: Callable[[object], Any] = type
 
@@ -55,222 +65,186 @@ _kind_of: Callable[[object], Any] = type
 # whichever order they were registered: no gate that is added can weaken another. Another rule
 # between gates is another order here, or another choice at the end of `_ask_gates`.
 _STRICTEST: Final = ("block", "suspend", "complete")
-_RUN = "run_normally"
 
 
-def decide(
-    call: AnyToolCall, hooks: Hooks, hook_run: HookRun, *, is_open: bool = False, of: Any = None
-) -> HookGenerator[HookOutcome]:
-    """Send one call through hooks, whatever its status; see `decide_each`."""
-    (outcome,) = yield from decide_each(
-        (call,), hooks, hook_run, whatever=True, is_open=is_open, of=of
-    )
-    return outcome
-
-
-def decide_each(
-    calls: Sequence[AnyToolCall],
-    hooks: Hooks,
-    hook_run: HookRun,
-    *,
-    whatever: bool = False,
-    is_open: bool = False,
-    of: AnyToolCall | None = None,
-) -> HookGenerator[list[HookOutcome]]:
-    """Send calls through hooks, one after the other.
+def review_calls(
+    calls: Iterable[AnyToolCall], hooks: Hooks, note: Callable[[Hooks], None] | None = None
+) -> HookGenerator[list[Review]]:
+    """Let hooks review calls that may start, and write what they say.
 
     Args:
-        calls: The calls; they are not changed.
+        calls: The calls.
         hooks: A hook set, an object like one, or a plain function.
-        hook_run: Takes each verdict; the caller writes them when all have reviewed.
-        whatever: Whether to review also calls that may not start any more.
-        is_open: Whether execution hooks review the call although it is approved, as for an edit.
-        of: If the only call is a draft, the call that it is a draft of: a before-hook that was
-            reviewed either does not review the other.
+        note: Is told the hooks before anything is written.
 
     Returns:
-        Each call that is still to be run, and what became of each other.
+        The reviews; a call whose review has a verdict does not go on, or not yet.
+
+    Raises:
+        HookError: A hook raised, or gave something that is no decision. Nothing was written.
+        LifecycleError: Something was done to a call meanwhile; what was said of others is written.
     """
-    # One generator for a whole round, and in it only what every call passes: an execution hook that
-    # lets the call go on as it is. All else is done by functions below, so that a call without
-    # gates, before-hooks and approvals pays for none of them.
-    outcomes: list[HookOutcome] = []
+    reviews: list[Review] = []
+    for call in calls:
+        if call._stage.may_start:
+            call._take_changes()  # no hook is to be blamed for them
+            reviews.append(again(call))
+    yield from review_all(reviews, hooks)
+    if note is not None:
+        note(hooks)
+    write_all(reviews)
+    return reviews
+
+
+def again(call: AnyToolCall) -> Review:
+    """Begin the review of a call; in another try, with the input as it was before hooks."""
+    review = Review(call)
+    steps = call._history if call._last.input else ()
+    if any(step.kind == "retried" for step in steps):
+        tried = this_try(steps)
+        reviewed = any(step.kind in ("reviewed", "changed") for step in tried)
+        own = next(s for s in reversed(steps) if _is_before_hooks(s))
+        if not reviewed and own.detail != next(s for s in reversed(steps) if _has_input(s)).detail:
+            review.replace_input(call._input_of(own.detail), None, None)
+    return review
+
+
+def _has_input(step: Step) -> bool:
+    return step.kind in ("proposed", "changed")
+
+
+def _is_before_hooks(step: Step) -> bool:
+    return _has_input(step) and step.phase not in HOOK_PHASES
+
+
+def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
+    """Let hooks review calls, stage by stage; the caller writes what they say."""
     given: Any = hooks
     places: HookPlaces[Any] | None = given if isinstance(hooks, HookPlaces) else None
-    notes = hook_run.notes
-    logs = LOGGER.isEnabledFor(INFO)
+    # Stages after the first, for the few calls that have any: the rest pays for none of them.
+    more: list[tuple[Review, list[RegisteredHook], list[RegisteredHook]]] = []
     # What reviews a tool is looked up once for calls of one tool in a row.
     selector: AnySelector | None = None
     execution = gates = before = NO_HOOKS
-    is_fixed = True
-    known: object = None
-    for one in calls:
-        # A branch of an older generation shows the history of another, which is reviewed.
-        each: Any = one if one._branch is None else one._current
-        raw = each._raw
-        # The same as `each._own_history`, mostly without the call of a property.
-        steps = raw if raw[-1].__class__ is Step else each._own_history
-        stage = steps[-1].stage
-        if not (stage.may_start or whatever):
-            outcomes.append(one)
-            continue
-        if each._text is not None and stage.may_start:
-            each._take_changes()  # no hook is to be blamed for them
-            steps = each._own_history
+    for review in reviews:
+        call = review.call
+        if call.selector is not selector:
+            selector = call.selector
+            if places is not None:
+                execution, gates, before = places._decisions_for(selector)
+        asked = _asked_in(call) if len(call._entries) > 1 else ()
+        is_approved = bool(asked) and not review.is_edit and bool(call._answers)
         if places is None:
-            outcome = yield from ask_function_and_rules(each, hooks, hook_run)
-            outcomes.append(one if outcome is each else outcome)
-            continue
-        call = each
-        if call.selector is not selector or known is not PhaseHooks.changes:
-            selector = own = call.selector
-            known = PhaseHooks.changes
-            execution, gates, before = places._decisions_for(own)
-            is_fixed = own.spec.arguments.is_fixed
-        is_approved = len(steps) > 2 and not is_open and bool(call._answers)
-        metadata = call.metadata
-        history = steps
-        for hook in execution if not is_approved else ():
-            try:  # what `ask` does, spelled out where every call of a round passes
-                shown = call._cache
-                if not is_fixed or shown is MADE_LATER:
-                    shown = (call if call._branch is None else call._current)._lend()
-                decision = hook.function(metadata, shown)
-                kind = _kind_of(decision)
-                if kind is not RunNormally and hasattr(decision, "__await__"):
-                    decision = yield hook.name, decision
-                    kind = _kind_of(decision)
-            except Exception as error:
-                call._put_back()
-                raise hook_raised(hook.name, call, error) from error
-            except BaseException:
-                call._put_back()
-                raise
-            is_changed = not is_fixed and call._changed_text() is not None
-            if kind is RunNormally and decision.input is shown and not is_changed:
-                if call is not each or is_open:
-                    hook_run.note(call, hook.name, "execution", "run_normally")
-                    continue
-                # What `hook_run.note` does, spelled out.
-                if history is not steps:  # another hook has spoken about the same history
-                    history = notes.pop()[2]
-                at, last = time(), history[-1].at
-                at = at if last is None or at >= last else last
-                said = ("reviewed", stage, at, hook.name, "execution", _RUN, None, None, hook_run)
-                history = (*history, new_step(said))
-                notes.append((call, steps, history))
-                if logs:
-                    log(call, "run_normally", None, shown)
-                continue
-            wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
-            outcome = apply_decision(hook.name, call, decision, hook_run, shown, wanted)
-            if not isinstance(outcome, AnyToolCall):
-                outcomes.append(outcome)
-                break
-            call = outcome
+            if not _was_asked(given, asked) and not is_approved:
+                yield from ask_function(review, given)
         else:
-            if gates or before or call.selector.needs_review:
-                outcome = yield from _decide_fully(call, gates, before, hook_run, is_open, of)
-                outcomes.append(one if outcome is each else outcome)
+            hook: RegisteredHook | None = None
+            for hook in execution if not is_approved else ():
+                if asked and _was_asked(hook.function, asked):
+                    continue
+                call = review.call
+                shown = call._lend()
+                try:  # what `ask` does, spelled out where every call of a round passes
+                    decision = hook.function(call.metadata, shown)
+                    if _kind_of(decision) is not RunNormally and hasattr(decision, "__await__"):
+                        decision = yield hook.name, decision
+                except Exception as error:
+                    call._put_back()
+                    raise hook_raised(hook.name, call, error) from error
+                except BaseException:
+                    call._put_back()
+                    raise
+                wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
+                apply_decision(hook.name, review, decision, shown, hook.function, wanted)
+                if review.verdict is not None:
+                    break
             else:
-                outcomes.append(one if call is each else call)
-    return outcomes
+                if hook is not None:
+                    take_changes(hook.name, review)
+        if gates or before or selector.needs_review:
+            more.append((review, gates, before))
+    for review, _, _ in more:
+        # Rules review also what a function lets wait: they may still change it, or end it.
+        if review.verdict is None or review.verdict.verdict == "suspend":
+            yield from ask_rules(review)
+    for review, asked_gates, _ in more:
+        if _goes_on(review):
+            yield from _ask_gates(asked_gates, review)
+    for review, _, hooks_before in more:
+        if _goes_on(review):
+            yield from _ask_before(hooks_before, review)
+    for review in reviews:
+        settle(review)
 
 
-def _decide_fully(
-    call: AnyToolCall,
-    gates: list[RegisteredHook],
-    before: list[RegisteredHook],
-    hook_run: HookRun,
-    is_open: bool,
-    of: AnyToolCall | None,
-) -> HookGenerator[HookOutcome]:
-    """Send a call through its rules, and then through gates, its approval, and before-hooks."""
-    if call.selector.rules:
-        ruled = yield from ask_rules(call, hook_run)
-        if not isinstance(ruled, AnyToolCall):
-            return ruled
-        call = ruled
-    verdict = (yield from _ask_gates(gates, call, hook_run)) if gates else None
-    if call.selector.needs_review and (verdict is None or verdict.verdict == "complete"):
-        verdict = (yield from ask_approval(call, hook_run)) or verdict
-    if verdict is not None:
-        return settle(call, verdict, hook_run)
-    # An edit that hooks changed once more waits again: before-hooks review it when it should run.
-    if before and not (is_open and call._answers and call._answers[0].digest != call.digest):
-        yield from _ask_before(before, call, of)
-    return call
+def _goes_on(review: Review) -> bool:
+    """Whether the call is still to be run: nobody decided otherwise, and no function ran it."""
+    return review.verdict is None and review.call._stage.may_ask
 
 
-def _ask_before(
-    before: list[RegisteredHook], call: AnyToolCall, of: AnyToolCall | None
-) -> HookGenerator[None]:
-    """Run the before-hooks, each once a call, whichever branch of it was reviewed.
+def _asked_in(call: AnyToolCall) -> list[Any]:
+    """Return the execution hooks that reviewed a call in this try, since a person edited it."""
+    found: list[Any] = []
+    for step in reversed(call._history):
+        if step.kind == "retried" or (step.kind == "decided" and step.verdict == "edit"):
+            break
+        if step.phase == "execution" and step.kind == "reviewed":
+            found.append(step.detail)
+    return found
 
-    That one reviews is written down before it does, so that of two at once only one reviews, and
-    struck out if it raises.
+
+def _was_asked(function: Any, asked: Sequence[Any]) -> bool:
+    """Whether a hook is among those that were asked.
+
+    In one process it is known by the function itself. After a load it is known by its name; one
+    without a name of its own, such as a lambda, counts as another: to ask it twice is a smaller
+    fault than to leave it out.
     """
+    function = getattr(function, "hook_tool_call", function)
+    key = hook_key(function)
+    return any(
+        each is function
+        or (each.__class__ is str and each == key)
+        or (each.__class__ is MethodType and each == function)
+        for each in asked
+    )
+
+
+def _ask_before(before: list[RegisteredHook], review: Review) -> HookGenerator[None]:
+    """Run the before-hooks, each once a call."""
+    call = review.call
+    done = [step.detail for step in call._history if step.phase == "before"] if before else ()
     for key, hook in keyed(before):
-        step = _claimed_before(call, key, of or call)
-        if step is None:
+        if key in done:
             continue
-        try:
-            shown = call._lend()
-            answer = yield from ask(hook.name, hook.function, call, call.metadata, shown)
-            check_untouched(hook.name, call)
-            if answer is not None:
-                raise not_a_decision(
-                    hook.name,
-                    call,
-                    answer,
-                    "nothing: a before-hook decides nothing. Register a gate",
-                )
-        except BaseException:
-            with ONCE:
-                for each in (call, call._current):
-                    each._own_history = tuple(one for one in each._own_history if one is not step)
-            raise
+        answer = yield from ask(hook.name, hook.function, call, call.metadata, call._lend_copy())
+        if answer is not None:
+            raise not_a_decision(
+                hook.name,
+                call,
+                answer,
+                "nothing: a before-hook decides nothing. Register a gate",
+            )
+        review.note(hook.name, "before", None, detail=key)
 
 
-def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None:
-    """Write that a before-hook reviews a call, or return None if it did already."""
-    with ONCE:
-        # One before-hook reviews a call once, though plans may review several branches of
-        # it. The claim is written under the lock before the hook runs, so two threads cannot both
-        # ask. If somebody ran or ended the call while other hooks reviewed it, it comes too late.
-        last = call._own_history[-1]
-        if not last.stage.may_ask:
-            return None
-        group = () if of._branch is None else of._branch.group.members
-        for each in (call, of, *group):
-            for step in each._own_history:
-                if step.phase == "before" and step.detail == key:
-                    return None
-        at, name = time_after(last), key.partition("#")[0]
-        made: Step = new_step(("reviewed", last.stage, at, name, "before", None, None, None, key))
-        call._own_history = (*call._own_history, made)
-        return made
-
-
-def _ask_gates(
-    gates: list[RegisteredHook], call: AnyToolCall, hook_run: HookRun
-) -> HookGenerator[Verdict | None]:
+def _ask_gates(gates: list[RegisteredHook], review: Review) -> HookGenerator[None]:
     """Let all gates review a call; the strictest verdict counts, and among equals the first."""
-    answered = call._answer_of(tool=False)
+    call = review.call
+    answered = call._answer_of(tool=False) if gates else None
     decision = None if answered is None else answered.decision
     verdicts: list[Verdict] = []
     for gate in gates:
-        shown = call._lend()
+        shown = call._lend_copy()
         given: tuple[Any, ...] = (call.metadata, shown)
         if isinstance(gate.function, CallGate):
-            given = (call, decision)
+            given = (review.draft(), decision)
             _check_conversation(gate, call)
         elif gate.takes_decision:
             given = (*given, decision)
         answer = yield from ask(gate.name, gate.function, call, *given)
-        check_untouched(gate.name, call)
         if answer is None:
-            hook_run.note(call, gate.name, "gate", None)
+            review.note(gate.name, "gate", None)
             continue
         of = _kind_of(answer)
         if of is Block:
@@ -288,16 +262,19 @@ def _ask_gates(
                 answer,
                 "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None",
             )
-        hook_run.note(call, gate.name, "gate", verdict.verdict, verdict.reason)
+        review.note(gate.name, "gate", verdict.verdict, verdict.reason)
         if verdict.verdict == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
         # All gates review, also after a Block: each has its step in the history of the call, and
         # no gate can hide a call from those that were registered after it.
         verdicts.append(verdict)
     best = min(verdicts, key=lambda each: _STRICTEST.index(each.verdict), default=None)
-    if best is None or best.verdict != "complete":
-        return best
-    return best._replace(detail=output_and_result(best.by, call, best.detail))
+    if call.selector.needs_review and (best is None or best.verdict == "complete"):
+        yield from ask_approval(review)
+        best = review.verdict or best
+    if best is not None and best.verdict == "complete":
+        best = best._replace(detail=output_and_result(best.by, call, best.detail))
+    review.verdict = best
 
 
 def _check_conversation(gate: RegisteredHook, call: AnyToolCall) -> None:
@@ -361,6 +338,11 @@ def after(
         if not again and was_asked_after(call, key):
             continue
         answer = yield from ask(hook.name, hook.function, call, call, result)
+        if isinstance(answer, Complete):
+            _, answer = output_and_result(hook.name, call, answer)
+        elif isinstance(answer, Reject):
+            reason = checked_reason(hook.name, call, answer.reason)
+            answer = rejection(call.metadata, reason)
         # A hook writes a new result, as to shorten it, and would drop its labels by that.
         if isinstance(answer, ToolResult):
             answer = with_labels(answer, result.labels)
@@ -368,34 +350,16 @@ def after(
         if answer is None:
             continue
         if not isinstance(answer, ToolResult):
-            raise not_a_decision(hook.name, call, answer, "a ToolResult or None")
+            wanted = "a ToolResult, Complete(output), Reject(reason) or None"
+            raise not_a_decision(hook.name, call, answer, wanted)
         check_answers(hook.name, call, answer)
         result = answer
     return result
 
 
 def was_asked_after(call: AnyToolCall, key: str) -> bool:
-    """Whether an after-hook reviewed the result of a call: of its last try."""
-    result: object = None
-    is_saved = False
-    for step in reversed(call._history):
-        detail: Any = step.detail
-        if step.kind in ("ended", "recorded"):  # a saved history has the result in `recorded` alone
-            is_saved = step.kind == "ended" and detail is None
-            result = result or detail
-        # The result may be one that an after-hook made of an earlier try's; then the steps before
-        # `retried` count as well. It is told by identity, since two runs may give equal results,
-        # and by equality only in a history that was saved.
-        put: list[Any] = [each.detail for each in call._history if each.phase == "after"]
-        if step.kind == "retried" and not any(
-            by_hook is result or (is_saved and by_hook == result)
-            for _, by_hook in put
-            if by_hook is not None
-        ):
-            return False
-        if step.phase == "after" and step.detail[0] == key:
-            return True
-    return False
+    """Whether an after-hook reviewed the result of the last try of a call."""
+    return any(step.phase == "after" and step.detail[0] == key for step in this_try(call._history))
 
 
 def describe(hooks: HookPlaces[Any]) -> HookGenerator[list[tuple[Selector[Any, Any], str]]]:

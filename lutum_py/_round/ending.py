@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from inspect import iscoroutine
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, decoded_calls
 from .._call.decisions import EditRecord, edits_of
 from .._call.drivers import HookGenerator
-from .._call.history import end_of, result_in, state_in, was_begun
+from .._call.history import Move, end_of, result_in, state_in, this_try, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AwaitingCall,
@@ -36,7 +35,6 @@ from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
 from .._text.json import compact_json, cut, shorten
-from .._text.on_demand import ONCE
 from .._text.unicode import sendable
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import (
@@ -64,8 +62,6 @@ from ..errors import (
 )
 from .sorted_calls import SortedCalls
 
-_NO_TRIES: Mapping[str, Any] = MappingProxyType({})
-
 
 def end_round(
     calls: SortedCalls,
@@ -82,14 +78,9 @@ def end_round(
 
     Raises:
         CommitError: The results do not answer the calls.
-        LifecycleError: A newer plan goes on with a call.
     """
     state = calls._state
     lists = calls._sorted
-    if unfinished is None:
-        for call in (*lists.pending, *lists.in_doubt):
-            if call._branch is not None:  # else no newer plan goes on with it
-                call._check_newest()
     is_mixed = (
         lists.handled or lists.rejected or lists.suspended or lists.finished or lists.awaiting
     )
@@ -107,8 +98,8 @@ def end_round(
             results = tuple(ended)
         else:
             results = match_results(calls, given, unended, unfinished)
-    if calls._owes_after or RegisteredHook.any_after or state._round.tries:
-        take_given(calls, given)
+    if state._owes_after or RegisteredHook.any_after:
+        check_given(calls, given)
     toolset, inner = calls.toolset, state._round.inner
     if inner or toolset._caps_results or [1 for call in calls._calls if call._is_rewritten]:
         results = as_model_reads(results, calls._calls, toolset, inner)
@@ -405,16 +396,15 @@ def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
     return faults
 
 
-def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
-    """Make sure that after-hooks saw what is given, and add the tries that gave it.
+def check_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
+    """Make sure that after-hooks saw what is given.
 
     If nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
     the library itself says about calls that are given up is not a result that a hook could look at.
 
     Raises:
-        MisuseError: Some did not; nothing has changed.
+        MisuseError: Some did not.
     """
-    tries = calls._tries_of(results) if calls._state._round.tries else {}
     remedy = (
         "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, also "
         "if the round is given up, or `plan.discard()` to forget the turn."
@@ -422,19 +412,18 @@ def take_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
     given = {result.id: result for result in results}
     open_calls = (*calls.pending, *calls.in_doubt)
     answered = {each.id: each for each in open_calls if each.id in given}
-    if calls._owes_after and (answered or calls.finished or calls.handled):
+    if calls._state._owes_after and (answered or calls.finished or calls.handled):
         raise MisuseError(
             "This plan was saved before after-hooks of its hook set had seen all results, and they "
             f"have not seen them since. {remedy}"
         )
-    for _, hook, call in _not_asked(calls, answered, tries):
+    for _, hook, call in _not_asked(calls, answered):
         raise MisuseError(
             f"After-hook `{hook.name}` has not seen the result of call {call.id!r} of tool "
             f"`{call.name}`. {remedy}"
         )
     for call in answered.values():
         check_as_left(call, given[call.id])
-    calls._take_tries(tries.values())
 
 
 def check_as_left(call: BaseCall, result: ToolResult) -> None:
@@ -444,12 +433,8 @@ def check_as_left(call: BaseCall, result: ToolResult) -> None:
         MisuseError: It is one; nothing has changed.
     """
     # `"secret"`, which a hook made `"***"`: passed on all the same, the secret would be told.
-    history = call._history
-    last_try = next(
-        (n for n, step in enumerate(reversed(history)) if step.kind == "retried"), len(history)
-    )
-    made = [step for step in history[len(history) - last_try :] if step.verdict == "replaced"]
-    end = end_of(history)
+    made = [step for step in this_try(call._history) if step.verdict == "replaced"]
+    end = end_of(call._history)
     if not made or end is None or result == made[-1].detail[1]:
         return
     if result in (end.detail, *(step.detail[1] for step in made)):
@@ -460,28 +445,25 @@ def check_as_left(call: BaseCall, result: ToolResult) -> None:
         )
 
 
-def check_shown(
-    calls: SortedCalls, call_id: str, hooks: object = None, tries: Mapping[str, Any] = _NO_TRIES
-) -> None:
+def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
     """Make sure that after-hooks saw a call before the call that requested it goes on.
 
     Args:
         calls: The plan.
         call_id: The id of the call.
         hooks: The hooks that will still see it, if any.
-        tries: By call id, the try that gave its result, if that is not the call of the plan.
 
     Raises:
         MisuseError: One was not; nothing has changed.
     """
     call = None if call_id not in calls._state._round.inner else calls._call(call_id)
-    if call is None or not (calls._owes_after or RegisteredHook.any_after):
+    if call is None or not (calls._state._owes_after or RegisteredHook.any_after):
         return
     own = hooks._hooks_for(call.selector, "after") if isinstance(hooks, HookPlaces) else ()
     later = dict(keyed(own))
-    not_asked = _not_asked(calls, {call_id: call}, tries)
+    not_asked = _not_asked(calls, {call_id: call})
     owed = [hook for key, hook, of in not_asked if of is call and key not in later]
-    if owed or calls._owes_after:
+    if owed or calls._state._owes_after:
         who = f"After-hook `{owed[0].name}` has" if owed else _OF_BEFORE
         raise MisuseError(
             f"{who} not seen the result of call {call_id!r} of tool "
@@ -496,26 +478,26 @@ _OF_BEFORE = "The after-hooks of the hook set that decided before the plan was s
 
 def owes_after_hooks(calls: SortedCalls) -> bool:
     """Whether some after-hook of the plan's hook sets has still to see a result, now or later."""
-    if calls._owes_after or not RegisteredHook.any_after:
-        return calls._owes_after
+    if calls._state._owes_after or not RegisteredHook.any_after:
+        return calls._state._owes_after
     waiting = (*(each.call for each in calls.suspended), *calls.awaiting, *calls.unreviewed)
     still = {call.id: call for call in (*calls.pending, *calls.in_doubt, *waiting)}
     return any(True for _ in _not_asked(calls, still))
 
 
 def _not_asked(
-    calls: SortedCalls, open_calls: dict[str, AnyToolCall], tries: Mapping[str, Any] = _NO_TRIES
+    calls: SortedCalls, open_calls: dict[str, AnyToolCall]
 ) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
     """Find after-hooks that have not seen results of these calls, or of ended ones: with keys."""
     answered = {c.id: c for c in calls._readable if state_in(c._history) in ("finished", "handled")}
     for hooks in calls._state._hook_sets:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
-                if not was_asked_after(tries.get(call.id, call), key):
+                if not was_asked_after(call, key):
                     yield key, hook, call
 
 
-def unfinished(call: AnyToolCall, was_started: bool, reason: str, more: str = "") -> ToolResult:
+def unfinished(call: BaseCall, was_started: bool, reason: str, more: str = "") -> ToolResult:
     """Make the honest result of a call that was given up: nobody knows more of it than this.
 
     Raises:
@@ -528,7 +510,14 @@ def unfinished(call: AnyToolCall, was_started: bool, reason: str, more: str = ""
     return make_result(call.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))
 
 
-def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
+def ended_with(call: BaseCall, result: ToolResult) -> Move:
+    """Return the step by which a call ends with its round."""
+    # One that waits was not let go on, so it can only be given up.
+    verdict = "cancelled" if call._stage.name in _WAITING else result.status
+    return "ended", {"verdict": verdict, "detail": result}
+
+
+def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:
     """Tell in the result of a call that is given up how the calls that it requested ended.
 
     Args:
@@ -566,7 +555,6 @@ def show_results(
     if not isinstance(hooks, HookPlaces):
         raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
     results, suspended = as_results(answers)
-    tries = calls._tries_of(results) if calls._state._round.tries else {}
     said: list[AfterSaid] = []
     answered = list(_answered(calls))
     open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
@@ -577,37 +565,27 @@ def show_results(
         if call is None:  # of no call of ours, or of one that was never decoded
             shown.append(result)
             continue
-        if call._stage.may_end:
-            call._check_newest()
-        if call.id not in tries:
-            ends.append((call, result))
-        call = tries.get(call.id, call)  # with the input that it was run with
+        ends.append((call, result))
         # The plan does not hold this result, so the hooks are asked each time that it is passed.
         shown.append((yield from after(call, result, hook_set, said, again=True)))
     for call, result in answered:
         yield from after(call, result, hook_set, said)
-    with ONCE:
-        # Made elsewhere, or by hand: it is the end of the call here, too. One that waits by now has
-        # none, and whoever passes the result on is told.
-        ended = [
-            (call, result)
-            for call, result in ends
-            if call._stage.may_end and call._stage.name != "suspended" and result.answers(call)
-        ]
-        for call, _ in ended:
-            call._check_newest()
-        for call, result in ended:
-            if call._stage.may_end:  # else two results of one call were passed
-                call._append("ended", verdict=result.status, detail=result)
-        for each in said:
-            if each.call._stage.is_end:
-                each.write()
-                calls._move(each.call.id)
-        calls._take_tries(tries.values())
-    if calls._owes_after:  # this stands for the hook set that decided before the plan was saved
+    # Made elsewhere, or by hand: it is the end of the call here, too. One that waits by now has
+    # none, and whoever passes the result on finds out.
+    for call, result in ends:
+        stage = call._stage
+        if stage.may_end and stage.name not in _WAITING and result.answers(call):
+            call._append("ended", verdict=result.status, detail=result)
+    for each in said:
+        if each.call._stage.is_end:
+            each.write()
+    if calls._state._owes_after:  # this stands for the hook set that decided before it was saved
         calls._note_hooks(hook_set)
-        calls._set(_owes_after=False)
+        calls._state._owes_after = False
     return [*shown, *suspended]
+
+
+_WAITING = ("suspended", "awaiting")
 
 
 def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:

@@ -10,9 +10,8 @@ For example, a program `c1` that called `find`, and then requested two refunds a
     c1/3    proposed (by c1)
 
 `c1/3` is in `unreviewed`: no hook has reviewed it, and it does not start before. A decision
-about such a call is a shared step (see `_call.base_call`): all plans of the round have it. That
-`c1` is awaiting others is not kept anywhere: it is read from the calls that its last step has, see
-`RequestedStep`.
+about such a call is one of the round: all plans show it. That `c1` is awaiting others is not kept
+anywhere: it is read from the calls that its last step has, see `RequestedStep`.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from time import time
+from typing import Any, Final, NamedTuple
 
-from .._call.base_call import BaseCall, Branch, BranchGroup
+from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, decoded_calls
-from .._call.decisions import HookRun
+from .._call.decisions import Review, write_all
 from .._call.drivers import HookGenerator
-from .._call.history import ANSWERED, Step, new_step, result_in, state_in, steps_of_kind, time_after
+from .._call.history import ANSWERED, Move, Step, result_in, state_in, steps_of_kind
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
 from .._declare.offer import NotOnOffer
-from .._hooks.pipeline import AfterSaid, after, decide, was_asked_after
+from .._hooks.pipeline import AfterSaid, after, review_all, was_asked_after
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import keyed
 from .._text.json import compact_json, json_data, shorten
-from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn, ToolCallItem, ToolMetadata, given_by_provider
 from .._transcript.result import ToolResult, renamed
 from .._transcript.transcript import CommittedRound
@@ -50,8 +49,6 @@ from .ending import as_model_reads, labelled, with_final_arguments
 from .events import OnEvent, tell_decided
 from .sorted_calls import RoundState, SortedCalls, outer_of
 
-C = TypeVar("C", bound=BaseCall)
-
 MAX_INNER_CALLS: Final = 100
 """Calls that one call may request in all."""
 
@@ -59,7 +56,6 @@ MAX_DEPTH: Final = 3
 """How deep calls may be within calls."""
 
 _ASKED: Final = STAGES["unreviewed"]
-_NEW: Final = STAGES["new"]
 
 
 # What a tool leaves with.
@@ -82,7 +78,7 @@ def asking_call(call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any) -> A
     known: dict[str, Any] = {}
     if isinstance(given, RoundState):  # which a `ToolRound` is
         known = _known_of(call, given)
-        given._close("requested")
+        given._move("requested")
         turn = given.turn
     elif isinstance(given, AssistantTurn):
         turn = given
@@ -125,7 +121,7 @@ def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
     plan: Any = call.selector.toolset or given.toolset
     for each in given.tool_calls:
         if each.name not in plan:
-            given._close("requested")
+            given._move("requested")
             raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}) requests a round with a call of "
                 f"`{each.name}`, and {plan.__qualname__}, the toolset of the plan, has no tool of "
@@ -253,8 +249,9 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
             or has ended since.
     """
     given, state = asking.call, calls._state
-    with ONCE:
+    while True:
         call = calls._open_call(given, "cannot request others")
+        since = len(call._entries)
         if asking._before != (asked := _times_asked(call)):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` has requested calls {asked} times in "
@@ -266,24 +263,24 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
                 f"Call {given.id!r} of tool `{given.name}` is {given.status} by now, so it "
                 "requests no calls any more. Give the plan what it came to last."
             )
-        call._check_newest("requested")
         fault = _too_much(calls, call, len(asking.turn.tool_calls))
         if fault is not None:
             return given.fail(fault[1], code=fault[0])
         made = tuple(_made(calls, call, asking))
-        calls._move(call.id)  # first: an interrupt may come anywhere
-        calls._take_try(given)
-        if call._stage.name == "in_doubt":
-            call._append("retried")  # it is the outcome of another try
-        if call._stage.may_start:
-            call._append("started")
         left = Left(asking.turn, asking.state, asking._session, calls.toolset)
-        call._append("requested", detail=Ask(made, left, asking._trace))
-        state._round.trace(call.id, asking._trace)
-        state._round.inner = {**state._round.inner, **{each.id: each for each in made}}
-        for each in made:
-            calls._move(each.id)
-    return asking
+        requested: Move = "requested", {"detail": Ask(made, left, asking._trace)}
+        first: list[Move] = []
+        if call._stage.name == "in_doubt":
+            first = [("retried", {}), ("started", {})]  # it is the outcome of another try
+        elif call._stage.may_start:
+            first = [("started", {})]
+        # The round has them first: whoever finds that the call requested them finds them, too.
+        known = state._round.inner
+        state._round.inner = {**known, **{each.id: each for each in made}}
+        if call._append_all(*first, requested, since=since) is not None:
+            state._round.trace(call.id, asking._trace)
+            return asking
+        state._round.inner = known
 
 
 def _times_asked(call: AnyToolCall) -> int:
@@ -312,18 +309,8 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
     state, toolset = calls._state, calls.toolset
     taken = {each.id for each in calls._all()}
     number = sum(1 for each in state._round.inner.values() if each._asked_by == by.id)
-    first: Any = (
-        "proposed",
-        _ASKED,
-        time_after(by._history[-1]),
-        by.id,
-        None,
-        None,
-        None,
-        None,
-        None,
-    )
-    history: tuple[Step, ...] = (new_step(first),)
+    first = Step("proposed", _ASKED, max(time(), by._last.at), by.id)
+    history: tuple[Step, ...] = (first,)
     not_on_offer = NotOnOffer(toolset, toolset._offer.all, toolset._by_name)
     for sent in asking.turn.tool_calls:
         number += 1
@@ -341,9 +328,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
             ended = not_on_offer.issue(metadata)
         else:
             try:
-                yield adopted(
-                    calls, selector._decode(metadata, history=history, call_round=state._round)
-                )
+                yield selector._decode(metadata, history=history, call_round=state._round)
                 continue
             except InvalidArgumentsError as error:
                 text = str(error)
@@ -351,70 +336,36 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
         yield unread_call(metadata, history, ended, state._round)
 
 
-def adopted(calls: SortedCalls, call: C) -> C:
-    """Let the round hear of what is done to a call within another."""
-    # All plans of a round share its inner calls, which are made after the plans. The call is in a
-    # group from the start, so that the round hears of it when the call moves to another list.
-    group = BranchGroup(call)
-    group.moved_ids = calls._state._moved_ids
-    call._branch = Branch(group, 0)
-    return call
-
-
 # Deciding.
 
 
 def decide_asked(
-    calls: SortedCalls,
-    hooks: Hooks,
-    on_event: OnEvent | None = None,
-    *,
-    given: Iterable[AnyToolCall] | None = None,
+    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
 ) -> HookGenerator[None]:
-    """Let hooks review calls that were requested, and take in their verdicts.
+    """Let hooks review the calls that were requested, and that nobody has reviewed.
 
     If a hook raises, nothing was decided. The result that a hook gives a call is shown
     to after-hooks here, since the awaiting call may see it at once.
 
     Args:
-        calls: A plan, or one in the making.
+        calls: A plan.
         hooks: The hooks.
         on_event: Is told what was decided about each call.
-        given: The calls that are meant; by default all that nobody has decided about.
     """
-    # Hooks decide about drafts whose steps are in stage `new`, where deciding is allowed. If one
-    # raises, the calls themselves are still in stage `unreviewed`, and nothing was decided.
-    hook_run = HookRun()
-    drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
-    asked = calls.unreviewed if given is None else given
-    try:
-        for call, stage in [(each, each._stage) for each in asked]:
-            if call._stage is not stage:
-                continue  # others decided about it while hooks reviewed the ones before
-            history, draft = call._history, hook_run.draft(call)
-            drafts.append((call, history, draft))
-            if stage is _ASKED:
-                draft._own_history = tuple([step._replace(stage=_NEW) for step in history])
-            yield from decide(draft, hooks, hook_run, is_open=stage is _ASKED, of=call)
-            hook_run.write(counts=False)
-            if all(step.kind != "reviewed" for step in draft._own_history):
-                draft._append("reviewed", phase="gate", detail=hook_run)  # there was nobody to ask
-            if state_in(draft._history) == "handled":
-                yield from show_to(draft, result_in(draft._history), hooks)
-    finally:
-        for call, _, draft in drafts:
-            draft._give_up(call)
+    reviews = [Review(call) for call in calls.unreviewed]
+    yield from review_all(reviews, hooks)
+    for review in reviews:
+        if all(kind != "reviewed" for kind, _ in review.moves):
+            review.moves.insert(0, ("reviewed", {"phase": "gate"}))  # there was nobody to ask
     calls._state._check_open()
-    decided: set[str] = set()
-    with ONCE:
-        for call, history, draft in drafts:
-            if len(call._history) == len(history):  # else somebody answered it meanwhile
-                call._adopt(draft)
-                decided.add(call.id)
-        calls._note_hooks(hooks)
-        calls._set(_hook_runs=(*calls._hook_runs, hook_run), _is_decided=True)
+    calls._note_hooks(hooks)
+    calls._state._is_decided = True
+    write_all(reviews)
+    for review in reviews:
+        if state_in(review.target._history) == "handled":
+            yield from show_to(review.target, result_in(review.target._history), hooks)
     if on_event is not None:
-        tell_decided(calls, on_event, decided)
+        tell_decided(calls, on_event, {review.target.id for review in reviews})
 
 
 def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> HookGenerator[Any]:
@@ -450,9 +401,9 @@ def settle_within(
     """Decide about what was requested, and let after-hooks see what people decided within."""
     hook_set: Any = hooks
     is_set = isinstance(hooks, HookPlaces)
-    if calls._owes_after and is_set:  # it stands for that which decided before the plan was saved
+    if calls._state._owes_after and is_set:  # it stands for that which decided before it was saved
         calls._note_hooks(hook_set)
-        calls._set(_owes_after=False)
+        calls._state._owes_after = False
     if calls.unreviewed:
         yield from decide_asked(calls, hooks, on_event)
     for inner in decoded_calls(calls._state._round.inner.values()):

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 
+from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.deciding import ask_rules_and_approval
-from .._call.decisions import HookRun
+from .._call.deciding import ask_declared, settle
+from .._call.decisions import Review, write_all
 from .._call.drivers import HookGenerator, drive, drive_sync
-from .._call.history import CallStep, steps_of_kind, was_begun
+from .._call.history import CallStep, Move, result_in, state_in, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AwaitingCall,
@@ -25,14 +26,22 @@ from .._call.outcomes import (
     SuspendedCall,
 )
 from .._context.suspension import Decision
-from .._hooks.pipeline import decide_each
+from .._hooks.pipeline import review_calls
 from .._hooks.places import check_related
 from .._text.immutable import Immutable
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, transcript_of
 from ..errors import MisuseError
-from .ending import ResultLike, as_results, end_round, ended_within, show_results, unfinished
+from .ending import (
+    ResultLike,
+    as_results,
+    end_round,
+    ended_with,
+    ended_within,
+    show_results,
+    unfinished,
+)
 from .events import OnEvent, check_listener, tell_decided, tell_row
 from .rows import Ancestor, Ancestry, CallRow, row_at, rows_of
 from .sorted_calls import SortedCalls
@@ -76,9 +85,9 @@ class OpenCalls(Generic[T_co]):
                 for each call that cannot be used.
 
         Returns:
-            A new plan; an older plan does not change. Hooks review no calls that are not
-            pending, or have started. If there are calls in `unreviewed`, hooks review these
-            only, and all plans of the round show what was decided.
+            A plan; all plans of a round show the same. Hooks review no calls that are not pending,
+            or have started. If there are calls in `unreviewed`, hooks review these only. An
+            execution hook reviews a call once, gates each time.
 
         Raises:
             HookError: A hook raised, or returned something that is not a decision; or they are no
@@ -260,7 +269,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     def _to_decide(self) -> SortedCalls:
         self._state._check_open()
-        return self._copy()
+        return self
 
     def _shown(self) -> SortedCalls:
         return self
@@ -463,8 +472,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             RoundClosedError: The round has ended.
         """
         self._state._check_open()
+        return self._end(results, "resolved")
+
+    def _end(self, results: Iterable[ResultLike | NotEnded], how: str) -> CommittedRound:
         committed = end_round(self, results)
-        self._state._close("resolved")
+        ends = {result.id: result for result in committed.results}
+        self._state._end_open(how, lambda call: ended_with(call, ends[call.id]))
         return committed
 
     def commit(
@@ -487,8 +500,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         if state._round.closed_by is not None:
             state._check_open()
         state._check_place(transcript)
-        committed = end_round(self, results)
-        state._close("committed")
+        committed = self._end(results, "committed")
         transcript.append_round(committed)
         return committed
 
@@ -520,17 +532,27 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._check_open()
         self._state._check_place(transcript)
         given, unended = as_results(results)  # an iterator may still run some of the calls
-        # Closed first: otherwise a call could begin after its result says "not executed".
-        self._state._close("aborted")
-        try:
-            committed = self._given_up(reason, [*given, *unended])
-        except BaseException:
-            self._state._round.closed_by = None
-            raise
+        answers = [*given, *unended]
+        self._given_up(reason, answers, {})  # raises what is wrong before anything has changed
+        # Then each open call ends, and only now is it known which of them were started: a call that
+        # starts a moment later is refused.
+        ends: dict[str, ToolResult] = {}
+
+        def move(call: BaseCall) -> Move:
+            known: ToolResult | None = next((each for each in given if each.id == call.id), None)
+            ends[call.id] = known or unfinished(
+                call, was_begun(call._history), reason, ended_within(call, ends)
+            )
+            return ended_with(call, ends[call.id])
+
+        self._state._end_open("aborted", move)
+        committed = self._given_up(reason, answers, ends)
         transcript.append_round(committed)
         return committed
 
-    def _given_up(self, reason: str, answers: list[ToolResult | NotEnded]) -> CommittedRound:
+    def _given_up(
+        self, reason: str, answers: list[ToolResult | NotEnded], ends: Mapping[str, ToolResult]
+    ) -> CommittedRound:
         """Return the turn with an honest result for each call that has none."""
         waiting = (*(each.call for each in self.suspended), *self.awaiting)
         given_up = (*self.pending, *self.in_doubt, *waiting)
@@ -538,8 +560,6 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
         started = {call.id for call in given_up if was_begun(call._history)}
-        tries = self._state._round.tries
-        started |= {id for id, of in tries.items() if any(was_begun(each._history) for each in of)}
         # A pending call that is suspended was suspended by its tool, so the tool was started.
         started |= {call.id for call in self.pending if call.status in _STARTED}
         finished = list[ResultLike]()
@@ -556,7 +576,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             within = {each.id: each for each in results if each.id in inner}
             finished = [each for each in results if each.id not in inner]
         filled = {
-            call.id: unfinished(call, call.id in started, reason, ended_within(call, within))
+            call.id: ends.get(call.id)
+            or unfinished(call, call.id in started, reason, ended_within(call, within))
             for call in given_up
         }
         return end_round(self, finished, unfinished=filled)
@@ -567,7 +588,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             RoundClosedError: The round has ended.
         """
-        self._state._close("discarded")
+        self._state._discard()
 
     def dump_json(self, *, key: bytes | None = None, binding: str | None = None) -> str:
         """Save the plan as text, and close the round here; `AppTools.load_plan(text)` loads it.
@@ -580,16 +601,13 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             RoundClosedError: The round has ended.
             MisuseError: A store keeps the plan: write `store.save(id, plan, version=version)`.
-            LifecycleError: Hooks of a newer plan of the round decided about a call.
             PlanError: A call has ended or waits, and this was not recorded: see `record`. Or a
                 ticket or payload is not JSON data.
         """
-        from .plan_json import dump_plan
+        from .plan_json import dump_plan, hand_over
 
         self._state._check_open()
-        text = dump_plan(self, key, binding)
-        self._state._close("dumped")
-        return text
+        return hand_over(self, "dumped", lambda: dump_plan(self, key, binding))
 
     def __repr__(self) -> str:
         counts = ", ".join(
@@ -610,12 +628,8 @@ _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
 def as_plan(calls: SortedCalls) -> ToolRoundPlan[Any]:
     """Make a plan of sorted calls: from here on only its own methods change it."""
     plan: Any = calls
-    # The record is not copied: it becomes the plan by a change of its class. A copy would cost as
-    # much as asking a hook.
     plan.__class__ = ToolRoundPlan
     made: ToolRoundPlan[Any] = plan
-    if calls._state._plans is not None:
-        calls._state._plans.append(made)
     return made
 
 
@@ -629,61 +643,40 @@ def decided(
     """
     if on_event is not None:
         check_listener(on_event)
-    asked, was_decided = calls.pending, calls._is_decided
-    within: Iterable[Any] = ()
-    if inner := calls._state._round.inner:
-        from .inner import decide_asked
+    state = calls._state
+    was_decided = state._is_decided
+    if inner := state._round.inner:
+        from .inner import decide_asked, show_to
 
         if calls.unreviewed:
             yield from decide_asked(calls, hooks, on_event)
             return
-        # What was requested is decided about once, and as any call once more if somebody approved
-        # it since; who requested it has started.
-        approved = [c for c in asked if c.id in inner and c._answers and c._stage.may_start]
-        within = decide_asked(calls, hooks, on_event, given=approved)
-        asked = tuple(
-            call
-            for call in asked
-            if call.id not in inner and not any(steps_of_kind(call._history, "requested"))
-        )
+    # A call that comes back from others has started, and is not reviewed again.
+    asked = [call for call in calls.pending if call._stage.may_ask]
     if not asked:  # else asking about the first call finds it
         check_related(hooks, calls.toolset)
-    ids: set[str] = set()
+    reviews = yield from review_calls(asked, hooks, calls._note_hooks)
+    state._is_decided = True
+    for review in reviews if inner else ():
+        if review.target.id in inner and state_in(review.target._history) == "handled":
+            yield from show_to(review.target, result_in(review.target._history), hooks)
     if on_event is not None:
-        ids.update(call.id for call in asked if call._stage.may_start)
-    hook_run = HookRun()
-    yield from decide_each(asked, hooks, hook_run)
-    yield from within  # last: all plans get its steps, and a hook about another call may raise
-    calls._note_hooks(hooks)
-    take_in(calls, hook_run)
-    if on_event is not None:
+        ids = {review.target.id for review in reviews}
         if not was_decided:
             ids.update(issue.metadata.id for issue in calls.recoverable_tool_call_issues)
         tell_decided(calls, on_event, ids)
 
 
-def take_in(calls: SortedCalls, hook_run: HookRun) -> None:
-    """Let a plan in the making hold the verdicts, now that no hook can raise any more."""
-    if hook_run.branches:
-        # The branches take the places of their calls in this plan alone. An older plan keeps the
-        # objects that it has, so what it shows is still what it decided.
-        made = {call.id: call for call in hook_run.branches}
-        calls._calls = tuple([made.get(call.id, call) for call in calls._calls])
-        calls._by_id = calls._entries = calls._lists = None
-        for branch in hook_run.branches:
-            branch._branch.group.moved_ids = calls._state._moved_ids
-    hook_run.write()
-    calls._hook_runs = (*calls._hook_runs, hook_run)
-    calls._is_decided = True
-
-
 def unasked(calls: SortedCalls) -> HookGenerator[ToolRoundPlan[Any]]:
     """Make a plan without hooks: rules and approvals that are declared still count."""
-    hook_run = HookRun()
-    for call in calls.pending:
-        if call.selector.needs_review and call._stage.may_start:
-            yield from ask_rules_and_approval(call, hook_run)
-    was_decided = calls._is_decided
-    take_in(calls, hook_run)
-    calls._is_decided = was_decided
+    reviews = [
+        Review(call)
+        for call in calls.pending
+        if call.selector.needs_review and call._stage.may_ask and not call._is_ruled
+    ]
+    for review in reviews:
+        review.target._take_changes()
+        yield from ask_declared(review)
+        settle(review)
+    write_all(reviews)
     return as_plan(calls)

@@ -32,11 +32,10 @@ from pydantic import ValidationError
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
-from .._call.decisions import HookRun
 from .._call.history import (
     ANSWERED,
-    HOOK_PHASES,
     CallRound,
+    Move,
     Step,
     is_unread,
     iso_time,
@@ -60,7 +59,7 @@ from .._transcript.saved import (
 from .._transcript.transcript_json import dump_turn, load_turn
 from ..errors import PlanError, ToolInputError, UnknownToolError
 from .ending import owes_after_hooks
-from .inner import Ask, Left, adopted
+from .inner import Ask, Left
 from .sorted_calls import RoundState, SortedCalls
 from .step_json import check_words, dump_step, load_history
 
@@ -94,17 +93,14 @@ def dump_plan(
         is_keyed: Whether the caller seals the text with a key.
 
     Raises:
-        LifecycleError: A newer plan goes on with a call.
         PlanError: An input, ticket, payload or decision is not JSON data, a call has ended or
             waits and the plan was not told, or a tool left bytes and there is no key.
     """
     check_key(key, binding)
     now, state = time(), calls._state
     call_round = state._round
-    histories = calls._with_tries()
-    for call in calls._all():  # all of them before anything of the plan changes
-        history = histories[call.id]
-        stage, where = history[-1].stage, state_in(history)
+    for call in calls._all():
+        stage, where = call._stage, state_in(call._history)
         if where in _OPEN and (stage.is_end or stage.name == "suspended"):
             was = "was in doubt, is" if where == "in_doubt" else "is"
             raise PlanError(
@@ -112,10 +108,6 @@ def dump_plan(
                 "was not told, so that a saved one would not know of it. Give the plan the outcome "
                 "of the call, with `plan.record(outcome)`, and dump it then."
             )
-        if where in _OPEN:
-            call._check_newest()  # else what hooks decided in the newer plan would be gone around
-    if call_round.tries:
-        calls._take_tries(calls._begun_tries())
     data: dict[str, Any] = {
         "format": PLAN.name,
         "version": PLAN.version,
@@ -124,7 +116,7 @@ def dump_plan(
         "turn": dump_turn(state.turn),
     }
     try:
-        data["calls"] = [_dump_entry(calls, call, now) for call in calls._all()]
+        data["calls"] = [_dump_entry(call, now) for call in calls._all()]
         if sum(not call._stage.is_end for call in calls._all()) > 1:
             # For whoever looks at the text without the tools, which alone say what a call accesses.
             from .order import Order
@@ -151,20 +143,15 @@ def dump_plan(
     return dump_saved(data, PlanError, "The plan")
 
 
-def _dump_entry(calls: SortedCalls, call: BaseCall, now: float) -> dict[str, Any]:
+def _dump_entry(call: BaseCall, now: float) -> dict[str, Any]:
     history = call._history
+    if history[-1].kind == "moved":  # to where the text is loaded
+        history = history[:-1]
     steps = [dump_step(step) for step in history]
     if not isinstance(call, AnyToolCall):
         return {"id": call.id, "steps": steps}
-    # `reviewed` steps name the run of hooks that they belong to. In the text this becomes one bit,
-    # since only the plan's own runs have to be told from all others.
-    for step, data in zip(history, steps, strict=True):
-        # A call that passes is one in all plans of the round, and this one keeps its own decisions.
-        is_hook = step.kind == "reviewed" and step.phase in HOOK_PHASES
-        if is_hook and step.detail not in calls._hook_runs:
-            data["elsewhere"] = True
-    if history[0].detail is None and all(step.kind != "changed" for step in history):
-        steps[0]["arguments"] = call.final_arguments
+    if history[0].detail is None:
+        steps[0]["arguments"] = call.spec.arguments.to_data(call._input_of(None))
     if not call.spec.arguments.is_exact:  # a serializer may write what its field does not accept
         call.spec.read_again(compact_json(call.final_arguments).encode("utf-8", "surrogatepass"))
     if history[-1].stage.name == "running":  # it runs on where it is, unseen by the text
@@ -179,6 +166,28 @@ def _dump_entry(calls: SortedCalls, call: BaseCall, now: float) -> dict[str, Any
 
 
 _OPEN: Final = ("pending", "in_doubt")
+
+
+def hand_over(calls: SortedCalls, how: str, dump: Callable[[], str]) -> str:
+    """Save a plan, and let no call of it start here any more.
+
+    Args:
+        calls: The plan.
+        how: How the round is closed.
+        dump: Makes the text.
+
+    Returns:
+        The text.
+
+    Raises:
+        PlanError: It cannot be saved. Nothing changed.
+    """
+    text = dump()
+    before = [len(call._entries) for call in calls._all()]
+    calls._state._move(how)
+    grown = [len(call._entries) - (call._last.kind == "moved") for call in calls._all()]
+    # What happened while the text was made is in it only if it is made once more.
+    return text if grown == before else dump()
 
 
 # What calls requested is beside the histories: which calls, and each time that one requested some.
@@ -291,7 +300,6 @@ def _load_inner(
 
 def histories_in(
     saved: Saved,
-    hook_run: HookRun | None = None,
     toolset: Any = None,
     make: Callable[[ToolMetadata, Saved, tuple[Step, ...]], AnyToolCall] | None = None,
 ) -> tuple[AssistantTurn, list[tuple[BaseCall, Saved]]]:
@@ -299,7 +307,6 @@ def histories_in(
 
     Args:
         saved: The plan.
-        hook_run: The run of hooks that the steps of its own hooks belong to.
         toolset: The toolset that it is read with, if any.
         make: Makes a call of its entry and history; left out, there are only histories.
 
@@ -334,7 +341,7 @@ def histories_in(
     for metadata in (*reversed(calls), *turn.tool_calls):
         entry, by = entries[metadata.id], requested_by.get(metadata.id)
         left = [_load_ask(each, read, toolset) for each in asks.get(metadata.id, ())]
-        history = _history_in(entry, metadata, hook_run, by, left)
+        history = _history_in(entry, metadata, by, left)
         read[metadata.id] = BaseCall(metadata, history)
         if make is not None and not is_unread(history):
             read[metadata.id] = make(metadata, entry, history)
@@ -342,7 +349,7 @@ def histories_in(
 
 
 def _history_in(
-    saved: Saved, metadata: ToolMetadata, hook_run: HookRun | None, by: str | None, asks: list[Ask]
+    saved: Saved, metadata: ToolMetadata, by: str | None, asks: list[Ask]
 ) -> tuple[Step, ...]:
     """Read the history of one call.
 
@@ -354,7 +361,7 @@ def _history_in(
         raise saved.wrong("steps", "a history begins with what was proposed")
     if entries[0].data.get("by") != by:
         raise entries[0].wrong("by", "it is not the call that requested this one")
-    history = load_history(entries, metadata, hook_run, asks=asks)
+    history = load_history(entries, metadata, asks=asks)
     if sum(step.kind == "requested" for step in history) < len(asks):
         raise saved.wrong("steps", "it requested calls more often than that")
     if asks and not history[-1].stage.is_end and asks[-1].left is None:
@@ -399,29 +406,23 @@ def load_plan(
     place = None if at is None else Place(at.get("items", int), digest=at.get("digest", str))
     call_round = CallRound(saved.get("key_prefix", str, ""), place)
     owes_after = saved.get("owes_after", bool, False)
-    hook_run = HookRun()
-    turn, read = histories_in(saved, hook_run, toolset, partial(_load_call, toolset, call_round))
+    turn, read = histories_in(saved, toolset, partial(_load_call, toolset, call_round))
     if "inner" in saved.data and key is None and not is_keyed:
         _check_bytes(each.data for each in saved.inner("inner").each("requested"))
     every = [call for call, _ in read]
     asked, inner = every[: len(turn.tool_calls)], every[len(turn.tool_calls) :]
     calls = tuple([call for call in asked if isinstance(call, AnyToolCall)])
     # Opened last: what fails before leaves no open round behind.
-    state = RoundState(turn, call_round)
+    state = RoundState(turn, call_round, calls)
     state._unread = {call.id: call for call in asked if not isinstance(call, AnyToolCall)}
-    made = SortedCalls(state, toolset, calls)
+    made = SortedCalls(state, toolset)
     if inner:
         call_round.inner = {call.id: call for call in inner}
         for call in every:
             for step in call._history:
                 if step.kind == "requested":
                     call_round.trace(call.id, step.detail.trace)
-        for call in inner:
-            adopted(made, call)
-    made._lists = None
-    made._hook_runs = (hook_run,)
-    made._owes_after = owes_after
-    made._is_decided = True
+    state._owes_after, state._is_decided = owes_after, True
     return made
 
 
@@ -440,10 +441,9 @@ def _load_call(
             f"Call {metadata.id!r} of this plan needs a tool that is gone: {error}"
         ) from None
     call: AnyToolCall = selector.spec.call_type.__new__(selector.spec.call_type)
-    call._metadata = metadata
-    call._selector = selector
     call._coerced = saved.texts("coerced") if "coerced" in saved.data else ()
-    call._own_history, call._branch, call._round = history, None, call_round
+    BaseCall.__init__(call, metadata, history, call_round)
+    call._selector = selector
     # Only what may still run has to be what was approved: one in doubt, too, by `call.retry()`. A
     # call that ended may be of a tool whose schema has changed since: its result is a fact, and the
     # round can be committed.
@@ -462,13 +462,13 @@ def _load_call(
     given = [e.data["arguments"] for e in (first, *others) if "arguments" in e.data]
     try:
         # The earlier ones are looked at as well: rows and edits show them.
-        call._cache = [arguments.from_data(data) for data in given][-1]
+        input = [arguments.from_data(data) for data in given][-1]
     except ValidationError as error:
         issues = "; ".join(map(str, selector.spec.issues_of(error)))  # pydantic would quote secrets
         raise PlanError(
             f"The input of call {metadata.id!r} no longer fits tool `{metadata.name}`: {issues}"
         ) from None
-    call._text = arguments.to_text(call._cache)
+    call._held = (0, input, arguments.to_text(input))
     wait = wait_of(history)
     if is_open and call.digest != saved.get("digest", str):
         raise PlanError(
@@ -480,7 +480,7 @@ def _load_call(
             f"Call {metadata.id!r} of tool `{metadata.name}` was shown with other arguments "
             "than it has. What is approved is not what would run."
         )
-    call._own_history = _completed(call, history)
+    call._entries = {0: _completed(call, history)}
     return call
 
 
@@ -492,8 +492,6 @@ def _completed(call: AnyToolCall, history: tuple[Step, ...]) -> tuple[Step, ...]
         else step
         for step in history
     ]
-    if all(step.kind != "changed" for step in history):  # what was proposed is the input
-        made[0] = made[0]._replace(detail=None)
     return tuple(made)
 
 

@@ -7,15 +7,12 @@ is here, so that this one cannot be run as well.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._call.base_call import BaseCall
-from .._call.history import settled_by, state_in, time_after
+from .._call.history import Move, Said, recorded_in, settled_by, state_in
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall, issue_in
 from .._hooks.registered_hook import RegisteredHook
 from .._text.json import shorten
-from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult
 from ..errors import (
     CommitError,
@@ -49,31 +46,27 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
             return
         outcome = asked  # it asked for too much
     ((result,), _) = as_results([outcome])
-    with ONCE:
+    while True:
         call = calls._any(result.id)
-        tries: Any = calls._state._round.tries and calls._tries_of([result])
+        since = 0 if call is None else len(call._entries)
         if calls._state._round.inner:
-            check_shown(calls, result.id, tries=tries)
+            check_shown(calls, result.id)
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
         assert call is not None
+        history = call._history
         if RegisteredHook.any_after:
             check_as_left(call, result)
-        if tries:
-            calls._take_tries(tries.values())
-        calls._move(result.id)  # first: an interrupt may come anywhere
-        # The result may come from another process, or from `call.retry()`: what ends the call there
-        # has to end it here, and a second end needs the step `retried` between. That of a call that
-        # cannot be used takes the place of its rejection.
-        history = call._history
-        is_over = history[-1].stage.is_end
-        if is_over and settled_by(history).verdict != result.status and issue_in(history) is None:
-            call._check_newest("ended")  # `retried` alone would be written
-            call._append("retried")  # it is the result of another try
-            is_over = False
-        if not is_over:
-            call._append("ended", verdict=result.status, detail=result)
-        call._append("recorded", verdict=result.status, detail=result)
+        said: Said = {"verdict": result.status, "detail": result}
+        moves: list[Move] = [("recorded", said)]
+        # The result may come from another process: what ends the call there ends it here. That of a
+        # call that cannot be used takes the place of its rejection.
+        if not history[-1].stage.is_end:
+            moves.insert(0, ("ended", said))
+        elif settled_by(history).verdict != result.status and issue_in(history) is None:
+            raise CommitError([DuplicateResult(result.id, result.name)])
+        if call._append_all(*moves, since=since) is not None:
+            return
 
 
 def _faults(calls: SortedCalls, result: ToolResult, call: BaseCall | None) -> list[CommitFault]:
@@ -106,27 +99,23 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
             "other outcome to `plan.record(outcome)`."
         )
     given = outcome.call
-    with ONCE:
+    while True:
         call = calls._open_call(given, "cannot be suspended")
+        since = len(call._entries)
         status = given.status
         if status is not CallStatus.SUSPENDED:
             raise LifecycleError(
                 f"Call {call.id!r} is {status}, so it does not wait for a decision any more. Give "
                 "the plan what `call.suspend(ticket)` or `execute` returned last."
             )
-        if call._stage is not given._stage:
-            call._check_newest()
-        wait = settled_by((call if call._stage.name == "suspended" else given)._history)
-        calls._move(call.id)
-        if calls._state._round.tries:
-            calls._take_try(given)
-        # It was run elsewhere, and waits here for the same.
-        if call._stage.name != "suspended" and given._current is not call._current:
+        moves: list[Move] = [("recorded", {"verdict": "suspended"})]
+        if call._stage.name != "suspended":  # it was run elsewhere, and waits here for the same
+            wait = settled_by(given._history)
+            said: Said = {"at": wait.at, "by": wait.by, "verdict": wait.verdict}
+            moves.insert(0, ("suspended", {**said, "digest": call.digest, "detail": wait.detail}))
             if call._stage.may_start:
-                call._append("started")
-            at = time_after(call._history[-1], wait.at)
-            said, digest = wait.verdict, call.digest
-            call._append(
-                "suspended", at=at, by=wait.by, verdict=said, digest=digest, detail=wait.detail
-            )
-        call._append("recorded", verdict="suspended")
+                moves.insert(0, ("started", {}))
+        elif recorded_in(call._history) is not None:
+            return
+        if call._append_all(*moves, since=since) is not None:
+            return

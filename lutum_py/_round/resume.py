@@ -18,18 +18,17 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
-from .._call.decisions import HookRun
+from .._call.decisions import Review
 from .._call.drivers import HookGenerator
-from .._call.history import EditRound, Step, steps_of_kind, wait_of
+from .._call.history import Move, Said, Step, steps_of_kind, wait_of
 from .._call.outcomes import SuspendedCall
 from .._context.suspension import Decision, ResumeMode
-from .._hooks.pipeline import decide
+from .._hooks.pipeline import review_all
 from .._schema.field_issues import field_issues
 from .._schema.schema_check import schema_faults
 from .._schema.secrets import MASK, Masking
 from .._text.escaping import escape_unprintable, words_of
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object, shorten
-from .._text.on_demand import ONCE
 from .._transcript.result import ToolResult, make_result
 from ..errors import HookError, MisuseError, ResumeError, ToolInputError, ToolOutputError
 from .sorted_calls import SortedCalls
@@ -51,17 +50,30 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     if decision.action == "resume" and waiting.ticket.resume_mode is _AS_RESULT:
         as_output = _as_output(waiting, decision)
     by, digest = decision.decider, waiting.digest
-    with ONCE:
-        _find(calls, decision, wait)
-        call._append("decided", by=by, verdict=decision.action, digest=digest, detail=decision)
-        if decision.action == "cancel":
-            reason = decision.reason or "the call was not approved."
-            call._append("ended", by=by, phase="decision", verdict="cancelled", reason=reason)
-        elif as_output is not None:
-            call._append("ended", by=by, phase="decision", verdict="success", detail=as_output)
-        calls._move(call.id)
-    became: HookOutcome = calls._current_entries()[call.id].value
+    moves: list[Move] = [
+        ("decided", {"by": by, "verdict": decision.action, "digest": digest, "detail": decision})
+    ]
+    ended: Said = {"by": by, "phase": "decision"}
+    if decision.action == "cancel":
+        reason = decision.reason or "the call was not approved."
+        moves.append(("ended", {**ended, "verdict": "cancelled", "reason": reason}))
+    elif as_output is not None:
+        moves.append(("ended", {**ended, "verdict": "success", "detail": as_output}))
+    _take(calls, decision, wait, call, moves)
+    became: HookOutcome = calls._state._place_of(call).value
     return became
+
+
+def _take(
+    calls: SortedCalls, decision: Decision, wait: Step | None, call: AnyToolCall, moves: list[Move]
+) -> int:
+    """Write what a decision does, if the call still waits for the same."""
+    while True:
+        since = len(call._entries)
+        _find(calls, decision, wait)
+        number = call._append_all(*moves, since=since)
+        if number is not None:
+            return number
 
 
 _AS_RESULT = ResumeMode.USE_DECISION_AS_TOOL_RESULT
@@ -106,8 +118,8 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
         wait: The step by which it waited before anything else was looked at. Not the ticket: a tool
             may ask twice with the same one.
     """
-    entry = calls._current_entries().get(decision.call_id)
-    waiting = None if entry is None else entry.value
+    found = calls._call(decision.call_id)
+    waiting = None if found is None else calls._state._place_of(found).value
     # One that waits may have been given up by `call.reject`, which no plan is told about.
     if not isinstance(waiting, SuspendedCall) or waiting.call._stage.name != "suspended":
         call = calls._call(decision.call_id)
@@ -121,7 +133,6 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
             f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
             f"suspended in this plan{why}. {others}"
         )
-    waiting.call._check_newest()
     if wait is not None and wait is not wait_of(waiting.call._history):
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} "
@@ -229,14 +240,12 @@ def amend(
         )
     # Hooks are shown a draft. So nothing of the edit is in a history before it is taken in, and a
     # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
-    hook_run = HookRun()
-    draft = _edited(waiting, decision, decision.edit, hook_run)
+    review = _edited(waiting, decision, decision.edit)
     state._amending |= {call.id}
     try:
-        outcome = yield from decide(draft, hooks, hook_run, is_open=True, of=call)
-        if isinstance(outcome, AnyToolCall):
-            _bind(waiting, draft)
-        hook_run.write(counts=False)
+        yield from review_all([review], hooks)
+        if review.verdict is None:
+            _bind(waiting, review)
     except (ToolInputError, PydanticSerializationError) as error:
         raise HookError(
             f"The hooks gave call {call.id!r} of tool `{call.name}` an input that has no "
@@ -246,25 +255,18 @@ def amend(
         ) from error
     finally:
         state._amending -= {call.id}
-        draft._give_up(call)
+        review.is_closed = True
     state._check_open()
-    with ONCE:
-        _find(calls, decision, wait)
-        call._adopt(draft)
-        waits = wait_of(call._history)
-        if waits is not None and waits.phase is None:
-            call._append("recorded", verdict="suspended")
-        calls._move(call.id)
-        calls._note_hooks(hooks)
-        calls._set(_hook_runs=(*calls._hook_runs, hook_run))
-    became: HookOutcome = calls._current_entries()[call.id].value
+    calls._note_hooks(hooks)
+    number = _take(calls, decision, wait, call, review.moves)
+    if call._last.input == number:
+        call._held = (number, *review.call._held[1:])
+    became: HookOutcome = state._place_of(call).value
     return became
 
 
-def _edited(
-    waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any], hook_run: HookRun
-) -> AnyToolCall:
-    """Make a draft of the call with the arguments of the edit, approved, and open to hooks.
+def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any]) -> Review:
+    """Begin the review of a call with the arguments of the edit, approved, and open to hooks.
 
     Raises:
         ResumeError: The arguments do not fit the tool, or there is no use for them.
@@ -294,28 +296,26 @@ def _edited(
         raise ResumeError(
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
-    draft = hook_run.draft(call)
-    draft._round = draft._round.copy_as(EditRound)
     by = decision.decider
-    draft._append("decided", by=by, verdict="edit", digest=digest, detail=decision)
+    review = Review(call, is_edit=True)
+    review.call = review.draft()
+    decided: Move = "decided", {"by": by, "verdict": "edit", "digest": digest, "detail": decision}
+    review.call._append_all(decided)
+    review.moves.append(decided)
     if digest != waiting.digest:
-        draft._replace_input(value, by, "decision")
-    return draft
+        review.replace_input(value, by, "decision")
+    return review
 
 
-def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
+def _bind(waiting: SuspendedCall, review: Review) -> None:
     """Let an edit that a hook changed once more wait again, as it is then."""
-    wait = wait_of(waiting.call._history)
+    wait, draft = wait_of(waiting.call._history), review.call
     # If another decision came while hooks were awaited, nothing waits; `_find` refuses the edit.
     if wait is not None and draft.digest != draft._answers[0].digest:
-        draft._append(
-            "suspended",
-            by=wait.by,
-            phase=wait.phase,
-            verdict=wait.verdict,
-            digest=draft.digest,
-            detail=wait.detail,
-        )
+        again: Said = {"by": wait.by, "phase": wait.phase, "verdict": wait.verdict}
+        review.moves.append(("suspended", {**again, "digest": draft.digest, "detail": wait.detail}))
+        if wait.phase is None:
+            review.moves.append(("recorded", {"verdict": "suspended"}))
 
 
 # Shown `{"to": "eve", "key": "**********"}`, edited to `{"to": "bob", "key": "**********"}`: the

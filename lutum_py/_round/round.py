@@ -133,17 +133,11 @@ class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generi
 
     def __enter__(self) -> Self:
         """Open a block at whose end the round is discarded, if it is open still."""
-        if self._plans is None:
-            self._plans = []
         return self
 
     def __exit__(self, *error: object) -> None:
-        plans, self._plans = self._plans or (), None
         if self._closed_by is None:
-            started = self._shown()._started()
-            for plan in plans:
-                started |= plan._started()
-            self._leave(started)
+            self._leave(self._shown()._started())
 
     def plan(self) -> ToolRoundPlan[T_co]:
         """Return the plan without any hooks: every usable call is pending.
@@ -163,32 +157,22 @@ class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generi
         return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
 
     def _shown(self) -> SortedCalls:
-        return SortedCalls(self, self.toolset, self.tool_calls)
+        return SortedCalls(self, self.toolset)
 
     def _to_decide(self) -> SortedCalls:
         if self._round.closed_by is not None:
             self._check_open()
-        return SortedCalls(self, self.toolset, self.tool_calls)
+        return SortedCalls(self, self.toolset)
 
     def resolve(self, results: Iterable[ResultLike | NotEnded] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
-        return self._ended(lambda plan: plan.resolve(results))
+        return self.plan().resolve(results)
 
     def commit(
         self, target: HasTranscript | Transcript, results: Iterable[ResultLike | NotEnded] = ()
     ) -> CommittedRound:
         """Commit the round without hooks; see `ToolRoundPlan.commit`."""
-        return self._ended(lambda plan: plan.commit(target, results))
-
-    def _ended(self, end: Callable[[ToolRoundPlan[T_co]], CommittedRound]) -> CommittedRound:
-        """End the round by a plan without hooks; if that fails, the plan was never seen."""
-        plan = self.plan()
-        try:
-            return end(plan)
-        except BaseException:
-            for call in plan._calls:
-                call._detach()
-            raise
+        return self.plan().commit(target, results)
 
     def abort(
         self,
@@ -201,7 +185,7 @@ class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generi
 
     def discard(self) -> None:
         """Close the round and forget the turn: the transcript stays as it is."""
-        self._close("discarded")
+        self._discard()
 
     def __repr__(self) -> str:
         names = escape_unprintable(", ".join(call.name for call in self.tool_calls[:5]))
@@ -299,8 +283,8 @@ def read_turn(
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
-    made: Any = _RoundFields(turn, call_round)
-    made.toolset, made.tool_calls = toolset, tuple(calls)
+    made: Any = _RoundFields(turn, call_round, tuple(calls))
+    made.toolset, made.tool_calls = toolset, made._calls
     made.answer, made.answered = None, ()
     if found is not None and found.result is not None:  # the answer came beside the others
         made.answer, made.answered = found.value, (found.result,)

@@ -28,7 +28,6 @@ from .._call.history import (
 )
 from .._call.outcomes import answer_of, issue_in
 from .._text.json import size_of
-from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn, ServerToolItem
 from .._transcript.result import ToolResult
 from .sorted_calls import SortedCalls, outer_of
@@ -194,8 +193,7 @@ class CallRow:
 
 def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
     """Return a row for each call of a round, in the order of the turn."""
-    with ONCE:  # meanwhile another thread may move a call
-        seen = [(call, call._history) for call in calls._all()]
+    seen = [(call, call._history) for call in calls._all()]
     return tuple(row_at(calls, call, history) for call, history in seen)
 
 

@@ -3,39 +3,32 @@
 What works on a plan (deciding, resuming, showing results, saving, displaying) takes this record;
 the plan itself adds to it what a user may do.
 
-Where a call stands is read from its history (`state_in`), and kept here until a step moves it: in
-one dict in the order of the turn, of which a list is what has one state. All plans of a round see
-the same calls, so the round logs the ids of those that move: a plan that is behind reads these
-again, and no other. A round may have thousands.
-
-    entries    {"c1": ("finished", 0.0, ToolResult(...)), "c2": ("suspended", 17.5, ...)}
-    moved_ids  ["c1", "c2", "c2"], seen 2: read `c2` again, since somebody decided about it
+Where a call stands is read from its history (`state_in`). A plan holds nothing but its round, so
+all plans of a round show the same. What was read is kept while no history has grown: histories only
+grow, so the sum of their lengths says so.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, decoded_calls
-from .._call.decisions import DecisionRecord, EditRecord, HookRun, decisions_in, edits_of
+from .._call.decisions import DecisionRecord, EditRecord, decisions_in, edits_of
 from .._call.history import (
     CallRound,
     CallRowState,
-    Step,
-    end_of,
+    Move,
     result_in,
     settled_by,
     state_in,
-    was_started_again,
+    was_begun,
     was_touched,
-    with_try,
 )
-from .._call.lifecycle import STAGES
 from .._call.outcomes import (
     HandledCall,
     RecoverableToolCallIssue,
@@ -48,15 +41,12 @@ from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
 from .._text.escaping import escape_unprintable
 from .._text.json import digest_of
-from .._text.on_demand import ONCE
 from .._transcript.assistant import AssistantTurn
 from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript
 from ..errors import LifecycleError, MisuseError, RoundClosedError
 
-_SUSPENDED = STAGES["suspended"]
-
-
+_GONE = "the round was discarded"
 _NONE: frozenset[str] = frozenset()
 _NO_CALLS: Mapping[str, BaseCall] = MappingProxyType({})
 
@@ -94,35 +84,91 @@ class RoundState:
         turn: The turn of the model.
     """
 
-    # _amending   ids of calls whose edits are with hooks right now
-    # _hook_sets  hook sets that decided about it, whose after-hooks are asked before its end
-    # _round      what it shares with its calls
-    # _moved_ids  ids of calls that moved from list to list, in order
-    # _plans      the plans made from it within its `with`; None outside of one
-    # _stored     where in a store it was loaded from, if it was
-    # _unread     calls of no tool, by id: unusable ones, and the one that gave the answer
+    # _amending    ids of calls whose edits are with hooks right now
+    # _calls       the calls that could be read, in the order of the turn
+    # _hook_sets   hook sets that decided about it, whose after-hooks are asked before its end
+    # _is_decided  whether any hooks decided
+    # _listed      the lists, and how long all histories were then
+    # _owes_after  whether it was saved while some after-hook had still to be asked
+    # _placed      by call id, where a call stood, and how long its history was then
+    # _round       what it shares with its calls
+    # _stored      where in a store it was loaded from, if it was
+    # _unread      calls of no tool, by id: unusable ones, and the one that gave the answer
     __slots__ = (
         "__weakref__",
         "_amending",
+        "_by_id",
+        "_calls",
         "_hook_sets",
-        "_moved_ids",
-        "_plans",
+        "_is_decided",
+        "_listed",
+        "_owes_after",
+        "_placed",
         "_round",
         "_stored",
         "_unread",
         "turn",
     )
 
-    def __init__(self, turn: AssistantTurn, call_round: CallRound) -> None:
+    def __init__(
+        self, turn: AssistantTurn, call_round: CallRound, calls: tuple[AnyToolCall, ...] = ()
+    ) -> None:
         self.turn: AssistantTurn = turn
         call_round.turn = turn
         self._round = call_round
+        self._calls = calls
         self._amending = _NONE
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._stored: StoredAs | None = None
-        self._moved_ids: list[str] = []
-        self._plans: list[Any] | None = None
         self._unread = _NO_CALLS
+        self._by_id: dict[str, BaseCall] | None = None
+        self._listed: tuple[int, Lists] | None = None
+        self._placed: dict[str, tuple[int, ListEntry]] = {}
+        self._is_decided = self._owes_after = False
+
+    # The calls.
+
+    def _any(self, call_id: str) -> BaseCall | None:
+        """Find a call, also one that could not be read."""
+        known = self._by_id
+        if known is None:
+            known = self._by_id = {**self._unread, **{call.id: call for call in self._calls}}
+        return known.get(call_id) or self._round.inner.get(call_id)
+
+    def _all(self) -> Iterator[BaseCall]:
+        """Yield all calls: in the order of the turn, and after that those that they requested."""
+        if self._unread:
+            yield from filter(None, (self._any(each.id) for each in self.turn.tool_calls))
+        else:
+            yield from self._calls
+        yield from self._round.inner.values()
+
+    def _place_of(self, call: BaseCall) -> ListEntry:
+        """Say where a call stands by now."""
+        length = len(call._entries)
+        known = self._placed.get(call.id)
+        if known is not None and known[0] == length:
+            return known[1]
+        entry = _entry_of(call)
+        # One that requested others comes back by itself, when these have their results.
+        if call._last.kind != "requested":
+            self._placed[call.id] = (length, entry)
+        return entry
+
+    @property
+    def _sorted(self) -> Lists:
+        calls = [*self._all()]
+        length = sum([len(call._entries) for call in calls])
+        listed = self._listed
+        if listed is None or listed[0] != length:
+            made: dict[CallRowState, list[ListEntry]] = {name: [] for name in _STATES}
+            for call in calls:
+                entry = self._place_of(call)
+                made[entry.state].append(entry)
+            in_order = [sorted(each, key=_AT) for each in made.values()]
+            lists = Lists._make(tuple([e.value for e in of]) for of in in_order)
+            listed = self._listed = (length, lists)
+        return listed[1]
 
     @property
     def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]:
@@ -180,6 +226,30 @@ class RoundState:
             raise self._in_store("the text")
         self._round.closed_by = how
 
+    def _end_open(self, how: str, move: Callable[[BaseCall], Move]) -> None:
+        """Close the round, and write into each call that is open what became of it.
+
+        Nothing starts here any more: a start that comes later finds the round closed, or this step.
+
+        Args:
+            how: How the round ends.
+            move: Gives the step for a call as it is.
+        """
+        self._close(how)
+        for call in (*reversed(self._round.inner.values()), *self._calls):  # inner ones first
+            while call._stage.is_open:
+                if call._append_all(move(call), since=len(call._entries)) is not None:
+                    break
+
+    def _move(self, how: str) -> None:
+        """Close the round, because its calls go on elsewhere."""
+        moved: Move = "moved", {"verdict": how}
+        self._end_open(how, lambda _: moved)
+
+    def _discard(self) -> None:
+        """Close the round, and forget the turn."""
+        self._end_open("discarded", _discarded)
+
     def _in_store(self, where: str) -> MisuseError:
         """Make the error for a plan that would go on elsewhere, while a store keeps it."""
         return MisuseError(
@@ -194,7 +264,7 @@ class RoundState:
         Args:
             started: The tools of the calls that were started or recorded, by call id.
         """
-        self._close("discarded")
+        self._discard()
         if started and self._stored is None:
             calls = ", ".join(
                 f"{id!r} of tool `{escape_unprintable(tool)}`" for id, tool in started.items()
@@ -227,6 +297,11 @@ class RoundState:
             )
 
 
+def _discarded(call: BaseCall) -> Move:
+    is_known = call._stage.name in ("suspended", "awaiting") or not was_begun(call._history)
+    return "ended", {"verdict": "cancelled" if is_known else "indeterminate", "reason": _GONE}
+
+
 class Lists(NamedTuple):
     """The calls of a plan by what is to be done about them; `ToolRoundPlan` tells about each."""
 
@@ -239,8 +314,6 @@ class Lists(NamedTuple):
     unusable: tuple[None, ...] = ()
     awaiting: tuple[AnyToolCall, ...] = ()
     unreviewed: tuple[AnyToolCall, ...] = ()
-    seen: int = 0
-    """How many moves of the round they know: in one value with them, so that nobody sees half."""
 
 
 class ListEntry(NamedTuple):
@@ -257,97 +330,38 @@ class ListEntry(NamedTuple):
     value: Any
 
 
+def _entry_of(call: BaseCall) -> ListEntry:
+    history = call._history
+    state = state_in(history)
+    if state == "finished" or not isinstance(call, AnyToolCall):
+        return ListEntry(state, 0.0, result_in(history) or issue_in(history))
+    if state in _AS_CALLS:
+        return ListEntry(state, 0.0, call)
+    return ListEntry(state, settled_by(history).at, outcome_of(call, history))
+
+
 class SortedCalls:
-    """Keep the calls of a round by what is to be done about them; see `ToolRoundPlan`."""
+    """Show the calls of a round by what is to be done about them; see `ToolRoundPlan`."""
 
-    # _hook_runs   each run of hooks that decided for this plan
-    # _by_id       all calls of the turn by id, once one was looked for
-    # _calls       the calls that could be read, in the order of the turn: of each the branch that
-    #              this plan holds
-    # _entries     where each call stands, once one has moved
-    # _is_decided  whether any hooks decided
-    # _lists       the lists that are made of `_entries`, once somebody requests one
-    # _owes_after  whether the plan was saved while some after-hook had still to be asked
-    # _seen        how many moves of the round `_entries` knows
-    __slots__ = (
-        "_by_id",
-        "_calls",
-        "_entries",
-        "_hook_runs",
-        "_is_decided",
-        "_lists",
-        "_owes_after",
-        "_seen",
-        "_state",
-        "toolset",
-    )
+    __slots__ = ("_state", "toolset")
 
-    def __init__(self, state: RoundState, toolset: Any, calls: tuple[AnyToolCall, ...]) -> None:
+    def __init__(self, state: RoundState, toolset: Any) -> None:
         self._state = state
         self.toolset: Any = toolset
-        self._calls = calls
-        self._by_id: dict[str, BaseCall] | None = None
-        self._entries: dict[str, ListEntry] | None = None
-        self._seen: int  # from when one has moved
-        # Nearly always nothing has happened to any of them.
-        self._lists: Lists | None = None if state._moved_ids or state._unread else Lists(calls)
-        self._hook_runs: tuple[HookRun, ...] = ()
-        self._is_decided = False
-        self._owes_after = False
 
     # The lists.
 
     @property
     def _sorted(self) -> Lists:
-        lists = self._lists
-        if lists is not None and lists.seen == len(self._state._moved_ids) and not lists.suspended:
-            return lists
-        with ONCE:
-            entries = self._current_entries()
-            # The lists are made again only when a call has moved; `seen` says how many moves they
-            # know. But a call that waits may have been given up by `call.reject`, which no plan is
-            # told about, so those are looked at each time.
-            for each in () if lists is None else lists.suspended:
-                id = each.call.id
-                if each.call._stage is not _SUSPENDED:
-                    entries[id] = (
-                        self._entry_for(id) if entries[id].state == "suspended" else entries[id]
-                    )
-                    lists = None
-            if lists is None or lists.seen != self._seen:
-                made: dict[CallRowState, list[ListEntry]] = {name: [] for name in _STATES}
-                for one in entries.values():
-                    made[one[0]].append(one)
-                in_order: Any = [sorted(each, key=_AT) for each in made.values()]
-                lists = Lists._make((*(tuple([e[2] for e in of]) for of in in_order), self._seen))
-                self._set(_lists=lists)
-        return lists
+        return self._state._sorted
+
+    @property
+    def _calls(self) -> tuple[AnyToolCall, ...]:
+        return self._state._calls
 
     def _current_entries(self) -> dict[str, ListEntry]:
-        """Say where each call stands, in the order of the turn, with every move of the round."""
-        with ONCE:
-            moved, entries = self._state._moved_ids, self._entries
-            if entries is None:
-                entries = {call.id: self._entry_for(call.id) for call in self._all()}
-            else:
-                inner, again = self._state._round.inner, moved[self._seen :]
-                # One that requests others stands elsewhere once the last of these has its result.
-                again += [inner[id]._asked_by or "" for id in again if id in inner]
-                entries.update((id, self._entry_for(id)) for id in dict.fromkeys(again))
-            self._set(_entries=entries, _seen=len(moved))
-            return entries
-
-    def _entry_for(self, id: str) -> ListEntry:
-        """Say where a call stands by now."""
-        call = self._any(id)
-        assert call is not None
-        history = call._history
-        state = state_in(history)
-        if state == "finished" or not isinstance(call, AnyToolCall):
-            return ListEntry(state, 0.0, result_in(history) or issue_in(history))
-        if state in _AS_CALLS:
-            return ListEntry(state, 0.0, call)
-        return ListEntry(state, settled_by(history).at, outcome_of(call, history))
+        """Say where each call stands, in the order of the turn."""
+        return {call.id: self._state._place_of(call) for call in self._state._all()}
 
     @property
     def pending(self) -> tuple[AnyToolCall, ...]:
@@ -400,7 +414,7 @@ class SortedCalls:
     @property
     def decisions(self) -> tuple[DecisionRecord, ...]:
         """What every hook and gate decided, in order."""
-        found = [each for call in self._readable for each in decisions_in(call, self._hook_runs)]
+        found = [each for call in self._readable for each in decisions_in(call)]
         return tuple(record for _, record in sorted(found, key=itemgetter(0)))
 
     @property
@@ -426,10 +440,6 @@ class SortedCalls:
         inner = self._state._round.inner
         return (*self._calls, *decoded_calls(inner.values())) if inner else self._calls
 
-    def _move(self, call_id: str) -> None:
-        """Let all plans of the round know that a call may belong to another list now."""
-        self._state._moved_ids.append(call_id)
-
     def _call(self, call_id: str) -> AnyToolCall | None:
         """Find a call that could be read."""
         found = self._any(call_id)
@@ -437,11 +447,7 @@ class SortedCalls:
 
     def _any(self, call_id: str) -> BaseCall | None:
         """Find a call, also one that could not be read."""
-        known = self._by_id
-        if known is None:
-            known = {**self._state._unread, **{call.id: call for call in self._calls}}
-            self._set(_by_id=known)
-        return known.get(call_id) or self._state._round.inner.get(call_id)
+        return self._state._any(call_id)
 
     def _open_call(self, given: BaseCall, cannot: str) -> AnyToolCall:
         """Find the call of this plan that another object stands for, and that has no result.
@@ -464,85 +470,17 @@ class SortedCalls:
 
     def _all(self) -> Iterator[BaseCall]:
         """Yield all calls: in the order of the turn, and after that those that they requested."""
-        asked = (self._any(each.id) for each in self._state.turn.tool_calls)
-        yield from filter(None, asked)
-        yield from self._state._round.inner.values()
-
-    # Other tries. What happens to one is told to nobody as long as its result is not passed: a hook
-    # may have made it for a dry run, and dropped it.
-
-    def _tries_of(self, results: Iterable[ToolResult]) -> dict[str, Any]:
-        """Find the tries that gave some results, by the ids of their calls.
-
-        Args:
-            results: The results. What an after-hook put for one is no run of the tool, though the
-                hook may have made it with a try.
-        """
-        found: dict[str, Any] = {}
-        for result in results:
-            call = self._any(result.id)
-            history = () if call is None else call._history
-            put = [step.detail[1] for step in history if step.phase == "after"]
-            for each in self._state._round.tries.get(result.id, ()):
-                end = end_of(each._history)
-                # By identity: two runs may give the same.
-                is_of_run = all(result is not by_hook for by_hook in put)
-                if end is not None and end.detail is result and is_of_run:
-                    found[result.id] = each
-        return found
-
-    def _begun_tries(self) -> list[BaseCall]:
-        """List the tries that `retry()` made and that were started."""
-        every = self._state._round.tries.values()
-        return [each for tries in every for each in tries if was_started_again(each._history)]
-
-    def _with_tries(self) -> dict[str, tuple[Step, ...]]:
-        """Return the history of each call, by id, with the tries that were started."""
-        histories = {call.id: call._history for call in self._all()}
-        for each in self._begun_tries() if self._state._round.tries else ():
-            histories[each.id] = with_try(histories[each.id], each._history) or histories[each.id]
-        return histories
-
-    def _take_tries(self, tries: Iterable[BaseCall]) -> None:
-        """Let the histories of calls tell of some tries, which are no other tries any more then."""
-        with ONCE:
-            for each in [*tries]:
-                call = self._any(each.id)
-                self._state._round.tries[each.id].remove(each)
-                if call is not None and call._take_try(each):
-                    self._move(each.id)
-
-    def _take_try(self, given: BaseCall) -> None:
-        """Add a try that left its tool to the history of its call, if it is another try of that."""
-        tries = self._state._round.tries
-        if given.id not in tries:
-            return
-        if any(each is given for each in tries[given.id]):
-            self._take_tries([given])
-        # What ended before, as in a loop that tries again, is not to be told any more.
-        tries[given.id] = [each for each in tries[given.id] if not each._stage.is_end]
+        return self._state._all()
 
     def _started(self) -> dict[str, str]:
         """Return the tools of the calls that were started or have ended, by call id."""
         return {call.id: call.name for call in self._readable if was_touched(call._history)}
 
-    def _copy(self) -> SortedCalls:
-        """Return a record of its own, open to assignment, with the same calls."""
-        made = SortedCalls(self._state, self.toolset, self._calls)
-        made._lists, made._hook_runs = self._sorted, self._hook_runs
-        made._is_decided, made._owes_after = self._is_decided, self._owes_after
-        return made
-
-    def _set(self, **values: Any) -> None:
-        """Set attributes, also of a plan, which refuses it."""
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
     def _note_hooks(self, hooks: object) -> None:
         """Remember a hook set that decided: its after-hooks have to see results before the end."""
         known = self._state._hook_sets
         if isinstance(hooks, HookPlaces) and hooks not in known:
-            _set_hook_sets(self._state, (*known, hooks))
+            self._state._hook_sets = (*known, hooks)
 
     @property
     def is_settled(self) -> bool:
@@ -564,7 +502,5 @@ def outer_of(calls: SortedCalls, call_id: str) -> tuple[AnyToolCall, ...]:
 
 
 _STATES = get_args(CallRowState)
-# The slot itself: a round refuses the plain way, or takes it more slowly.
-_set_hook_sets: Any = vars(RoundState)["_hook_sets"].__set__
 _AT = itemgetter(1)
 _AS_CALLS: tuple[CallRowState, ...] = ("pending", "in_doubt", "awaiting", "unreviewed")

@@ -14,8 +14,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, get_args
 
-from .._call.decisions import DecisionKind, HookRun
-from .._call.history import BY_TOOL, END_OF, RequestedStep, Step, iso_time, leads_to, time_after
+from .._call.decisions import DecisionKind
+from .._call.history import (
+    BY_TOOL,
+    END_OF,
+    SPENT,
+    RequestedStep,
+    Step,
+    hook_key,
+    iso_time,
+    leads_to,
+    recorded_in,
+)
 from .._call.lifecycle import STAGES, StepKind
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
@@ -66,13 +76,15 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
         None: _Row(_ENDS, "result"),
     },
     "recorded": {None: _Row((*_ENDS, "suspended"), "result", _ENDS)},
-    "retried": {None: _Row()},
+    "late": {None: _Row(_ENDS, "result", _ENDS)},
+    "moved": {None: _Row()},
+    "retried": {None: _Row((SPENT, None))},
     "requested": {None: _Row()},
 }
 """By kind and phase what a step is like in a text."""
 
 _PLAIN: Final = ("by", "phase", "verdict", "reason", "digest")
-_WORDS: Final = frozenset({"kind", "at", *_PLAIN, "key", "elsewhere"}).union(
+_WORDS: Final = frozenset({"kind", "at", *_PLAIN, "key", "hook"}).union(
     row.holds for rows in _TABLE.values() for row in rows.values()
 )
 
@@ -102,6 +114,9 @@ def dump_step(step: Step) -> dict[str, Any]:
         data["key"] = detail
     elif step.phase == "after":
         data["key"], detail = detail
+    elif step.kind == "reviewed":
+        if (key := hook_key(detail)) is not None:
+            data["hook"] = key
     elif step.kind == "ended" and step.phase in SOURCES and detail is not None:
         _, detail = detail  # the output, which is made of the result again
     elif step.kind == "ended" and step.phase is None:
@@ -127,7 +142,6 @@ def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
 def load_history(
     entries: Sequence[Saved],
     metadata: ToolMetadata,
-    hook_run: HookRun | None = None,
     *,
     behind: tuple[Step, ...] = (),
     asks: Sequence[Any] = (),
@@ -137,7 +151,6 @@ def load_history(
     Args:
         entries: The steps.
         metadata: The call.
-        hook_run: The run of hooks that the steps of the plan's own hooks belong to.
         behind: The steps that they follow.
         asks: What each of the steps `requested` holds.
 
@@ -149,7 +162,7 @@ def load_history(
     """
     history, left = behind, iter(asks)
     for saved in entries:
-        history = (*history, _load_step(saved, history, metadata, hook_run, left))
+        history = (*history, _load_step(saved, history, metadata, left))
     return history[len(behind) :]
 
 
@@ -157,7 +170,6 @@ def _load_step(
     saved: Saved,
     history: tuple[Step, ...],
     metadata: ToolMetadata,
-    hook_run: HookRun | None,
     asks: Iterator[Any],
 ) -> Step:
     check_words(saved, _WORDS)
@@ -171,8 +183,8 @@ def _load_step(
     if row.says is not None and said not in row.says:
         raise saved.wrong("verdict", f"{shorten(said)} is none of the known values")
     first = STAGES["new" if by is None else "unreviewed"]
-    stage = leads_to(history, kind, phase, said) if history else first
-    if stage is None:
+    stage = leads_to(history[-1], kind, phase, said) if history else first
+    if stage is None or (kind == "recorded" and recorded_in(history) is not None):
         raise saved.wrong(
             "kind", f"{kind!r} cannot follow while a call is {history[-1].stage.status}"
         )
@@ -181,7 +193,7 @@ def _load_step(
     if at is None:
         raise saved.wrong("at", f"{shorten(text)} is not a time in ISO 8601")
     if history:
-        at = time_after(history[-1], at)  # another machine's clock may be behind
+        at = max(history[-1].at, at)  # another machine's clock may be behind
     detail: Any = None
     if saved.data.get(row.holds) is not None:
         detail = _HELD[row.holds][1](saved, metadata)
@@ -197,7 +209,7 @@ def _load_step(
         key = saved.get("key", str)
         detail = key if phase == "before" else (key, detail)
     elif kind == "reviewed":
-        detail = None if saved.get("elsewhere", bool, False) else hook_run
+        detail = saved.get("hook", str, None)
     elif kind == "ended" and phase in SOURCES:
         detail = (None, detail) if said == "success" else None
     make = RequestedStep if kind == "requested" else Step

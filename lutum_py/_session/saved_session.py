@@ -46,7 +46,7 @@ def dump_session(
     data["seal"] = seal_of(data, key)._asdict()
     text = dump_saved(data, PlanError, "The session")
     if plan is not None:
-        plan._state._close("dumped")
+        plan._state._move("dumped")
     return text
 
 

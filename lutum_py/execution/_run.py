@@ -21,11 +21,11 @@ from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._call.call import AnyToolCall
+from .._call.history import Move
 from .._context.cancellation import CancellationToken, finish
 from .._context.context import ToolContext
 from .._context.threads import Ended, run_in_thread, wait_for_thread
 from .._text.json import shorten
-from .._text.on_demand import ONCE
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
 from ..errors import Cancelled, MisuseError, TimedOut, ToolError
@@ -468,9 +468,13 @@ class Run:
 
     def _not_executed(self) -> Outcome:
         why = f", because {self._stop_reason() or 'it was cancelled.'}"
-        with ONCE:  # nobody else begins it meanwhile
+        while True:
+            since = len(self.call._entries)
             self.call._may_start(None, self.invocation)
-            return self.call._ended(not_executed(self.call, why))
+            result = not_executed(self.call, why)
+            ended: Move = "ended", {"verdict": result.status, "detail": result}
+            if self.call._append_all(ended, since=since) is not None:
+                return result
 
     def _stop_reason(self) -> str | None:
         return None if self.token is None else self.token.reason

@@ -259,7 +259,7 @@ class _Answering:
             # The whole plan goes to the client, sealed by the SDK, and comes back with the answer:
             # this process may be gone by then, and another one of the same keys goes on.
             state = dump_plan(self._plan, None, None, is_keyed=True)
-            self._plan._state._close("dumped")
+            self._plan._state._move("dumped")
             return InputRequiredResult(input_requests={_DECISION: form}, request_state=state)
         try:
             answer = await self._request.session.elicit_form(

@@ -9,7 +9,7 @@ from time import time
 from typing import Any, Final, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.history import Step, iso_time, state_in, steps_of_kind
+from .._call.history import Step, iso_time, said_by, state_in, steps_of_kind
 from .._call.lifecycle import StepKind
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
@@ -196,12 +196,9 @@ def apply_row(
         elif kind != "abandoned":
             raise _unfit(row, call, "something else was done to the call by now")
     for each in load_history(fresh, call.metadata, behind=call._history):
-        fields = each._asdict()
-        del fields["stage"]  # the table says where it leads to, from where this call stands
-        call._append(**fields)
+        call._append_all((each.kind, said_by(each)))
     if is_left and call._stage.name == "running":
         call._append("abandoned")
-    plan._move(call.id)
 
 
 def catch_up(plan: P, rows: list[SavedCall]) -> P:
@@ -285,7 +282,7 @@ def claimed(plan: ToolRoundPlan[Any], row: SavedCall, rows: Sequence[SavedCall])
     Raises:
         PlanError: The plan does not allow it to run.
     """
-    plan.discard()
+    plan._state._close("discarded")
     calls = calls_at(plan)
     apply_rows(plan, calls, rows)
     call = calls[row.place]

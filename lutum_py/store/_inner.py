@@ -109,7 +109,7 @@ def shown(
     call: AnyToolCall, result: ToolResult, hooks: Hooks, drive: Drive
 ) -> tuple[ToolResult, tuple[Step, ...]]:
     """Show after-hooks the result of a call within another; give it as they left it."""
-    ended = call._clone()
+    ended = call._copy_for(None)
     if ended._stage.may_end:  # it was run elsewhere, or answered by hand
         ended._append("ended", verdict=result.status, detail=result)
     before = len(ended._history)

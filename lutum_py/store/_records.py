@@ -217,7 +217,7 @@ class Records:
             if order.in_order:
                 settle(rows, id)
         if plan is not None:
-            plan._state._close("saved")
+            plan._state._move("saved")
         return head.version
 
     def _kept(self, rows: Rows, id: str) -> tuple[Head | None, BesidePlan]:
