@@ -35,7 +35,6 @@ from .._call.call import AnyToolCall
 from .._call.history import (
     ANSWERED,
     CallRound,
-    Move,
     Step,
     is_unread,
     iso_time,
