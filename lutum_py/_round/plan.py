@@ -628,7 +628,8 @@ _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
 def as_plan(calls: SortedCalls) -> ToolRoundPlan[Any]:
     """Make a plan of sorted calls: from here on only its own methods change it."""
     plan: Any = calls
-    plan.__class__ = ToolRoundPlan
+    if not isinstance(plan, ToolRoundPlan):
+        plan.__class__ = ToolRoundPlan
     made: ToolRoundPlan[Any] = plan
     return made
 
