@@ -36,9 +36,10 @@ from ..errors import LifecycleError, MisuseError
 from .ending import (
     ResultLike,
     as_results,
-    end_round,
     ended_with,
     ended_within,
+    joined_round,
+    results_of,
     show_results,
     unfinished,
 )
@@ -525,8 +526,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return self._end(results, "resolved")
 
     def _end(self, results: Iterable[ResultLike | NotEnded], how: str) -> CommittedRound:
-        committed = end_round(self, results)
-        ends = {result.id: result for result in committed.results}
+        found = results_of(self, results)
+        committed = joined_round(self, found)
+        ends = {result.id: result for result in found}
         self._state._end_open(how, lambda call: ended_with(call, ends[call.id]))
         return committed
 
@@ -596,14 +598,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             return ended_with(call, ends[call.id])
 
         self._state._end_open("aborted", move)
-        committed = self._given_up(reason, answers, ends)
+        committed = joined_round(self, self._given_up(reason, answers, ends))
         transcript.append_round(committed)
         return committed
 
     def _given_up(
         self, reason: str, answers: list[ToolResult | NotEnded], ends: Mapping[str, ToolResult]
-    ) -> CommittedRound:
-        """Return the turn with an honest result for each call that has none."""
+    ) -> tuple[ToolResult, ...]:
+        """Return the results of the round, an honest one for each call that has none."""
         waiting = (*(each.call for each in self.suspended), *self.awaiting)
         given_up = (*self.pending, *self.in_doubt, *waiting)
         own = {call.metadata for call in given_up}
@@ -630,7 +632,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             or unfinished(call, call.id in started, reason, ended_within(call, within))
             for call in given_up
         }
-        return end_round(self, finished, unfinished=filled)
+        return results_of(self, finished, unfinished=filled)
 
     def discard(self) -> None:
         """Close the round and forget the turn: the transcript stays as it is.
