@@ -208,37 +208,27 @@ class BaseCall:
             last = entries[number - 1][-1]
             if run is not None and (last.run != run or last.stage not in _AT_WORK):
                 raise self._refused("ended", over=True)
-            entry = tuple(self._steps_after(last, number, moves))
+            now, steps = time(), []
+            for kind, said in moves:
+                get = said.get
+                verdict, phase, at = get("verdict"), get("phase"), get("at", now)
+                stage = leads_to(last, kind, phase, verdict)
+                if stage is None:
+                    end = END_OF[verdict or ""] if kind == "ended" else None
+                    raise self._refused(kind, None if end is None else end.status)
+                if at < last.at:  # time servers put clocks back
+                    at = last.at
+                by, reason, digest, detail = get("by"), get("reason"), get("digest"), get("detail")
+                of_run = number if kind == "started" else last.run
+                of_input = number if kind == "changed" else last.input
+                plain = (kind, stage, at, by, phase, verdict, reason, digest, detail)
+                last = new_step((*plain, of_run, of_input))
+                if kind == "requested":
+                    last = RequestedStep._make(last)
+                steps.append(last)
+            entry = tuple(steps)
             if entries.setdefault(number, entry) is entry:
                 return number
-
-    def _steps_after(self, last: Step, number: int, moves: tuple[Move, ...]) -> Iterator[Step]:
-        """Make the steps of an entry, each of which the table has after the one before."""
-        now = time()
-        for kind, said in moves:
-            verdict, phase = said.get("verdict"), said.get("phase")
-            stage = leads_to(last, kind, phase, verdict)
-            if stage is None:
-                end = END_OF[verdict or ""] if kind == "ended" else None
-                raise self._refused(kind, None if end is None else end.status)
-            at = said.get("at", now)
-            made: Any = new_step(
-                (
-                    kind,
-                    stage,
-                    max(at, last.at),  # time servers put clocks back
-                    said.get("by"),
-                    phase,
-                    verdict,
-                    said.get("reason"),
-                    said.get("digest"),
-                    said.get("detail"),
-                    number if kind == "started" else last.run,
-                    number if kind == "changed" else last.input,
-                )
-            )
-            last = RequestedStep._make(made) if kind == "requested" else made
-            yield last
 
     def _refused(
         self, kind: StepKind, target: CallStatus | None = None, *, over: bool = False

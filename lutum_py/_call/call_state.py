@@ -256,7 +256,10 @@ class CallState(BaseCall):
     @property
     def _is_rewritten(self) -> bool:
         """Whether the program, a hook or a person replaced the input that was decoded."""
-        return self._last.input != 0 or any(step.kind == "changed" for step in self._entries[0][1:])
+        if self._last.input:
+            return True
+        first = self._entries[0]
+        return len(first) > 1 and any(step.kind == "changed" for step in first)
 
     # What the program reads and changes.
 

@@ -472,7 +472,7 @@ _OF_STAGE: Mapping[Stage, CallRowState] = {
 def state_in(history: tuple[Step, ...]) -> CallRowState:
     """Say by its history which list of a plan a call is in."""
     stage = history[-1].stage
-    if stage.may_start or stage is _RUNNING:
+    if stage.is_pending:
         return "pending"
     of_stage = _OF_STAGE.get(stage)
     if of_stage is not None:

@@ -160,9 +160,20 @@ class Stage:
         may_start: Whether the call may be started.
         may_end: Whether it may get its result.
         is_open: Whether it has no result and goes on here.
+        is_pending: Whether it is started here, or was.
     """
 
-    __slots__ = ("is_end", "is_open", "leads", "may_ask", "may_end", "may_start", "name", "status")
+    __slots__ = (
+        "is_end",
+        "is_open",
+        "is_pending",
+        "leads",
+        "may_ask",
+        "may_end",
+        "may_start",
+        "name",
+        "status",
+    )
 
     def __init__(self, name: StageName) -> None:
         self.name = name
@@ -172,6 +183,7 @@ class Stage:
         self.may_start = "started" in TABLE[name]
         self.may_end = "ended" in TABLE[name] and name != "elsewhere"
         self.is_open = "moved" in TABLE[name]
+        self.is_pending = self.may_start or name == "running"
         self.leads: dict[str, Stage] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:

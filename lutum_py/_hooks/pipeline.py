@@ -138,7 +138,6 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
             if not _was_asked(given, asked) and not is_approved:
                 yield from ask_function(review, given)
         else:
-            hook: RegisteredHook | None = None
             for hook in execution if not is_approved else ():
                 if asked and _was_asked(hook.function, asked):
                     continue
@@ -158,12 +157,11 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                 apply_decision(hook.name, review, decision, shown, hook.function, wanted)
                 if review.verdict is not None:
                     break
-            else:
-                if hook is not None:
-                    take_changes(hook.name, review)
         if gates or before or selector.needs_review:
             more.append((review, gates, before))
     for review, _, _ in more:
+        # What hooks did to the input in place is looked for once: here, or as the call starts.
+        take_changes("of the execution hooks", review)
         # Rules review also what a function lets wait: they may still change it, or end it.
         if review.verdict is None or review.verdict.verdict == "suspend":
             yield from ask_rules(review)
