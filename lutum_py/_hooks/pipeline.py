@@ -132,8 +132,12 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
             selector = call.selector
             if places is not None:
                 execution, gates, before = places._decisions_for(selector)
-        asked = _asked_in(call) if len(call._entries) > 1 else ()
-        is_approved = bool(asked) and not review.is_edit and bool(call._answers)
+        asked: list[Any] = []
+        if len(call._entries) > 1:
+            if not call._stage.may_ask:  # it went on while others were reviewed
+                continue
+            asked = _asked_in(call)
+        is_approved = bool(asked) and review.edited is None and bool(call._answers)
         if places is None:
             if not _was_asked(given, asked) and not is_approved:
                 yield from ask_function(review, given)
@@ -171,7 +175,7 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
         if _goes_on(review):
             yield from _ask_gates(asked_gates, review)
     for review, _, hooks_before in more:
-        if _goes_on(review):
+        if hooks_before and _goes_on(review) and not review.is_asked_again:
             yield from _ask_before(hooks_before, review)
     for review in reviews:
         settle(review)
