@@ -24,7 +24,17 @@ from .._text.json import cut, digest_of, own_copy, parse_json
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
 from .base_call import SETTLED, BaseCall
-from .history import NO_ROUND, CallStep, Move, Step, StepPhase, as_entry, new_history
+from .history import (
+    HOOK_PHASES,
+    NO_ROUND,
+    CallStep,
+    Move,
+    Step,
+    StepPhase,
+    as_entry,
+    hook_key,
+    new_history,
+)
 from .lifecycle import STAGES
 
 if TYPE_CHECKING:
@@ -333,8 +343,15 @@ class CallState(BaseCall):
 
     def __reduce__(self) -> tuple[Any, ...]:
         _, input, text = self._made()
-        state = (self._history, self.coerced, text, self._round)
+        steps = tuple(map(_without_hook, self._history))
+        state = (steps, self.coerced, text, self._round)
         return (_rebuild, (self.selector, self.metadata, input, state))
+
+
+def _without_hook(step: Step) -> Step:
+    """Return a step as it travels: with the name of a hook, since few functions can be pickled."""
+    is_hook = step.kind == "reviewed" and step.phase in HOOK_PHASES
+    return step._replace(detail=hook_key(step.detail)) if is_hook else step
 
 
 def _rebuild(

@@ -26,7 +26,7 @@ from .._schema.secrets import MASK
 from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
-from ..errors import MisuseError
+from ..errors import LifecycleError, MisuseError
 from .history import HOOK_PHASES, Move, Said, Step, StepPhase, said_by
 from .reply import Reply
 
@@ -260,12 +260,15 @@ class Review:
             for step in draft._history[len(self.call._history) :]
             if step.kind in ("changed", "reviewed")
         ]
-        number = None
-        if not self.is_closed:
-            target._check_round_open()
-            number = target._append_all(*self.moves, *own, *moves, since=since)
+        if self.is_closed:
+            raise LifecycleError(
+                f"Call {target.id!r} of tool `{target.name}` is not started: this is what hooks "
+                "were shown of it, and they have decided. Run the call that the plan has."
+            )
+        target._check_round_open()
+        number = target._append_all(*self.moves, *own, *moves, since=since)
         if number is None:
-            raise target._refused("started") if self.is_closed else target._grown(since)
+            raise target._grown(since)
         if target._last.input == number:
             target._held = (number, *draft._held[1:])
         draft._entries, draft._review, draft._flat = target._entries, None, None

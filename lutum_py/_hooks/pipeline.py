@@ -70,7 +70,7 @@ _STRICTEST: Final = ("block", "suspend", "complete")
 def review_calls(
     calls: Iterable[AnyToolCall], hooks: Hooks, note: Callable[[Hooks], None] | None = None
 ) -> HookGenerator[list[Review]]:
-    """Let hooks review calls that may start, and write what they say.
+    """Let hooks review calls that were not started, and write what they say.
 
     Args:
         calls: The calls.
@@ -86,10 +86,16 @@ def review_calls(
     """
     reviews: list[Review] = []
     for call in calls:
-        if call._stage.may_start:
+        if call._stage.may_ask:
             call._take_changes()  # no hook is to be blamed for them
             reviews.append(again(call))
     yield from review_all(reviews, hooks)
+    for review in reviews:
+        is_asked = review.target._stage.name != "unreviewed" or any(
+            kind == "reviewed" for kind, _ in review.moves
+        )
+        if not is_asked:
+            review.moves.insert(0, ("reviewed", {"phase": "gate"}))  # there was nobody to ask
     if note is not None:
         note(hooks)
     write_all(reviews)
@@ -119,6 +125,15 @@ def _is_before_hooks(step: Step) -> bool:
 
 def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     """Let hooks review calls, stage by stage; the caller writes what they say."""
+    try:
+        yield from _review_stages(reviews, hooks)
+    except BaseException:
+        for review in reviews:
+            review.is_closed = True  # whoever kept a draft does not start the call with it
+        raise
+
+
+def _review_stages(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     given: Any = hooks
     places: HookPlaces[Any] | None = given if isinstance(hooks, HookPlaces) else None
     # Stages after the first, for the few calls that have any: the rest pays for none of them.
