@@ -115,7 +115,10 @@ class CallState(BaseCall):
             self._selector,
             self._coerced,
         )
-        made._entries, made._flat = self._entries.copy(), self._flat
+        made._entries, made._flat = self._entries.copy(), None
+        if review is not None and review.target is self:  # which may have grown since
+            for number in range(review.since, len(made._entries)):
+                del made._entries[number]
         made._round, made._review = self._round, review
         number, input, text = self._lent()
         # An instance that can be changed belongs to one call alone.

@@ -234,7 +234,7 @@ def _ask_before(before: list[RegisteredHook], review: Review) -> HookGenerator[N
     call = review.call
     done = [step.detail for step in call._history if step.phase == "before"] if before else ()
     for key, hook in keyed(before):
-        if key in done:
+        if key in done or not call._stage.may_ask:  # it may have gone on meanwhile
             continue
         answer = yield from ask(hook.name, hook.function, call, call.metadata, call._lend_copy())
         if answer is not None:

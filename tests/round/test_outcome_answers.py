@@ -16,8 +16,8 @@ from lutum_py import (
     RecoverableToolCallIssue,
     Session,
     SuspendTicket,
-    Toolset,
     ToolMetadata,
+    Toolset,
     tool,
     tool_fn,
 )

@@ -17,7 +17,6 @@ from lutum_py import (
     CallStatus,
     Complete,
     ResumeMode,
-    RunNormally,
     Session,
     SuspendTicket,
     ToolContext,

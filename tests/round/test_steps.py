@@ -622,7 +622,7 @@ def test_of_hook_sets_that_review_a_call_at_once_one_counts() -> None:
         await asyncio.sleep(0)
         await call.hook(quick)
         go.set()
-        with pytest.raises(LifecycleError, match="'c1'.* was reviewed by .*passes"):
+        with pytest.raises(LifecycleError, match=r"'c1'.* was reviewed by .*passes"):
             await asking
         close(plan)
         return call.steps
