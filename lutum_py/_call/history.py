@@ -421,8 +421,16 @@ def settled_by(steps: tuple[Step, ...]) -> Step:
     return steps[at]
 
 
+def _as_it_left(history: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the history of a call that goes on elsewhere up to there: here it stays like that."""
+    if history[-1].stage is not _ELSEWHERE:
+        return history
+    return history[: history.index(next(steps_of_kind(history, "moved")))]
+
+
 def wait_of(steps: tuple[Step, ...]) -> Step | None:
     """Return the step by which a call waits, if it does."""
+    steps = _as_it_left(steps)
     return settled_by(steps) if steps[-1].stage.name == "suspended" else None
 
 
@@ -480,9 +488,8 @@ def state_in(history: tuple[Step, ...]) -> CallRowState:
     of_stage = _OF_STAGE.get(stage)
     if of_stage is not None:
         return of_stage
-    if stage is _ELSEWHERE:  # here it stays as it was when it left
-        moved = next(steps_of_kind(history, "moved"))
-        return state_in(history[: history.index(moved)])
+    if stage is _ELSEWHERE:
+        return state_in(_as_it_left(history))
     # A hook's word counts at once, in every plan. The outcome of a tool counts for a plan when it
     # was told (`recorded`): until then the caller still has to pass the result.
     last = settled_by(history)
