@@ -1,9 +1,9 @@
 """The history of a call, and the one way to write it.
 
 A history is a dict that maps 0, 1, 2 … to *entries*: tuples of the steps that happen together.
-There is one way to write, `entries.setdefault(len(entries), entry) is entry`. CPython does it in
-one piece, with and without a global lock, so each number has one writer: of two threads that start
-a call, one gets the number. The loser reads again, and asks the table whether its steps may still
+There is one way to write, `entries.setdefault(len(entries), entry) is entry`. CPython does it at
+once, with and without a global lock, so each number has one writer: of two threads that start a
+call, one gets the number. The loser reads again, and asks the table whether its steps may still
 follow. So there is no lock, and no second place that says how far a call has come.
 
     0  proposed

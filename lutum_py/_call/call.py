@@ -18,8 +18,6 @@ from .._transcript.result import ToolResult, failure, make_result, unknown_outco
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
 from .base_call import BaseCall
 from .call_state import CallState
-from .deciding import ask_declared, ask_function, settle
-from .decisions import Review, write_all
 from .drivers import HookGenerator, drive, drive_sync
 from .history import ON_RECORD, Said, was_begun
 from .lifecycle import CallStatus
@@ -448,20 +446,12 @@ class AnyToolCall(CallState):
 
 
 def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]:
-    """Let a hook set decide by its own generator, and call anything else as a function."""
+    """Let hooks review one call by itself."""
+    from .._hooks.pipeline import review_calls  # slow to import
+
     if not call._stage.may_ask:
         raise call._refused("reviewed")
-    generator: Callable[[AnyToolCall], HookGenerator[None]] | None
-    generator = None if isinstance(hooks, type) else getattr(hooks, "_decision_generator", None)
-    call._take_changes()
-    if generator is not None:
-        yield from generator(call)
-    else:
-        review = Review(call)
-        yield from ask_function(review, hooks)
-        yield from ask_declared(review)
-        settle(review)
-        write_all([review])
+    yield from review_calls([call], hooks)
     return call if call._stage.may_start else outcome_of(call)
 
 

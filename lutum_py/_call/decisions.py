@@ -27,7 +27,7 @@ from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
 from ..errors import LifecycleError, MisuseError
-from .history import HOOK_PHASES, Move, Said, StepPhase, said_by
+from .history import HOOK_PHASES, Move, Said, Step, StepPhase, said_by
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -175,7 +175,8 @@ class Review:
         target: The call.
         call: What hooks are shown: the call itself, or a draft of it.
         moves: What is written before all that the hooks say.
-        is_edit: Whether a person edited the input, which hooks may still change.
+        edited: Of a call whose input a person edited, the step by which it waited: hooks may still
+            change the input, and then it waits for the same again.
 
     Attributes:
         since: How many entries the history had.
@@ -184,7 +185,7 @@ class Review:
         is_closed: Whether a draft cannot start: the pass is over, or it is a gate's.
     """
 
-    __slots__ = ("call", "is_closed", "is_edit", "moves", "since", "target", "verdict")
+    __slots__ = ("call", "edited", "is_closed", "moves", "since", "target", "verdict")
 
     def __init__(
         self,
@@ -192,14 +193,14 @@ class Review:
         call: AnyToolCall | None = None,
         moves: tuple[Move, ...] = (),
         *,
-        is_edit: bool = False,
+        edited: Step | None = None,
     ) -> None:
         self.target = target
         self.since = len(target._entries)
         self.call = target if call is None else call
         self.moves: list[Move] = [*moves]
         self.verdict: Verdict | None = None
-        self.is_edit = is_edit
+        self.edited = edited
         self.is_closed = False
 
     def note(
@@ -245,6 +246,11 @@ class Review:
         if self.call is self.target:
             self.call = self.draft()
         self.moves.append(self.call._replace_input(value, by, phase))
+
+    @property
+    def is_asked_again(self) -> bool:
+        """Whether hooks changed what a person edited, so that it waits for the person again."""
+        return self.edited is not None and self.call.digest != self.call._answers[0].digest
 
     def start(self, draft: AnyToolCall, moves: tuple[Move, ...]) -> int | None:
         """Start the call itself, because a function started its draft: a call runs once.

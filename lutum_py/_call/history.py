@@ -158,8 +158,9 @@ def leads_to(
 ) -> Stage | None:
     """Return the stage that a step after another leads to, if it may follow.
 
-    That is what the table says, and two rules that it cannot say: after an end only after-hooks can
-    review, and a call that waits ends only as cancelled.
+    That is what the table says, and three rules that it cannot say: after an end only after-hooks
+    can review, a call that waits ends only as cancelled, and one that requested others ends after
+    these.
     """
     stage = last.stage
     if kind == "ended":
@@ -167,6 +168,8 @@ def leads_to(
         # A call that waits was not run, so it can only be given up. The table goes by the kind of a
         # step, and which end an `ended` means is in its `verdict`.
         is_fit = stage.name not in ("suspended", "awaiting") or end.name == "cancelled"
+        if stage is _ASKING and any(each._stage.is_open for each in last.detail.calls):
+            return None
         return end if stage.may_end and is_fit else None
     if kind == "reviewed" and stage.is_end and phase != "after":
         return None
@@ -419,8 +422,16 @@ def settled_by(steps: tuple[Step, ...]) -> Step:
     return steps[at]
 
 
+def _as_it_left(history: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the history of a call that goes on elsewhere up to there: here it stays like that."""
+    if history[-1].stage is not _ELSEWHERE:
+        return history
+    return history[: history.index(next(steps_of_kind(history, "moved")))]
+
+
 def wait_of(steps: tuple[Step, ...]) -> Step | None:
     """Return the step by which a call waits, if it does."""
+    steps = _as_it_left(steps)
     return settled_by(steps) if steps[-1].stage.name == "suspended" else None
 
 
@@ -461,6 +472,7 @@ ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
 """The states of the calls whose results the plan has."""
 
 _RUNNING: Final = STAGES["running"]
+_ELSEWHERE: Final = STAGES["elsewhere"]
 _OF_DOUBT: Final = ("started", "abandoned", "retried", "decided")
 _OF_STAGE: Mapping[Stage, CallRowState] = {
     STAGES["in_doubt"]: "in_doubt",
@@ -477,6 +489,8 @@ def state_in(history: tuple[Step, ...]) -> CallRowState:
     of_stage = _OF_STAGE.get(stage)
     if of_stage is not None:
         return of_stage
+    if stage is _ELSEWHERE:
+        return state_in(_as_it_left(history))
     # A hook's word counts at once, in every plan. The outcome of a tool counts for a plan when it
     # was told (`recorded`): until then the caller still has to pass the result.
     last = settled_by(history)

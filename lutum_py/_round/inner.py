@@ -24,14 +24,13 @@ from typing import Any, Final, NamedTuple
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, decoded_calls
-from .._call.decisions import Review, write_all
 from .._call.drivers import HookGenerator
 from .._call.history import ANSWERED, Move, Step, result_in, state_in, steps_of_kind
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
 from .._declare.offer import NotOnOffer
-from .._hooks.pipeline import AfterSaid, after, review_all, was_asked_after
+from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import keyed
 from .._text.json import compact_json, json_data, shorten
@@ -352,15 +351,13 @@ def decide_asked(
         hooks: The hooks.
         on_event: Is told what was decided about each call.
     """
-    reviews = [Review(call) for call in calls.unreviewed]
-    yield from review_all(reviews, hooks)
-    for review in reviews:
-        if all(kind != "reviewed" for kind, _ in review.moves):
-            review.moves.insert(0, ("reviewed", {"phase": "gate"}))  # there was nobody to ask
-    calls._state._check_open()
-    calls._note_hooks(hooks)
-    calls._state._is_decided = True
-    write_all(reviews)
+
+    def note(hooks: Hooks) -> None:
+        calls._state._check_open()
+        calls._note_hooks(hooks)
+        calls._state._is_decided = True
+
+    reviews = yield from review_calls(calls.unreviewed, hooks, note)
     for review in reviews:
         if state_in(review.target._history) == "handled":
             yield from show_to(review.target, result_in(review.target._history), hooks)
