@@ -142,7 +142,7 @@ class ArgsHook:
         # The pipeline, and what it writes down, names a hook by its function: the user's, and not
         # this class.
         self.__qualname__ = function_name(function)
-        self._names: dict[Any, str] = {}
+        self._names: dict[str, str] = {}
         self._check(selector)
 
     def _check(self, selector: AnySelector) -> None:
@@ -163,7 +163,7 @@ class ArgsHook:
         # It may call a parameter by its name on the wire.
         for name in signature_of(self.function).parameters:
             parameter = self.spec.parameter_named(name)
-            if parameter not in (None, name, *invocation.positional):
+            if parameter is not None and parameter not in (name, *invocation.positional):
                 self._names[parameter] = name
         unfit = invocation.unfit(self.function, self._names)
         if unfit is not None:
