@@ -1,6 +1,6 @@
 """One registered hook, and the lists in which a hook set keeps them.
 
-Hooks are asked in the order of registration. Ancestor one list that is its own order; when the
+Hooks are asked in the order of registration. Within one list that is its own order; when the
 lists of several places are joined, a counter that all hook sets share says which hook came first.
 """
 

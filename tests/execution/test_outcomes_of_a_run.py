@@ -62,7 +62,7 @@ def cut_off() -> BaseException:
 
 
 def test_a_run_that_begins_while_another_is_handled_has_outcomes_of_its_own() -> None:
-    """Ancestor the `except` of a run, no other run takes the outcomes of that one for its own."""
+    """Within the `except` of a run, no other run takes the outcomes of that one for its own."""
 
     async def cancelled() -> None:
         plan = of(SEND)

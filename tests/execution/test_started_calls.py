@@ -101,7 +101,7 @@ def test_a_call_that_comes_back_and_is_stopped_is_in_doubt(way: str) -> None:
     assert isinstance(outcome, ToolResult)
     assert outcome.status == "indeterminate"
     assert "not executed" not in outcome.model_text
-    assert "Ancestor it, c1/1 of tool pay: success." in outcome.model_text
+    assert "Within it, c1/1 of tool pay: success." in outcome.model_text
     if plan.pending:
         (told,) = plan.abort(Session(), "Enough.", [outcome]).results
         assert told.status == "indeterminate"
@@ -136,7 +136,7 @@ def test_a_call_of_a_store_that_is_cancelled_as_it_goes_on_is_in_doubt() -> None
     store = open_store(":memory:")
     result = paid_in(store)
     assert result.status == "indeterminate"
-    assert "Ancestor it, c1/1 of tool pay: success." in result.model_text
+    assert "Within it, c1/1 of tool pay: success." in result.model_text
     store.close()
 
 
