@@ -44,6 +44,7 @@ from .history import (
     new_step,
     steps_of_kind,
     time_after,
+    was_begun,
     with_try,
 )
 from .lifecycle import AGAIN, DECIDE, STAGES, CallStatus, refused
@@ -482,7 +483,7 @@ class BaseCall:
         self._check_newest()
         # Of `proposed asked started ended` a new try keeps `proposed asked`, and adds `retried`. So
         # the decision of a person need not be asked for twice, and the old run is not in the new
-        # history.
+        # history, but for the fact that it was started: it may have had effects.
         made = self._clone()
         end = end_of(made._own_history)
         steps = [s for s in made._own_history if s.kind not in _OF_A_RUN and s.phase != "after"]
@@ -494,7 +495,9 @@ class BaseCall:
             )
         by, phase = (None, None) if end is None or end.phase is None else (end.by, end.phase)
         stage = last.stage.leads.get("retried", last.stage)
-        made._own_history = (*steps, Step("retried", stage, time_after(last), by, phase))
+        was_started = was_begun(made._own_history) or None
+        again = Step("retried", stage, time_after(last), by, phase, detail=was_started)
+        made._own_history = (*steps, again)
         if phase is not None:
             made._branch = Branch(BranchGroup(made), 0)
         if self._round is not NO_ROUND:

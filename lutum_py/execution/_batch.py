@@ -349,7 +349,7 @@ class Batch:
 
     def _not_started(self, place: int) -> Outcome:
         call = self.runs[place].call
-        outcome = not_executed(call, ", because the run was cancelled before it started.")
+        outcome = not_executed(call, ", because the run was cancelled first.")
         is_mine = self.plan is None and call._stage.may_start
         return call._ended(outcome) if is_mine else outcome
 

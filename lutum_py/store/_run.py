@@ -315,7 +315,7 @@ class Worker:
                 self._fail(stop)
             if run.outcome is not None:
                 return run.outcome
-            why = ", because the run was cancelled before it started."
+            why = ", because the run was cancelled first."
             return run.call._ended(not_executed(run.call, why))
         except Exception as error:  # noqa: BLE001 - of `around`, before the tool was started
             self.raised.append(error)
