@@ -495,8 +495,9 @@ class BaseCall:
             )
         by, phase = (None, None) if end is None or end.phase is None else (end.by, end.phase)
         stage = last.stage.leads.get("retried", last.stage)
-        was_started = was_begun(made._own_history) or None
-        again = Step("retried", stage, time_after(last), by, phase, detail=was_started)
+        again = Step("retried", stage, time_after(last), by, phase)
+        if len(steps) < len(made._own_history) and was_begun(made._own_history):
+            again = again._replace(detail=True)
         made._own_history = (*steps, again)
         if phase is not None:
             made._branch = Branch(BranchGroup(made), 0)
