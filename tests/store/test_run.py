@@ -427,7 +427,7 @@ def test_an_interrupt_comes_out_when_what_was_begun_is_on_record(store: Store) -
 
 
 def test_a_context_that_does_not_open_keeps_its_call_from_running(store: Store) -> None:
-    """What `around` raises comes out, and the call, which did nothing, is cancelled on record."""
+    """What `around` raises comes out, and the call, which did nothing, waits for the next run."""
 
     @contextmanager
     def around(call: AnyToolCall) -> Any:
@@ -437,7 +437,7 @@ def test_a_context_that_does_not_open_keeps_its_call_from_running(store: Store) 
     kept(store, ("c0", "key", {}))
     with pytest.raises(ExecutionErrors):
         asyncio.run(store.run("one", Hall, around=around))
-    assert states_of(store) == {"c0": "cancelled"}
+    assert states_of(store) == {"c0": "pending"}
 
 
 def test_what_is_wrong_with_a_run_is_found_before_it_is_on_record(store: Store) -> None:
