@@ -140,7 +140,8 @@ class Store(Records):
                 `outcomes_of(error)` gives the outcomes of calls.
             PlanError: The plan does not load, or does not fit its rows; or a tool left bytes to
                 come back to, and the store has no key.
-            ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
+            ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did. A call that
+                `around` kept from starting can be claimed again.
             InvalidValueError: The id is no id, a number of seconds is invalid, or the limit is
                 below 1.
             CancelledError: The task was cancelled: what was started is finished with its outcome,
