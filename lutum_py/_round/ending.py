@@ -537,7 +537,7 @@ def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
     """
     said: list[str] = []
     # The model sees the outer call alone, and is to know which parts of it were done. For example,
-    # it reads "Ancestor it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
+    # it reads "Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
     for inner in call._asked_for():
         given, ended = results.get(inner.id), end_of(inner._history)
         if given is not None:
@@ -549,7 +549,7 @@ def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
         else:
             how = "not executed"
         said.append(f"{inner.id} of tool {inner.name}: {how}")
-    return f" Ancestor it, {'; '.join(said)}." if said else ""
+    return f" Within it, {'; '.join(said)}." if said else ""
 
 
 # After-hooks: each is shown each result once.

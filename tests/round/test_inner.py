@@ -463,7 +463,7 @@ def test_an_abort_says_how_each_call_within_ended() -> None:
     (result,) = plan.abort(Session(), "enough", [told]).results
     assert result.status == "indeterminate"
     assert result.model_text.endswith(
-        "enough Ancestor it, c1/1 of tool note: success; c1/2 of tool note: success; "
+        "enough Within it, c1/1 of tool note: success; c1/2 of tool note: success; "
         "c1/3 of tool note: indeterminate; c1/4 of tool note: not executed."
     )
 
