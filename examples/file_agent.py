@@ -159,7 +159,7 @@ def take_round(
         show.turn(tool_round.turn)
         plan = plan.apply_hooks_sync(hooks)
         show.decisions(plan)
-        # Reads run together; a write waits for what touches its file or a folder above, and these
+        # Reads run together; a write waits for what accesses its file or a folder above, and these
         # for it, so that everything is as if it had been done one after the other.
         run_sync(plan, in_order=True, limit=AT_ONCE, skipped={"root": root}, on_event=show.event)
         plan.commit(session)

@@ -68,7 +68,7 @@ WRAPPED = "stands for a function, which has what any decorator puts on it"
 OPEN = "made with a client, a file or a server; its attributes are not covered yet"
 EXCEPTIONS: Final = {
     "AnyToolCall": ABSTRACT,
-    "Asked": ABSTRACT,
+    "PendingDecision": ABSTRACT,
     "FnCall": "a `ToolCall`, for type checkers",
     "Skip": "a mark in annotations, which has no attributes",
     "Toolset": "a class without instances, whose own law is in `test_misuse`",

@@ -160,7 +160,7 @@ def output_and_result(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, T
             answer = call._clone().handled(answer.output)
         except Exception as error:
             raise hook_error(
-                hook, call, f"returned an unfit output: {words_of(error)}", "Coerce what it returns"
+                hook, call, f"returned an unfit output: {words_of(error)}", "Fix what it returns"
             ) from error
     result: ToolResult = answer if kind is ToolResult else answer.result
     check_answers(hook, call, result)
@@ -320,7 +320,7 @@ def hook_raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
         what = f"assigned to `{error.title}`, which is frozen"
         return hook_error(hook, call, what, _RETURN_ANOTHER)
     return hook_error(
-        hook, call, f"raised {type(error).__name__}: {words_of(error)}", "Coerce the hook"
+        hook, call, f"raised {type(error).__name__}: {words_of(error)}", "Fix the hook"
     )
 
 
@@ -439,7 +439,7 @@ def with_arguments(
 
 
 def _unfit(hook: str, call: AnyToolCall, did: str, error: Exception) -> HookError:
-    remedy = "Coerce what it returns" if did == "returned" else "Coerce what it does to the input"
+    remedy = "Fix what it returns" if did == "returned" else "Coerce what it does to the input"
     return hook_error(hook, call, f"{did} an unfit input: {words_of(error)}", remedy)
 
 

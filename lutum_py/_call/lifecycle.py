@@ -84,7 +84,7 @@ StageName: TypeAlias = Literal[
     "cancelled",
 ]
 
-WITHIN: Final = "ancestors"
+WITHIN: Final = "inner"
 """A key of the table that is not a step: each call that this call requested has a result."""
 
 _GO_ON: Final[dict[str, str]] = {"suspended": "suspended", "started": "running", "ended": "ended"}

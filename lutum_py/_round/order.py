@@ -1,9 +1,10 @@
 """Which calls of a plan wait for which: those that access the same keep the order of the turn.
 
-Accesses are kept in the tree of what can be accessed, see `resource_access`. At each place are the last
-call that changed it and those that read it since. A change of a place takes away all that was at it
-and below, since whoever accesses any of that conflicts with the change, which waits for it. So each
-call is looked up, and not checked against all earlier ones. For example, with `r` and `w` of files:
+Accesses are kept in the tree of what can be accessed, see `resource_access`. At each place are the
+last call that changed it and those that read it since. A change of a place takes away all that was
+at it and below, since whoever accesses any of that conflicts with the change, which waits for it.
+So each call is looked up, and not checked against all earlier ones. For example, with `r` and `w`
+of files:
 
     w src/a  r src/b  w src  r src/a      src/a waits for src alone, and src for both before
 """

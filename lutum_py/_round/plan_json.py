@@ -66,7 +66,7 @@ from .step_json import check_words, dump_step, load_history
 
 _PLAN_WORDS: Final = frozenset(
     {
-        *("format", "version", "binding", "key_begins", "turn", "calls", "inner", "place"),
+        *("format", "version", "binding", "key_prefix", "turn", "calls", "inner", "place"),
         *("owes_after", "seal"),
     }
 )
@@ -120,7 +120,7 @@ def dump_plan(
         "format": PLAN.name,
         "version": PLAN.version,
         "binding": binding,
-        "key_begins": call_round.key_prefix,
+        "key_prefix": call_round.key_prefix,
         "turn": dump_turn(state.turn),
     }
     try:
@@ -397,7 +397,7 @@ def load_plan(
     check_saved(saved, key, binding)
     at = saved.inner_or_none("place")
     place = None if at is None else Place(at.get("items", int), digest=at.get("digest", str))
-    call_round = CallRound(saved.get("key_begins", str, ""), place)
+    call_round = CallRound(saved.get("key_prefix", str, ""), place)
     owes_after = saved.get("owes_after", bool, False)
     hook_run = HookRun()
     turn, read = histories_in(saved, hook_run, toolset, partial(_load_call, toolset, call_round))

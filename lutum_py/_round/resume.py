@@ -240,7 +240,7 @@ def amend(
     except (ToolInputError, PydanticSerializationError) as error:
         raise HookError(
             f"The hooks gave call {call.id!r} of tool `{call.name}` an input that has no "
-            f"JSON form ({cut(words_of(error), 200)}). Coerce what they return.",
+            f"JSON form ({cut(words_of(error), 200)}). Fix what they return.",
             tool=call.name,
             call_id=call.id,
         ) from error

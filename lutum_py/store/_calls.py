@@ -93,15 +93,15 @@ _HELD: Final = ("waiting", "awaiting", "unreviewed")
 
 def _says(said: dict[str, Any]) -> dict[str, Any]:
     """Return what a row says about its call, without what was done since."""
-    # The first three grow with what is done, though the call is the same. `ancestors` has less if the
-    # plan was loaded without its conversation.
+    # The first three grow with what is done, though the call is the same. `ancestors` has less if
+    # the plan was loaded without its conversation.
     grows = ("after", "steps", "line", "ancestors")
     return {name: value for name, value in said.items() if name not in grows}
 
 
 # `{"id": "c1", "tool": "pay", "digest": "sha256:…", "after": 2, "steps": []}`, and for a call that
-# waits also its ticket and arguments, masked: an inbox reads rows alone, and neither needs the
-# tools nor has to parse a plan of megabytes.
+# waits also its ticket and arguments, masked: an inbox reads rows alone, and needs neither the
+# tools nor to parse a plan of megabytes.
 def _body(
     plan: ToolRoundPlan[Any],
     places: Mapping[str, int],

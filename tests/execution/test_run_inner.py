@@ -180,7 +180,7 @@ def test_no_call_waits_for_one_that_it_stands_within() -> None:
 
     Files = Toolset.of("Files", write, steps, note)
     first: Any = ("write", {"path": "a", "text": "first"})
-    within: Any = asks([("write", {"path": "a", "text": "ancestors"}), ("note", {"text": "n"})])
+    within: Any = asks([("write", {"path": "a", "text": "within"}), ("note", {"text": "n"})])
     last: Any = ("write", {"path": "a", "text": "last"})
     plan = opened(first, within, last, toolset=Files)
     step_one = plan.batches()
@@ -194,7 +194,7 @@ def test_no_call_waits_for_one_that_it_stands_within() -> None:
         "c3": ("c2",),
     }
     asyncio.run(run(plan, in_order=True, hooks=let_pass))
-    assert written == ["first", "ancestors", "last"]
+    assert written == ["first", "within", "last"]
     plan.discard()
 
 
