@@ -24,6 +24,7 @@ from .._call.history import Step, steps_of_kind, time_after
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AwaitingCall, SuspendedCall
 from .._context.context import ToolContext
+from .._context.threads import run_in_thread, wait_for_thread
 from .._round.events import CallEvent, CallEventKind, tell_event, tell_row
 from .._round.inner import is_unshown
 from .._round.rows import row_of
@@ -80,6 +81,17 @@ def on_this_loop() -> Drive:
 
 def _raise(error: BaseException) -> NoReturn:
     raise error
+
+
+async def beside_hooks(function: Callable[..., R], *arguments: Any) -> R:
+    """Do what waits for hooks on this event loop in a thread of its own.
+
+    The pool of a loop has a few threads. If all of them waited for hooks, a hook that needs one
+    itself, such as to look up a host, would wait for them, and they for it.
+    """
+    thread = run_in_thread(partial(function, *arguments), "hooks")
+    await wait_for_thread(thread)
+    return thread.result().result()
 
 
 # Held from a claim until its call has started, so that a busy loop claims nothing that it cannot
@@ -183,7 +195,7 @@ class Worker:
             return False
         try:
             given = (self.id, self.toolset, self.settings.hooks, on_this_loop(), is_due)
-            decided = await asyncio.to_thread(self.records._decide_within, *given)
+            decided = await beside_hooks(self.records._decide_within, *given)
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             return False
@@ -337,8 +349,9 @@ class Worker:
     async def _finish(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         hooks, driving = self.settings.hooks, on_this_loop()
+        in_thread = asyncio.to_thread if hooks is None else beside_hooks
         try:
-            done = await asyncio.to_thread(self.records._finish, claim, outcome, hooks, driving)
+            done = await in_thread(self.records._finish, claim, outcome, hooks, driving)
         except BaseException as error:
             is_of_hook = isinstance(error, HookError) or is_interrupt(error)
             if not (is_of_hook and isinstance(outcome, AwaitingCall)):
