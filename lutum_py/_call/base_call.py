@@ -44,6 +44,7 @@ from .history import (
     new_step,
     steps_of_kind,
     time_after,
+    was_begun,
     with_try,
 )
 from .lifecycle import AGAIN, DECIDE, STAGES, CallStatus, refused
@@ -480,7 +481,7 @@ class BaseCall:
         self._check_newest()
         # Of `proposed reviewed started ended` a new try keeps `proposed reviewed`, and adds
         # `retried`. So the decision of a person need not be asked for twice, and the old run is not
-        # in the new history.
+        # in the new history, but for the fact that it was started: it may have had effects.
         made = self._clone()
         end = end_of(made._own_history)
         steps = [s for s in made._own_history if s.kind not in _OF_A_RUN and s.phase != "after"]
@@ -492,7 +493,10 @@ class BaseCall:
             )
         by, phase = (None, None) if end is None or end.phase is None else (end.by, end.phase)
         stage = last.stage.leads.get("retried", last.stage)
-        made._own_history = (*steps, Step("retried", stage, time_after(last), by, phase))
+        again = Step("retried", stage, time_after(last), by, phase)
+        if len(steps) < len(made._own_history) and was_begun(made._own_history):
+            again = again._replace(detail=True)
+        made._own_history = (*steps, again)
         if phase is not None:
             made._branch = Branch(BranchGroup(made), 0)
         if self._round is not NO_ROUND:

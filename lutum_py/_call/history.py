@@ -58,7 +58,8 @@ class Step(NamedTuple):
         reason: Why.
         digest: The digest that was shown, or decided on.
         detail: What belongs to the kind: the data of an input, a ticket, a decision, a result, for
-            an end by a hook the output with its result, for `reviewed` the run of hooks.
+            an end by a hook the output with its result, for `reviewed` the run of hooks, for
+            `retried` True if an earlier try was started that the history leaves out.
     """
 
     kind: StepKind
@@ -494,8 +495,13 @@ def is_unread(history: tuple[Step, ...]) -> bool:
 
 
 def was_begun(history: tuple[Step, ...]) -> bool:
-    """Whether the tool of a call was started, in this try or before it asked something itself."""
-    return any(step.kind in ("started", "requested") or step.verdict == BY_TOOL for step in history)
+    """Whether the tool of a call was started: in this try, an earlier one, or before it asked."""
+    return any(
+        step.kind in ("started", "requested")
+        or step.verdict == BY_TOOL
+        or (step.kind == "retried" and step.detail is not None)
+        for step in history
+    )
 
 
 def was_started_again(history: tuple[Step, ...]) -> bool:

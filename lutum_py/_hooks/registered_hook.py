@@ -182,6 +182,7 @@ class ArgsHook:
         # The function may take a `ToolContext`, which knows its call. This one is of no plan, so a
         # hook cannot do anything to the call that it reviews.
         call = self.spec.call_type(metadata, input)
+        keywords: dict[str, Any]
         positional, keywords = invocation.bind(call, input, {})
         named = {self._names.get(name, name): value for name, value in keywords.items()}
         answer: Any = self.function(*positional, **named)
