@@ -16,7 +16,7 @@ from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.deciding import ask_declared, settle
 from .._call.decisions import Review, write_all
 from .._call.drivers import HookGenerator, drive, drive_sync
-from .._call.history import CallStep, Move, result_in, state_in, was_begun
+from .._call.history import CallStep, Move, Said, result_in, state_in, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AwaitingCall,
@@ -32,7 +32,7 @@ from .._text.immutable import Immutable
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, transcript_of
-from ..errors import MisuseError
+from ..errors import LifecycleError, MisuseError
 from .ending import (
     ResultLike,
     as_results,
@@ -317,6 +317,56 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """Do as `apply_after_hooks` does, with sync after-hooks only."""
         self._state._check_open()
         return drive_sync(show_results(self, hooks, results))
+
+    # Running elsewhere.
+
+    def detach(self, call_id: str, *, owner: str | None = None) -> AnyToolCall:
+        """Hand out a call to run elsewhere, such as in another process: it starts here, and once.
+
+        Pickle what is returned, and run it there as any call. Its outcome is for `plan.record`.
+
+        Args:
+            call_id: The id of a pending call.
+            owner: Who runs it, for the history.
+
+        Returns:
+            A call that may start, while that of the plan is running.
+
+        Raises:
+            LifecycleError: There is no such call, or it cannot be started.
+
+        Example:
+            >>> import pickle
+            >>> from lutum_py import Toolset, tool, tool_fn
+            >>> from lutum_py.testing import ScriptedModel
+            >>> @tool_fn
+            ... def add(a: int, b: int) -> int:
+            ...     return a + b
+            >>> class Sums(Toolset):
+            ...     add = tool(add)
+            >>> turn = ScriptedModel.tool_calls(("c1", "add", {"a": 1, "b": 2}))
+            >>> with Sums.read_turn(turn).round.plan() as plan:
+            ...     elsewhere = plan.detach("c1", owner="worker 7")
+            ...     plan.record(elsewhere.call_sync())
+            ...     print(plan.finished[0].result)
+            3
+        """
+        self._state._check_open()
+        call = self._call(call_id)
+        if call is None:
+            raise LifecycleError(
+                f"Call {shorten(call_id)} cannot be handed out: it is not pending in this plan. "
+                f"Pending: {[each.id for each in self.pending]}."
+            )
+        while True:
+            call._take_changes()
+            since = len(call._entries)
+            call._check_may_start()
+            made = call._copy_for(None)
+            started: Said = {} if owner is None else {"by": owner}
+            if call._append_all(("started", started), since=since) is not None:
+                made._let_go((call._last.at, owner))
+                return made
 
     # Recording, suspending and resuming.
 
