@@ -62,6 +62,11 @@ _SUSPENDED = STAGES["suspended"]
 _AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"], STAGES["elsewhere"])
 
 
+def is_in_run(last: Step, run: int) -> bool:
+    """Whether the run of this number is in progress after a step."""
+    return last.run == run and last.stage in _AT_WORK
+
+
 class BaseCall:
     """Keep the history of one call; what it was called with is kept by `CallState`.
 
@@ -207,11 +212,37 @@ class BaseCall:
             if since is not None and number != since:
                 return None
             last = entries[number - 1][-1]
-            if run is not None and (last.run != run or last.stage not in _AT_WORK):
+            if run is not None and not is_in_run(last, run):
                 raise self._refused("ended", over=True)
             entry = tuple(self._steps_after(last, number, moves))
             if entries.setdefault(number, entry) is entry:
                 return number
+
+    def _append_outcome(self, move: Move, since: int | None, run: int | None) -> int | None:
+        """Do as `_append_all` does with what a run came to, and lose it in no case.
+
+        Raises:
+            LifecycleError: As there. If the run is over, the history has its outcome as `late`.
+        """
+        try:
+            return self._append_all(move, since=since, run=run)
+        except LifecycleError:
+            if run is not None:
+                kind, said = move
+                if kind == "ended":
+                    self._append("late", verdict=said.get("verdict"), detail=said.get("detail"))
+                else:
+                    self._append("late", verdict=kind)
+            raise
+
+    def _late(self, kind: StepKind) -> LifecycleError:
+        """Note that a run which is over came to this, and return the error that says so."""
+        self._append("late", verdict=kind)
+        return self._refused("ended", over=True)
+
+    def _is_in_run(self, run: int) -> bool:
+        """Whether a run is in progress, by the number of its start."""
+        return is_in_run(self._last, run)
 
     def _steps_after(self, last: Step, number: int, moves: tuple[Move, ...]) -> Iterator[Step]:
         """Make the steps of an entry, each of which the table has after the one before."""
