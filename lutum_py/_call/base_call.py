@@ -39,6 +39,7 @@ from .history import (
     Said,
     Step,
     answers_in,
+    as_it_left,
     end_of,
     iso_time,
     leads_to,
@@ -59,6 +60,11 @@ if TYPE_CHECKING:
 
 _SUSPENDED = STAGES["suspended"]
 _AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"], STAGES["elsewhere"])
+
+
+def is_in_run(last: Step, run: int) -> bool:
+    """Whether the run of this number is in progress after a step."""
+    return last.run == run and last.stage in _AT_WORK
 
 
 class BaseCall:
@@ -139,8 +145,8 @@ class BaseCall:
     def status(self) -> CallStatus:
         """How far the call has come; it changes only as the lifecycle table allows."""
         stage = self._stage
-        if stage.name == "elsewhere":  # as it was when it left
-            stage = next(s.stage for s in reversed(self._history) if s.stage is not stage)
+        if stage.name == "elsewhere":
+            stage = as_it_left(self._history)[-1].stage
         return stage.status
 
     def _asked_for(self) -> Iterator[BaseCall]:
@@ -206,7 +212,7 @@ class BaseCall:
             if since is not None and number != since:
                 return None
             last = entries[number - 1][-1]
-            if run is not None and (last.run != run or last.stage not in _AT_WORK):
+            if run is not None and not is_in_run(last, run):
                 raise self._refused("ended", over=True)
             now, steps = time(), []
             for kind, said in moves:
@@ -229,6 +235,32 @@ class BaseCall:
             entry = tuple(steps)
             if entries.setdefault(number, entry) is entry:
                 return number
+
+    def _append_outcome(self, move: Move, since: int | None, run: int | None) -> int | None:
+        """Do as `_append_all` does with what a run came to, and lose it in no case.
+
+        Raises:
+            LifecycleError: As there. If the run is over, the history has its outcome as `late`.
+        """
+        try:
+            return self._append_all(move, since=since, run=run)
+        except LifecycleError:
+            if run is not None:
+                kind, said = move
+                if kind == "ended":
+                    self._append("late", verdict=said.get("verdict"), detail=said.get("detail"))
+                else:
+                    self._append("late", verdict=kind)
+            raise
+
+    def _late(self, kind: StepKind) -> LifecycleError:
+        """Note that a run which is over came to this, and return the error that says so."""
+        self._append("late", verdict=kind)
+        return self._refused("ended", over=True)
+
+    def _is_in_run(self, run: int) -> bool:
+        """Whether a run is in progress, by the number of its start."""
+        return is_in_run(self._last, run)
 
     def _refused(
         self, kind: StepKind, target: CallStatus | None = None, *, over: bool = False

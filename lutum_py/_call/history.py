@@ -422,16 +422,17 @@ def settled_by(steps: tuple[Step, ...]) -> Step:
     return steps[at]
 
 
-def _as_it_left(history: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return the history of a call that goes on elsewhere up to there: here it stays like that."""
-    if history[-1].stage is not _ELSEWHERE:
-        return history
-    return history[: history.index(next(steps_of_kind(history, "moved")))]
+def as_it_left(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return a history as it was when the call went elsewhere, if it did: views show it so."""
+    at = len(steps)
+    while steps[at - 1].stage is _ELSEWHERE:
+        at -= 1
+    return steps[:at]
 
 
 def wait_of(steps: tuple[Step, ...]) -> Step | None:
     """Return the step by which a call waits, if it does."""
-    steps = _as_it_left(steps)
+    steps = as_it_left(steps)
     return settled_by(steps) if steps[-1].stage.name == "suspended" else None
 
 
@@ -490,7 +491,7 @@ def state_in(history: tuple[Step, ...]) -> CallRowState:
     if of_stage is not None:
         return of_stage
     if stage is _ELSEWHERE:
-        return state_in(_as_it_left(history))
+        return state_in(as_it_left(history))
     # A hook's word counts at once, in every plan. The outcome of a tool counts for a plan when it
     # was told (`recorded`): until then the caller still has to pass the result.
     last = settled_by(history)
@@ -530,7 +531,7 @@ def is_unread(history: tuple[Step, ...]) -> bool:
 
 
 def was_begun(history: tuple[Step, ...]) -> bool:
-    """Whether the tool of a call was started, in this try or before it asked something itself."""
+    """Whether the tool of a call was started, in this try or an earlier one, or before it asked."""
     return any(step.kind in ("started", "requested") or step.verdict == BY_TOOL for step in history)
 
 

@@ -60,13 +60,16 @@ _ASKED: Final = STAGES["unreviewed"]
 # What a tool leaves with.
 
 
-def asking_call(call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any) -> AwaitingCall:
+def asking_call(
+    call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any, run: int | None = None
+) -> AwaitingCall:
     """Read what a tool requested as it left.
 
     Args:
         call: Its call.
         asked: What it raised.
         toolset: Any toolset: it saves the session that the tool leaves, if it leaves one.
+        run: The run in which it was.
 
     Raises:
         MisuseError: What it leaves is of a wrong kind, or a call was started.
@@ -100,7 +103,8 @@ def asking_call(call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any) -> A
             f"Tool `{call.name}` (call {call.id!r}) leaves {shorten(state)} as its state. Leave "
             "bytes, a text or a Session."
         )
-    return AwaitingCall(call, turn, state, session, known, _times_asked(call))
+    before = _times_asked(call)
+    return AwaitingCall(call, turn, state, session, known, before, _run=run)
 
 
 def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
@@ -251,6 +255,9 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
     while True:
         call = calls._open_call(given, "cannot request others")
         since = len(call._entries)
+        run = asking._run if call is given else None
+        if run is not None and not call._is_in_run(run):
+            raise call._late("requested")
         if asking._before != (asked := _times_asked(call)):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` has requested calls {asked} times in "
@@ -264,7 +271,7 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
             )
         fault = _too_much(calls, call, len(asking.turn.tool_calls))
         if fault is not None:
-            return given.fail(fault[1], code=fault[0])
+            return given._fail(fault[1], fault[0], asking._run)
         made = tuple(_made(calls, call, asking))
         left = Left(asking.turn, asking.state, asking._session, calls.toolset)
         requested: Move = "requested", {"detail": Ask(made, left, asking._trace)}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from enum import Enum, auto
 from functools import partial
 from inspect import isawaitable
@@ -21,25 +21,27 @@ from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.history import Move
 from .._context.cancellation import CancellationToken, finish
 from .._context.context import ToolContext
 from .._context.threads import Ended, run_in_thread, wait_for_thread
 from .._text.json import shorten
+from .._text.own_code import is_interrupt
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
-from ..errors import Cancelled, MisuseError, TimedOut, ToolError
+from ..errors import Cancelled, LifecycleError, MisuseError, TimedOut, ToolError
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     OnError,
     Outcome,
+    as_error,
     cut_off,
+    end_unstarted,
     failed,
     finished,
     lost,
-    not_executed,
     only_reads,
+    raise_with,
     sole,
     tell,
     telling,
@@ -82,6 +84,7 @@ class Run:
 
     Attributes:
         outcome: The outcome of this run, as soon as it is known, whatever happens after that.
+        is_opened: Whether `run_after` got past the opening of `around`.
 
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
@@ -91,6 +94,7 @@ class Run:
     # Of the class, because most runs keep these defaults, and a run is made for each call.
     outcome: Outcome | None = None
     is_left = False
+    is_opened = False
     is_said = False
     timer: asyncio.TimerHandle | None = None
     trace: str | None = None
@@ -122,7 +126,7 @@ class Run:
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
         self.on_started: Callable[[], object] | None = None
         self.cause = _Cause.ITSELF
-        self.is_started = False
+        self.number: int | None = None
         self.hidden: dict[str, Any] = {}
         # Checked when the run is made, for all calls of a batch before the first is started: a
         # missing `db=` is found while nothing has happened yet.
@@ -167,9 +171,18 @@ class Run:
         """Whether its token stops it before it is started."""
         return self.token is not None and self.token.is_cancelled
 
+    @property
+    def is_unstarted(self) -> bool:
+        """Whether its tool was not started, and it has no outcome either: it may still be run."""
+        return self.outcome is None and not self.is_started
+
+    @property
+    def is_started(self) -> bool:
+        """Whether its tool was started."""
+        return self.number is not None
+
     def _begin(self) -> None:
-        self.call.start(None, self.invocation)
-        self.is_started = True
+        _, self.number = self.call._start(None, self.invocation)
         if self.on_started is not None:
             try:
                 self.on_started()
@@ -192,6 +205,21 @@ class Run:
 
     async def _run_within(self, around: Around) -> Outcome:
         with self._surrounded(around) as came_to:
+            came_to.append(await self._run())
+        return came_to[0]
+
+    async def run_after(self, start: Callable[[], Awaitable[object]]) -> Outcome:
+        """Run the call once something is done within what `around` opens.
+
+        Args:
+            start: What is done first, such as to record that the call begins. If it raises, or
+                `around` before it, the call is not started.
+        """
+        around = self.settings.around
+        made = list[Outcome]()
+        with nullcontext(made) if around is None else self._surrounded(around) as came_to:
+            self.is_opened = True
+            await start()
             came_to.append(await self._run())
         return came_to[0]
 
@@ -220,28 +248,24 @@ class Run:
             raise raised
 
     def _broken(self, error: BaseException, raised: BaseException | None) -> None:
-        """Raise or note what came out of `around`, without losing the outcome.
+        """Raise or note what `around` raised itself, without losing the outcome.
 
         Args:
             error: What came out of it.
             raised: What came out of the run within it.
         """
         if error is raised:
-            raise error
-        if isinstance(error, asyncio.CancelledError) and not is_cancelled():
-            # Passed on, it would look as if somebody had cancelled the task.
-            made = MisuseError(
-                f"What `around=` opens for call {self.call.id!r} of tool `{self.call.name}` let an "
-                "`asyncio.CancelledError` out, though nobody cancelled the run. Catch it there."
-            )
-            made.__cause__ = error
-            error = made
-        if self.outcome is None:  # the tool was not started, or has no outcome under `raise_errors`
-            raise error
-        if not isinstance(error, Exception):
-            raise telling(error, [self.outcome])
-        if raised is None:
-            self.on_broken(error, self.outcome)
+            return
+        if is_interrupt(error):
+            raise error if self.outcome is None else telling(error, [self.outcome])
+        # It is sync code, so that a `CancelledError` other than `raised` is its own.
+        broken = as_error(error, "What `around=` opens")
+        if raised is not None:
+            raised.add_note(f"What `around=` opened raised, too: {broken!r}")
+        elif self.outcome is None:  # it did not open
+            raise broken
+        else:
+            self.on_broken(broken, self.outcome)
 
     async def _run(self) -> Outcome:
         if self.is_stopped:
@@ -275,7 +299,11 @@ class Run:
             # The same exception goes on: others may know it by its message or class.
             await self._stop(task, "the task that ran the call was cancelled", to_its_end)
             self.cause, self.on_error = _Cause.OWNER, _ignore
-            raise stop from ExecutionCancelled([self._told(self._outcome(task))])
+            try:
+                outcome = self._outcome(task)
+            except LifecycleError as error:  # the run was over, such as that its round was aborted
+                outcome = self.lost(error)
+            raise stop from ExecutionCancelled([self._told(outcome)])
         return self._told(self._outcome(task))
 
     async def run_alone(self, leave: Callable[[], None] | None) -> Outcome:
@@ -310,9 +338,9 @@ class Run:
         task.cancel()
 
     def abandon_alone(self, task: _Task) -> Outcome:
-        """Give up such a run, which does not end, and return its outcome."""
+        """Give up such a run, which does not end; return its outcome, which nobody was told of."""
         self.is_left = True
-        return self._told(self._outcome(task))
+        return self._outcome(task)
 
     def _expire(self, task: _Task, leave: Callable[[], None]) -> None:
         self.cause = _Cause.DEADLINE
@@ -392,7 +420,7 @@ class Run:
 
     def _finished(self, output: Any) -> Outcome:
         try:
-            return finished(self.call, output, self.on_error)
+            return finished(*self._mine, output, self.on_error)
         except Exception:
             raise
         except BaseException as error:  # noqa: BLE001 - of a validator of the output type
@@ -402,15 +430,25 @@ class Run:
         if self.cause is _Cause.DEADLINE:
             return self._cut_off("was cancelled")
         if self.cause is _Cause.OWNER:
-            return cut_off(self.call, "the run was cut off before the tool finished.", "cancelled")
+            return cut_off(
+                *self._mine, "the run was cut off before the tool finished.", "cancelled"
+            )
         if self.is_stopped:
             return self._cut_off("cut off")
         why = "the tool was cancelled, though nobody asked it to stop."
-        return cut_off(self.call, why, "cancelled")
+        return cut_off(*self._mine, why, "cancelled")
 
     def _raised(self, error: BaseException) -> Outcome:
         if not isinstance(error, Exception):
             return self._fatal(error)
+        try:
+            return self._judged(error)
+        except Exception:
+            raise
+        except BaseException as other:  # noqa: BLE001 - of its `__str__`
+            return self._fatal(other)
+
+    def _judged(self, error: Exception) -> Outcome:
         meant = sole(error)
         self.is_said = isinstance(meant, ToolError)
         self.trace = trace_of(meant)
@@ -425,7 +463,7 @@ class Run:
             # Words that nobody wrote for the model are for the log alone.
             what = f"said {str(meant)!r}" if self.is_said else f"raised {type(meant).__name__}"
             return self._cut_off(what)
-        return failed(self.call, error, self.on_error)
+        return failed(*self._mine, error, self.on_error)
 
     def _told(self, outcome: Outcome) -> Outcome:
         """Keep the outcome, and let the log and the sink know of a call that failed."""
@@ -434,17 +472,26 @@ class Run:
             context = self.context or ToolContext.for_call(self.call)
             try:
                 tell(outcome, context, self.is_said, self.trace)
-            except BaseException as error:
-                telling(error, [outcome])
-                raise
+            except BaseException as error:  # noqa: BLE001 - a filter of the log may raise anything
+                raise_with(error, [outcome], "A handler of the log")
         return outcome
 
     def _fatal(self, error: BaseException) -> Outcome:
         """Let an interrupt out with the outcome of the call, unless the run is over anyway."""
-        self.outcome = outcome = lost(self.call, f"{type(error).__name__} ended it.")
+        self.outcome = outcome = self.lost(error)
         if self.cause is _Cause.OWNER:
             return outcome
         raise telling(error, [outcome])
+
+    def lost(self, error: BaseException) -> Outcome:
+        """Say what a run that was started comes to if something else ended it."""
+        return lost(*self._mine, f"{type(error).__name__} ended it.")
+
+    @property
+    def _mine(self) -> tuple[AnyToolCall, int]:
+        """The call, and the number of its run."""
+        assert self.number is not None
+        return self.call, self.number
 
     def _goes_on(self) -> Outcome:
         return self._cut_off("cannot be stopped" if self.cause is _Cause.DEADLINE else "goes on")
@@ -455,7 +502,7 @@ class Run:
         why = f"the tool was asked to stop and {what}"
         if self.cause is not _Cause.OWNER and (reason := self._stop_reason()):
             why += f": {reason}"
-        return cut_off(self.call, why, "cancelled")
+        return cut_off(*self._mine, why, "cancelled")
 
     def _timed_out(self, what: str, *, is_known: bool = False) -> Outcome:
         """The deadline passed; `is_known` where the function itself said that it stopped."""
@@ -463,17 +510,14 @@ class Run:
         error = TimedOut(f"{late} and {what}.", not is_known)
         self.on_error(error)
         if is_known:
-            return self.call.fail(str(error), code=error.code)
-        return cut_off(self.call, f"the tool {error.reason}", error.code)
+            return self.call._fail(str(error), error.code, self.number)
+        return cut_off(*self._mine, f"the tool {error.reason}", error.code)
 
     def _not_executed(self) -> Outcome:
         why = f", because {self._stop_reason() or 'it was cancelled.'}"
         while True:
-            since = len(self.call._entries)
             self.call._may_start(None, self.invocation)
-            result = not_executed(self.call, why)
-            ended: Move = "ended", {"verdict": result.status, "detail": result}
-            if self.call._append_all(ended, since=since) is not None:
+            if (result := end_unstarted(self.call, why)) is not None:
                 return result
 
     def _stop_reason(self) -> str | None:
@@ -543,15 +587,6 @@ class _Fatal(NamedTuple):
     """What a function raised that is not an `Exception`."""
 
     error: BaseException
-
-
-def is_cancelled() -> bool:
-    """Whether somebody cancelled the task of this code, if it is one."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        return False
-    return task is not None and task.cancelling() > 0
 
 
 async def _wait(task: _Task, seconds: float) -> None:
