@@ -16,6 +16,7 @@ from typing import Final
 TESTS: Final = Path(__file__).resolve().parent
 HERE: Final = "`MAY` of tests/check_private_imports.py"
 MAY: Final = {
+    "test_assignments.py": "the kinds of classes whose objects refuse assignments",
     "cli/test_schema_changes.py": "the words of `lutum lock` for what changed in a schema",
     "cli/test_schema_proof.py": "the proof that one schema accepts all that another does",
     "cli/test_schema_verdict.py": "the same proof, against values that are tried",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Protocol, TypeVar
 
@@ -97,7 +97,7 @@ class ToolSpec(Immutable, Generic[In, Out]):
 
         A parameter's own name comes before the names on the wire of others.
         """
-        known = {} if self.invocation is None else self.invocation.fields
+        known: Mapping[str, str] = {} if self.invocation is None else self.invocation.fields
         if name in known:
             return name
         meant = {field for fields in self.arguments.keys_of(name).values() for field in fields}

@@ -10,7 +10,6 @@ so one of the two always sees the other.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -173,15 +172,3 @@ def finish_threadsafe(woken: Future[None], _: object = None) -> None:
     # The loop may have been closed with its waiter inside: nobody is left to wake.
     with suppress(RuntimeError):
         woken.get_loop().call_soon_threadsafe(finish, woken)
-
-
-def is_failure(error: BaseException) -> bool:
-    """Whether what a sink or listener raised is its own failure, and not an end of the program.
-
-    It awaits nothing, so that a `CancelledError` from it cancels nobody.
-    """
-    # Whoever raises it has loaded asyncio, which takes too long to load here.
-    asyncio = sys.modules.get("asyncio")
-    return isinstance(error, Exception) or (
-        asyncio is not None and isinstance(error, asyncio.CancelledError)
-    )

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeV
 
 from .._text.immutable import Immutable
 from .._text.json import is_sequence, json_data, shorten
+from .._text.own_code import is_interrupt
 from ..errors import InvalidValueError, MisuseError
-from .cancellation import CancellationToken, is_failure
+from .cancellation import CancellationToken
 from .inner import EXAMPLE, CallsRequested, Inner, InnerState, ToolRequestedCalls, pairs_in
 from .progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
@@ -473,7 +474,7 @@ class ToolContext(Immutable, _ContextFields):
         try:
             sink(event)
         except BaseException as error:
-            if not is_failure(error):
+            if is_interrupt(error):
                 raise
             # Once for a context: a sink that fails at each of a thousand reports would fill the
             # log.

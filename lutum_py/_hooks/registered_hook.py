@@ -142,7 +142,7 @@ class ArgsHook:
         # The pipeline, and what it writes down, names a hook by its function: the user's, and not
         # this class.
         self.__qualname__ = function_name(function)
-        self._names: dict[Any, str] = {}
+        self._names: dict[str, str] = {}
         self._check(selector)
 
     def _check(self, selector: AnySelector) -> None:
@@ -163,7 +163,7 @@ class ArgsHook:
         # It may call a parameter by its name on the wire.
         for name in signature_of(self.function).parameters:
             parameter = self.spec.parameter_named(name)
-            if parameter not in (None, name, *invocation.positional):
+            if parameter is not None and parameter not in (name, *invocation.positional):
                 self._names[parameter] = name
         unfit = invocation.unfit(self.function, self._names)
         if unfit is not None:
@@ -182,6 +182,7 @@ class ArgsHook:
         # The function may take a `ToolContext`, which knows its call. This one is of no plan, so a
         # hook cannot do anything to the call that it reviews.
         call = self.spec.call_type(metadata, input)
+        keywords: dict[str, Any]
         positional, keywords = invocation.bind(call, input, {})
         named = {self._names.get(name, name): value for name, value in keywords.items()}
         answer: Any = self.function(*positional, **named)

@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.history import iso_time, steps_of_kind
-from .._context.cancellation import is_failure
 from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.json import compact_json, cut
+from .._text.own_code import is_interrupt
 from ..errors import MisuseError
 from .rows import CallRow, row_at
 from .sorted_calls import SortedCalls
@@ -108,7 +108,7 @@ def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
 
 
 def tell_event(on_event: OnEvent, event: CallEvent) -> None:
-    """Report what happened; what a listener raises is logged."""
+    """Report what happened; what a listener raises is logged, unless it is an interrupt."""
     try:
         answer = on_event(event)
         # Nobody would await it here, and Python would warn of that long afterwards, at another
@@ -117,7 +117,7 @@ def tell_event(on_event: OnEvent, event: CallEvent) -> None:
             answer.close()
             raise TypeError("a listener is not an async function: hand events to an `AsyncSink`")
     except BaseException as error:
-        if not is_failure(error):
+        if is_interrupt(error):
             raise
         _logger.exception(
             "A listener of call events raised at %s of call %s.",

@@ -277,7 +277,7 @@ _NO_SCOPE: Final = _Scope()
 
 
 # An author who writes `type Live[T] = Annotated[T, Skip()] | None` hides each `x: Live[Database]`.
-# Ancestor a container, as in `list[Annotated[T, Skip()]]`, a mark is not one of the parameter.
+# Within a container, as in `list[Annotated[T, Skip()]]`, a mark is not one of the parameter.
 def parts_of(annotation: Any, scope: _Scope = _NO_SCOPE) -> Parts:
     """Walk through `Annotated`, unions and aliases, down to types and marks.
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from .own_code import is_interrupt
+
 # Patterns that `re` compiles when they are first asked for, which takes longer than most imports.
 _UNUSUAL: Final = r"[^ -~]"
 LINES: Final = "\n\t"
@@ -119,5 +121,7 @@ def words_of(error: object) -> str:
     """
     try:
         return str(error)
-    except Exception as broken:  # noqa: BLE001 - its text is of its own making
+    except BaseException as broken:  # its text is of its own making
+        if is_interrupt(broken):
+            raise
         return f"(its text cannot be read: `__str__` raised {type(broken).__name__})"

@@ -9,8 +9,8 @@ the account of the others: errors are noted by place, and each call has an outco
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Coroutine, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
 from heapq import heappop, heappush
@@ -21,17 +21,20 @@ from .._call.call import AnyToolCall
 from .._call.drivers import drive, drive_sync
 from .._context.threads import run_in_thread
 from .._text.json import shorten
+from .._text.own_code import must_go_on
 from ..errors import LifecycleError, LutumError, MisuseError
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     Outcome,
+    as_error,
     lost,
     not_executed,
+    raise_with,
     telling,
 )
 from ._plan_run import PlanRun
-from ._run import Run, is_cancelled
+from ._run import Run
 from ._settings import Settings
 
 
@@ -150,14 +153,15 @@ class Batch:
             raise
         except BaseException as error:
             is_of_task = isinstance(error, asyncio.CancelledError)
-            if is_of_task and is_cancelled():
+            if is_of_task and must_go_on(error):
                 raise
             # Raised again when all have ended. A hook may let out what it awaited, which somebody
             # else cancelled: that ends no other run.
-            self.interrupt = self.interrupt or error
+            made = as_error(error, "An after-hook") if is_of_task else error
+            self.interrupt = self.interrupt or made
             if not is_of_task:
                 self._stop()
-            return self._known(place) or self._not_run(place, error)
+            return self._not_run(place, error)
         # Kept here as well: a tool that cancels its task as it returns takes its result away.
         self._came_to[place] = outcome
         return outcome
@@ -189,12 +193,20 @@ class Batch:
         if not task.done() and place not in self.done:
             run = self.runs[place]
             outcome = self.done[place] = run.abandon_alone(task)
-            try:
+            with self._kept():
+                run._told(outcome)
+            with self._kept():
                 if self.plan is not None:
                     self.plan.take_cut_off(run.call, outcome)
-            except LutumError as error:  # such as that the round was closed meanwhile
-                self.interrupt = self.interrupt or error
             self._ended(place, task)
+
+    @contextmanager
+    def _kept(self) -> Generator[None]:
+        """Keep what is raised where a timer calls, so that nobody would get it."""
+        try:
+            yield
+        except BaseException as error:  # noqa: BLE001 - raised again when all have ended
+            self.interrupt = self.interrupt or error
 
     def _is_alone(self, place: int) -> bool:
         may_start = self.plan is None or self.plan.settings.on_start is None
@@ -291,10 +303,9 @@ class Batch:
                 count = min(self.limit, len(self.runs))
                 for thread in [run_in_thread(work, "worker") for _ in range(count)]:
                     thread.result().result()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again
             stop()
-            telling(error, self._account(error))
-            raise
+            raise_with(error, self._account(error), "An after-hook")
         return self._unless_broken([self.done[place] for place in sorted(self.done)])
 
     def _one_sync(self, place: int) -> None:
@@ -331,17 +342,11 @@ class Batch:
         return [self._outcome(place) for place in range(len(self.runs))]
 
     def _outcome(self, place: int) -> Outcome:
-        known = self._known(place)
-        if known is not None:
-            return known
         task = self._tasks.get(place)
-        if task is None:
-            return self._not_started(place)
-        try:
+        if place not in self.done and task is not None and not task.cancelled():
             error = task.exception()
-        except asyncio.CancelledError:
-            return self._not_started(place)
-        return task.result() if error is None else self._noted(place, error)
+            return task.result() if error is None else self._noted(place, error)
+        return self._known(place) or self._not_started(place)
 
     def _known(self, place: int) -> Outcome | None:
         """Return the outcome of a call, as far as hooks have changed it."""
@@ -349,17 +354,20 @@ class Batch:
 
     def _not_started(self, place: int) -> Outcome:
         call = self.runs[place].call
-        outcome = not_executed(call, ", because the run was cancelled before it started.")
+        outcome = not_executed(call, ", because the run was cancelled first.")
         is_mine = self.plan is None and call._stage.may_start
         return call._ended(outcome) if is_mine else outcome
 
     def _noted(self, place: int, error: BaseException) -> Outcome:
         """Keep what came in the way of a run, to be raised in the end."""
         if isinstance(error, Exception):
-            self.errors[place] = error
+            self.errors.setdefault(place, error)
         return self._not_run(place, error)
 
     def _not_run(self, place: int, error: BaseException) -> Outcome:
+        known = self._known(place)
+        if known is not None:
+            return known
         run, name = self.runs[place], type(error).__name__
         if not run.is_started:  # it may still be run, or somebody else runs it
             return not_executed(run.call, f": {name} came before it.")

@@ -15,7 +15,7 @@ import logging
 from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from traceback import format_exception
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 from .._call.call import AnyToolCall, decoded_calls
 from .._call.history import was_begun
@@ -28,10 +28,12 @@ from .._round.ending import ended_within
 from .._round.inner import asking_call
 from .._text.escaping import LINES, escape_unprintable, words_of
 from .._text.json import cut
+from .._text.own_code import is_interrupt
 from .._toolset import Toolset
 from .._transcript.result import ToolResult, failure, unknown_outcome
 from ..errors import (
     Cancelled,
+    HookError,
     LifecycleError,
     LutumError,
     OutcomeUnknown,
@@ -158,13 +160,37 @@ def telling(error: E, outcomes: Sequence[Outcome]) -> E:
     return error
 
 
+def as_error(error: BaseException, who: str) -> Exception:
+    """Return what a function of the program raised, which is no interrupt, as an error.
+
+    Args:
+        error: What it raised.
+        who: Which function that was, to begin a sentence.
+    """
+    if isinstance(error, Exception):
+        return error
+    # Passed on, it would look as if somebody had cancelled the task.
+    return HookError(
+        f"{who} let an `asyncio.CancelledError` out, as of a task that it awaited, though nobody "
+        "cancelled the run. Catch it there."
+    )
+
+
+def raise_with(error: BaseException, outcomes: Sequence[Outcome], who: str) -> NoReturn:
+    """Raise an interrupt, or a failure as an error, with the outcomes of calls."""
+    raise telling(error if is_interrupt(error) else as_error(error, who), outcomes)
+
+
 def finished(call: AnyToolCall, output: Any, on_error: OnError) -> ToolResult:
     """Answer a call whose function returned."""
     try:
         return call.finish(output)
     except LifecycleError:
         raise
-    except Exception as error:  # noqa: BLE001 - a validator of the output type may raise anything
+    except BaseException as raised:  # a validator of the output type may raise anything
+        if is_interrupt(raised):
+            raise
+        error = as_error(raised, f"The output of tool `{call.name}`")
         on_error(error)
         text = str(error) if isinstance(error, ToolOutputError) else _describe(error)
         return call.fail(text, code="invalid_output")

@@ -6,7 +6,6 @@ pending: the plan goes on, here or elsewhere.
 
 from __future__ import annotations
 
-import asyncio
 from inspect import isawaitable, iscoroutine
 from threading import Lock
 from typing import Any
@@ -23,6 +22,7 @@ from .._round.rows import Ancestry, row_of
 from .._round.sorted_calls import outer_of
 from .._schema.resource_access import meet
 from .._text.json import shorten
+from .._text.own_code import is_interrupt, must_go_on
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
 from ._outcome import Outcome, after_doubt, is_in_doubt
@@ -126,10 +126,8 @@ class PlanRun:
                 answer = self.settings.on_start(call)
                 if isawaitable(answer):
                     await answer
-            except (Exception, asyncio.CancelledError) as error:
-                task = asyncio.current_task()
-                # It may await what somebody else cancelled: then the run itself goes on.
-                if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            except BaseException as error:
+                if must_go_on(error):
                     raise
                 self.refused[place] = error  # raised again when the others have ended
                 return False
@@ -147,8 +145,10 @@ class PlanRun:
                         "`on_start` is async, so it cannot be done from sync code. Use `await "
                         "run(plan)`, or make it a plain function."
                     )
-            except Exception as error:  # noqa: BLE001 - raised again when the others have ended
-                self.refused[place] = error
+            except BaseException as error:
+                if is_interrupt(error):
+                    raise
+                self.refused[place] = error  # raised again when the others have ended
                 return False
             self.plan._state._check_open()
         return True

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from enum import Enum, auto
 from functools import partial
 from inspect import isawaitable
@@ -26,6 +26,7 @@ from .._context.cancellation import CancellationToken, finish
 from .._context.context import ToolContext
 from .._context.threads import Ended, run_in_thread, wait_for_thread
 from .._text.json import shorten
+from .._text.own_code import is_interrupt
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
 from ..errors import Cancelled, MisuseError, TimedOut, ToolError
@@ -34,12 +35,14 @@ from ._outcome import (
     ExecutionErrors,
     OnError,
     Outcome,
+    as_error,
     cut_off,
     failed,
     finished,
     lost,
     not_executed,
     only_reads,
+    raise_with,
     sole,
     tell,
     telling,
@@ -82,6 +85,7 @@ class Run:
 
     Attributes:
         outcome: The outcome of this run, as soon as it is known, whatever happens after that.
+        is_opened: Whether `run_after` got past the opening of `around`.
 
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
@@ -91,6 +95,7 @@ class Run:
     # Of the class, because most runs keep these defaults, and a run is made for each call.
     outcome: Outcome | None = None
     is_left = False
+    is_opened = False
     is_said = False
     timer: asyncio.TimerHandle | None = None
     trace: str | None = None
@@ -167,6 +172,11 @@ class Run:
         """Whether its token stops it before it is started."""
         return self.token is not None and self.token.is_cancelled
 
+    @property
+    def is_unstarted(self) -> bool:
+        """Whether its tool was not started, and it has no outcome either: it may still be run."""
+        return self.outcome is None and not self.is_started
+
     def _begin(self) -> None:
         self.call.start(None, self.invocation)
         self.is_started = True
@@ -195,6 +205,21 @@ class Run:
             came_to.append(await self._run())
         return came_to[0]
 
+    async def run_after(self, start: Callable[[], Awaitable[object]]) -> Outcome:
+        """Run the call once something is done within what `around` opens.
+
+        Args:
+            start: What is done first, such as to record that the call begins. If it raises, or
+                `around` before it, the call is not started.
+        """
+        around = self.settings.around
+        made = list[Outcome]()
+        with nullcontext(made) if around is None else self._surrounded(around) as came_to:
+            self.is_opened = True
+            await start()
+            came_to.append(await self._run())
+        return came_to[0]
+
     @contextmanager
     def _surrounded(self, around: Around) -> Generator[list[Outcome]]:
         """Open what the run happens inside; whatever that does, an outcome is kept."""
@@ -220,28 +245,24 @@ class Run:
             raise raised
 
     def _broken(self, error: BaseException, raised: BaseException | None) -> None:
-        """Raise or note what came out of `around`, without losing the outcome.
+        """Raise or note what `around` raised itself, without losing the outcome.
 
         Args:
             error: What came out of it.
             raised: What came out of the run within it.
         """
         if error is raised:
-            raise error
-        if isinstance(error, asyncio.CancelledError) and not is_cancelled():
-            # Passed on, it would look as if somebody had cancelled the task.
-            made = MisuseError(
-                f"What `around=` opens for call {self.call.id!r} of tool `{self.call.name}` let an "
-                "`asyncio.CancelledError` out, though nobody cancelled the run. Catch it there."
-            )
-            made.__cause__ = error
-            error = made
-        if self.outcome is None:  # the tool was not started, or has no outcome under `raise_errors`
-            raise error
-        if not isinstance(error, Exception):
-            raise telling(error, [self.outcome])
-        if raised is None:
-            self.on_broken(error, self.outcome)
+            return
+        if is_interrupt(error):
+            raise error if self.outcome is None else telling(error, [self.outcome])
+        # It is sync code, so that a `CancelledError` other than `raised` is its own.
+        broken = as_error(error, "What `around=` opens")
+        if raised is not None:
+            raised.add_note(f"What `around=` opened raised, too: {broken!r}")
+        elif self.outcome is None:  # it did not open
+            raise broken
+        else:
+            self.on_broken(broken, self.outcome)
 
     async def _run(self) -> Outcome:
         if self.is_stopped:
@@ -310,9 +331,9 @@ class Run:
         task.cancel()
 
     def abandon_alone(self, task: _Task) -> Outcome:
-        """Give up such a run, which does not end, and return its outcome."""
+        """Give up such a run, which does not end; return its outcome, which nobody was told of."""
         self.is_left = True
-        return self._told(self._outcome(task))
+        return self._outcome(task)
 
     def _expire(self, task: _Task, leave: Callable[[], None]) -> None:
         self.cause = _Cause.DEADLINE
@@ -411,6 +432,14 @@ class Run:
     def _raised(self, error: BaseException) -> Outcome:
         if not isinstance(error, Exception):
             return self._fatal(error)
+        try:
+            return self._judged(error)
+        except Exception:
+            raise
+        except BaseException as other:  # noqa: BLE001 - of its `__str__`
+            return self._fatal(other)
+
+    def _judged(self, error: Exception) -> Outcome:
         meant = sole(error)
         self.is_said = isinstance(meant, ToolError)
         self.trace = trace_of(meant)
@@ -434,9 +463,8 @@ class Run:
             context = self.context or ToolContext.for_call(self.call)
             try:
                 tell(outcome, context, self.is_said, self.trace)
-            except BaseException as error:
-                telling(error, [outcome])
-                raise
+            except BaseException as error:  # noqa: BLE001 - a filter of the log may raise anything
+                raise_with(error, [outcome], "A handler of the log")
         return outcome
 
     def _fatal(self, error: BaseException) -> Outcome:
@@ -543,15 +571,6 @@ class _Fatal(NamedTuple):
     """What a function raised that is not an `Exception`."""
 
     error: BaseException
-
-
-def is_cancelled() -> bool:
-    """Whether somebody cancelled the task of this code, if it is one."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        return False
-    return task is not None and task.cancelling() > 0
 
 
 async def _wait(task: _Task, seconds: float) -> None:

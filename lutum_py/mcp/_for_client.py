@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from math import inf, nextafter
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from .._schema.definition import ToolDef
 from .._schema.schema_check import schema_faults
 from .._schema.schema_reader import JsonSchema, merged_part
 from .._text.json import copy_json, is_array, is_object
+from .._text.own_code import must_go_on
 from ._risk import hints_of
 
 
@@ -195,8 +196,11 @@ class ProgressOut:
         try:
             with self._waiting:
                 yield
-            with suppress(Exception):  # a report that cannot be sent is no reason to lose a result
+            try:
                 await task
+            except BaseException as error:  # a report that is not sent must lose no result
+                if must_go_on(error):
+                    raise
         finally:
             task.cancel()
 

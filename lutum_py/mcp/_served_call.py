@@ -39,17 +39,19 @@ from .._context.context import ToolContext
 from .._context.progress import Sink
 from .._declare.offer import OfferedTools
 from .._hooks.places import HookPlaces
+from .._round.ending import ended_within
 from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan, as_plan, unasked
 from .._round.plan_json import dump_plan, load_plan
 from .._text.escaping import LINES, escape_unprintable
 from .._text.json import compact_json
+from .._text.own_code import must_go_on
 from .._toolset import Toolset
 from .._transcript.assistant import AssistantTurn, ToolMetadata
 from .._transcript.message import Attachment
 from .._transcript.result import ToolResult, failure
 from ..errors import PlanError, ResumeError, ToolError
-from ..execution._outcome import Outcome, is_in_doubt, sole
+from ..execution._outcome import Outcome, as_error, is_in_doubt, sole
 from ..execution._run import Run, leave_behind
 from ..execution._settings import Settings
 from ._for_client import (
@@ -81,6 +83,22 @@ def _let_pass(call: AnyToolCall) -> AnyToolCall:
     return call
 
 
+class _Unfit(Exception):
+    """The client's answer does not fit what was asked; the text goes to the client."""
+
+
+def _not_run(plan: ToolRoundPlan[Any], waiting: SuspendedCall) -> str:
+    """Say how far the call of a client got whose question has no answer."""
+    # If a payment was made within a program, a client that reads only "was not run" sends the
+    # program again, and pays again.
+    again = " again" if waiting.was_started else ""
+    said = f"The tool was not run{again}."
+    (call,) = plan._calls
+    if call.id == waiting.call.id:
+        return said + ended_within(call, {})
+    return f"{said} Tool {call.name!r} was started, and did not go on.{ended_within(call, {})}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Serving:
     """Know how to answer calls; see `create_server` for what the attributes mean."""
@@ -107,9 +125,9 @@ class Serving:
             answering = _Answering(self, request, plan)
             try:
                 return await answering.answer()
-            except Exception as error:
+            except BaseException as error:
                 # A client that reads of a plain failure calls again.
-                if answering.has_run:
+                if answering.has_run and not must_go_on(error):
                     return self._failed(params.name, error, "ran, and what followed failed")
                 raise
             finally:
@@ -117,9 +135,11 @@ class Serving:
                     plan.discard()
         except MCPError:
             raise
-        except ResumeError as error:
-            return _refusal(f"{error} The tool was not run.")
-        except Exception as error:  # noqa: BLE001 - hooks and contexts may raise anything
+        except _Unfit as error:
+            return _refusal(str(error))
+        except BaseException as error:  # hooks and contexts may raise anything
+            if must_go_on(error):
+                raise
             return self._failed(params.name, error)
 
     async def _opened(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
@@ -169,20 +189,25 @@ class Serving:
         """Take in a client's answer; what was approved still has to pass, and tell, the hook set.
 
         Raises:
-            ResumeError: The answer does not fit.
+            _Unfit: The answer does not fit.
             HookError: A hook raised.
         """
-        plan.resume(decision_of(plan.suspended[0], answer))
+        waiting = plan.suspended[0]
+        try:
+            plan.resume(decision_of(waiting, answer))
+        except ResumeError as error:
+            raise _Unfit(f"{error} {_not_run(plan, waiting)}") from error
         # Others would be asked about it once more; what is declared beside the tool asks still.
         is_set = isinstance(self.hooks, HookPlaces)
         hooks: Any = self.hooks if is_set else _let_pass
         return plan if self.hooks is None else await plan.apply_hooks(hooks)
 
-    def _failed(self, name: str, error: Exception, what: str = "failed") -> CallToolResult:
+    def _failed(self, name: str, error: BaseException, what: str = "failed") -> CallToolResult:
         return _refusal(self._told_of(name, error, what))
 
-    def _told_of(self, name: str, error: Exception, what: str = "failed") -> str:
+    def _told_of(self, name: str, raised: BaseException, what: str = "failed") -> str:
         """Log what nobody wrote for the client, and say only that there was something."""
+        error = as_error(raised, "A function of the server")
         LOGGER.error("tool %s %s", escape_unprintable(name), what, exc_info=error)
         told = f": {escape_unprintable(str(error), LINES)}" if self.show_errors else "."
         return f"Tool {escape_unprintable(name)!r} {what}{told}"
@@ -216,7 +241,6 @@ class _Answering:
             for call in pending:
                 self._raised.clear()
                 outcome = await self._run(call)
-                self.has_run |= isinstance(outcome, ToolResult)
                 if call.id in plan._state._round.inner:
                     outcome = await self._shown(call, outcome)
                 plan.record(outcome)
@@ -281,10 +305,9 @@ class _Answering:
         return f"{tools} (call {waiting.call.id}): {question}"
 
     def _unasked(self, waiting: SuspendedCall) -> CallToolResult:
-        again = " again" if waiting.was_started else ""
         return _refusal(
             f"Tool {waiting.call.name!r} needs an answer first, which this client cannot give: "
-            f"{self._question(waiting)} The tool was not run{again}."
+            f"{self._question(waiting)} {_not_run(self._plan, waiting)}"
         )
 
     async def _run(self, call: AnyToolCall) -> Outcome:
@@ -303,7 +326,7 @@ class _Answering:
         skipped = serving.skipped
         given_here = skipped(request) if callable(skipped) else skipped
         settings = replace(serving.settings, skipped=given_here)
-        run = Run(call, context, settings, note=self._raised.append)
+        run = Run(call, context, settings, note=self._note)
         async with out.sending():
             task = asyncio.create_task(_gated(run.run(), serving.gate))
             try:
@@ -314,6 +337,11 @@ class _Answering:
                 # it, but a task that nobody holds might be collected as garbage before its end.
                 leave_behind(task)
                 raise
+            finally:
+                self.has_run |= isinstance(run.outcome, ToolResult)
+
+    def _note(self, error: Exception, *_: object) -> None:
+        self._raised.append(error)
 
     def _unmeant(self, outcome: Outcome) -> Exception | None:
         """Return what a tool raised that nobody wrote for the client."""

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar, cast
 from .. import __version__
 from .._call.call import AnyToolCall
 from .._call.decisions import DecisionRecord
+from .._call.history import was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AwaitingCall,
@@ -300,7 +301,7 @@ class CallSpan:
         if isinstance(error, OutcomeUnknown):
             word = "indeterminate"
         elif isinstance(error, CancelledError):
-            word = "indeterminate" if self.call.status is CallStatus.RUNNING else "cancelled"
+            word = "indeterminate" if was_begun(self.call._history) else "cancelled"
         else:
             word = "cancelled" if isinstance(error, Cancelled) else "error"
         kind = _class_name(type(error))

@@ -33,7 +33,7 @@ from ._checks import checked_run
 from ._database import Rows
 from ._records import Records
 from ._rows import give_back, holder, owner_of, take_hold
-from ._run import on_this_loop
+from ._run import beside_hooks, on_this_loop
 from ._values import Stored, Waiting
 
 R = TypeVar("R")
@@ -306,7 +306,8 @@ class Held(Generic[T_co]):
                     )
                 drive = on_this_loop()
                 with suppress(StaleError):  # somebody else has it since
-                    told: Any = await in_thread(records._finish, claim, *results, hooks, drive)
+                    finishing = beside_hooks(records._finish, claim, *results, hooks, drive)
+                    told: Any = await _to_its_end(finishing)
                     if on_event is not None:
                         row = row_of(claim.call, "finished", told[0], outer=claim._outer)
                         tell_row(on_event, "ended", row)
@@ -516,9 +517,13 @@ def pauses() -> Iterator[float]:
 
 async def in_thread(function: Callable[..., R], *arguments: Any) -> R:
     """Do what waits for a database in a thread, and to its end even if the task is cancelled."""
+    return await _to_its_end(asyncio.to_thread(function, *arguments))
+
+
+async def _to_its_end(doing_in_thread: Awaitable[R]) -> R:
     # A thread cannot be cancelled. If the task just left, the transaction would take effect with
     # nobody there who knows of the claim that it made.
-    doing = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    doing = asyncio.ensure_future(doing_in_thread)
     try:
         return await asyncio.shield(doing)
     except asyncio.CancelledError:

@@ -739,10 +739,10 @@ class Records:
             back.write(rows)
 
     def _take_back(self, claim: Claim) -> None:
-        """Give back a call that this claim started on record, and whose tool was not started.
+        """Give back a call whose tool was not started, though its start may be on record.
 
-        It is as it was when it was claimed. If somebody has saved the plan meanwhile, the start is
-        in there, and the call is in doubt.
+        It is as it was when it was claimed. If the start was on record and somebody has saved the
+        plan meanwhile, the start is in there, and the call is in doubt.
 
         Raises:
             StaleError: A later claim was made, the call has its result, or the round is over.
@@ -751,7 +751,8 @@ class Records:
         with self._claimed(claim) as (rows, head, row, clock):
             back = claim._row if row.body == claim._started_body else row
             back._replace(token=row.token + 1, owner=None, until=clock).write(rows)
-            head.next().write(rows)
+            if row.started == row.token:
+                head.next().write(rows)
 
     def finish(
         self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None

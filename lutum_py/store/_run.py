@@ -9,12 +9,13 @@ record before the cancellation goes on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 from weakref import WeakValueDictionary
 
 from .._call.call import AnyToolCall
@@ -23,16 +24,19 @@ from .._call.history import Step, steps_of_kind, time_after
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AwaitingCall, SuspendedCall
 from .._context.context import ToolContext
+from .._context.threads import run_in_thread, wait_for_thread
 from .._round.events import CallEvent, CallEventKind, tell_event, tell_row
 from .._round.inner import is_unshown
 from .._round.rows import row_of
 from .._schema.resource_access import meet
+from .._text.own_code import is_interrupt
 from .._transcript.result import ToolResult
 from ..errors import HookError, StaleError
 from ..execution._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     Outcome,
+    as_error,
     is_in_doubt,
     not_executed,
     telling,
@@ -53,16 +57,41 @@ def on_this_loop() -> Drive:
     """Return what runs hooks on this event loop, for the thread that works on the store."""
     loop = asyncio.get_running_loop()
 
+    async def driven(generator: HookGenerator[R]) -> Callable[[], R]:
+        try:
+            value = await drive(generator)
+        except BaseException as error:
+            if not is_interrupt(error):
+                raise
+            return partial(_raise, error)  # in the thread: here it would tear down the loop
+        return lambda: value
+
     def run(generator: HookGenerator[R], /) -> R:
         try:
-            return asyncio.run_coroutine_threadsafe(drive(generator), loop).result()
+            ended = asyncio.run_coroutine_threadsafe(driven(generator), loop).result()
         except CancelledError:  # of the hook's own: if a run is cancelled, its hooks are waited for
             raise HookError(
                 "A hook about a call within another let an `asyncio.CancelledError` out, as of a "
                 "task that it awaited. Catch it there, and decide."
             ) from None
+        return ended()
 
     return run
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
+
+
+async def beside_hooks(function: Callable[..., R], *arguments: Any) -> R:
+    """Do what waits for hooks on this event loop in a thread of its own.
+
+    The pool of a loop has a few threads. If all of them waited for hooks, a hook that needs one
+    itself, such as to look up a host, would wait for them, and they for it.
+    """
+    thread = run_in_thread(partial(function, *arguments), "hooks")
+    await wait_for_thread(thread)
+    return thread.result().result()
 
 
 # Held from a claim until its call has started, so that a busy loop claims nothing that it cannot
@@ -147,7 +176,7 @@ class Worker:
                 claim = await asyncio.to_thread(
                     self.records._claim_ready, self.id, self.toolset, self.lease, self._left
                 )
-            except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+            except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
                 self._fail(error)
                 return None
             if claim is None:
@@ -166,19 +195,21 @@ class Worker:
             return False
         try:
             given = (self.id, self.toolset, self.settings.hooks, on_this_loop(), is_due)
-            decided = await asyncio.to_thread(self.records._decide_within, *given)
-        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+            decided = await beside_hooks(self.records._decide_within, *given)
+        except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             return False
-        try:
-            self._tell_all(decided or ())
-        except BaseException as error:  # noqa: BLE001 - such as Ctrl-C while it is told
-            self._fail(error)
+        self._tell_all(decided or ())
         return decided is not None
 
     def _fail(self, error: BaseException) -> None:
-        self.is_stopping = True
-        self.faults.append(error)
+        """Keep what is raised in the end; an interrupt stops what runs, and is raised first."""
+        if is_interrupt(error):
+            self.stop()
+            self.faults.insert(0, error)
+        else:
+            self.is_stopping = True
+            self.faults.append(as_error(error, "A function of the program"))
 
     async def _work(self, claim: Claim, has_begun: asyncio.Event) -> None:
         """Do one claim from start to end; what fails is noted.
@@ -198,11 +229,11 @@ class Worker:
                 elif isinstance(run, ToolResult):
                     has_begun.set()  # hooks may see it, and take their time
                     await self._finish(claim, claim.call, run)
-                else:
-                    asked = await asyncio.to_thread(_timed, self.records.start, claim)
+                elif run.is_stopped:  # by its context: it neither starts nor has a span
                     has_begun.set()
-                    await self._confirm(claim, asked)
-                    await self._run_begun(claim, run)
+                    await self._finish(claim, run.call, await run.run())
+                else:
+                    await self._run_claimed(claim, run, has_begun)
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
         finally:
@@ -253,19 +284,12 @@ class Worker:
             claim.lease *= 2  # or a loop that is always this late would never start the call
             asked = await asyncio.to_thread(_timed, self.records.renew, claim)
 
-    async def _run_begun(self, claim: Claim, run: Run) -> None:
-        """Run a call of which it is on record that it starts, and put on record how it ends."""
-        call = run.call
-        claim._let_go(call)
-        goes_on = any(steps_of_kind(call._history, "requested"))
+    async def _run_claimed(self, claim: Claim, run: Run, has_begun: asyncio.Event) -> None:
+        """Run a call, and put on record that it starts and how it ends."""
+        is_ours = asyncio.Event()
+        renewing = asyncio.create_task(self._renew(claim, run, is_ours))
         try:
-            self._tell(claim, "continued" if goes_on else "started", call)
-        except BaseException as error:  # such as Ctrl-C while it is told
-            await self._take_back(claim, call, self._not_run(run, error))
-            raise
-        renewing = asyncio.create_task(self._renew(claim, run))
-        try:
-            outcome = await self._outcome(run)
+            outcome = await self._outcome(run, partial(self._start, claim, run, has_begun, is_ours))
         finally:
             is_lost = renewing.done()
             renewing.cancel()
@@ -273,19 +297,39 @@ class Worker:
                 await renewing
         if is_lost and claim.idempotent and was_stopped(outcome):
             return  # it was this worker that failed, not the call: it is claimed and run again
-        if run.outcome is None and not run.is_started:
-            await self._take_back(claim, call, outcome)
+        if run.is_unstarted:
+            await self._take_back(claim, run.call, outcome)
             return
         if is_in_doubt(outcome):
             self._in_doubt.append(claim)
-        await self._finish(claim, call, outcome)
+        await self._finish(claim, run.call, outcome)
+
+    async def _start(
+        self, claim: Claim, run: Run, has_begun: asyncio.Event, is_ours: asyncio.Event
+    ) -> None:
+        """Put on record that a call starts, which is done when `around` is open."""
+        asked = await asyncio.to_thread(_timed, self.records.start, claim)
+        has_begun.set()
+        await self._confirm(claim, asked)
+        is_ours.set()
+        call = run.call
+        claim._let_go(call)
+        goes_on = any(steps_of_kind(call._history, "requested"))
+        self._tell(claim, "continued" if goes_on else "started", call)
+        # Only now may the task be cancelled: a step of the database would go on in its thread.
+        tool: Any = asyncio.current_task()
+        self._tools.add(tool)
+        if self.is_cut_off:
+            tool.cancel()
+        await asyncio.sleep(0)  # the listener may have cancelled the run: then no tool is called
 
     async def _take_back(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
-        """Let others run a call that is on record as started, and whose tool was not.
+        """Let others run a call that is claimed, or on record as started, and whose tool was not.
 
         Only a person or the program decides that a call is not executed: the outcome is for who
         asked for this run alone, and is not put on record.
         """
+        self.is_stopping = True  # or this worker would claim it at once, over and over
         self.outcomes.append(outcome)
         call._hold()
         await asyncio.to_thread(self.records._take_back, claim)
@@ -305,10 +349,12 @@ class Worker:
     async def _finish(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         hooks, driving = self.settings.hooks, on_this_loop()
+        in_thread = asyncio.to_thread if hooks is None else beside_hooks
         try:
-            done = await asyncio.to_thread(self.records._finish, claim, outcome, hooks, driving)
-        except HookError as error:
-            if not isinstance(outcome, AwaitingCall):
+            done = await in_thread(self.records._finish, claim, outcome, hooks, driving)
+        except BaseException as error:
+            is_of_hook = isinstance(error, HookError) or is_interrupt(error)
+            if not (is_of_hook and isinstance(outcome, AwaitingCall)):
                 raise
             # What it requested stays `unreviewed`, so that its model need not be asked again.
             self._fail(error)
@@ -318,33 +364,29 @@ class Worker:
             self._tell(claim, "ended", call, outcome)
         self._tell_all(events)
 
-    async def _outcome(self, run: Run) -> Outcome:
-        tool = asyncio.create_task(self._guarded(run))
-        self._tools.add(tool)
-        if self.is_cut_off:  # since it was put on record that it starts; after a fault it is run
-            tool.cancel()
+    async def _outcome(self, run: Run, start: Callable[[], Awaitable[None]]) -> Outcome:
+        """Run a call in a task of its own, once it is on record that it starts."""
+        tool = asyncio.create_task(self._guarded(run, start))
         try:
             return await tool
         except asyncio.CancelledError as stop:
-            if not self.is_cut_off:  # so it came from a function of the user's
-                self._fail(stop)
             return self._not_run(run, stop)
-        except Exception as error:  # noqa: BLE001 - of `around`, before the tool was started
-            self.is_stopping = True  # or the call, which is given back, would come again and again
+        except Exception as error:
+            if run.is_opened and run.is_unstarted:  # of `start`
+                raise
             self.raised.append(error)
             return self._not_run(run, error)
         finally:
             self._tools.discard(tool)
 
-    async def _guarded(self, run: Run) -> Outcome:
+    async def _guarded(self, run: Run, start: Callable[[], Awaitable[None]]) -> Outcome:
         """Keep what is not an `Exception` from tearing down the loop; it is raised in the end."""
         try:
-            return await run.run()
+            return await run.run_after(start)
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
-            self.stop()
             return self._not_run(run, error)
 
     @staticmethod
@@ -353,12 +395,13 @@ class Worker:
         why = f": {type(error).__name__} came before it."
         return run.outcome or not_executed(run.call, why)
 
-    async def _renew(self, claim: Claim, run: Run) -> None:
+    async def _renew(self, claim: Claim, run: Run, is_ours: asyncio.Event) -> None:
         """Renew a lease until the tool has ended; if somebody else has the call, stop the tool.
 
         A lease that ran out is no reason to stop: a renewal is late where this process is busy or
         the database is away, and the call is this worker's until somebody takes it.
         """
+        await is_ours.wait()
         is_taken = False
         while not is_taken:
             await asyncio.sleep(claim.lease / 3)
@@ -375,8 +418,9 @@ class Worker:
         call: AnyToolCall,
         outcome: SuspendedCall | ToolResult | None = None,
     ) -> None:
-        if (on_event := self.settings.on_event) is None:
+        if self.settings.on_event is None:
             return
+        on_event = self._on_event
         if isinstance(outcome, SuspendedCall):
             tell_row(on_event, "suspended", row_of(call, "suspended", outer=claim._outer))
         elif outcome is None:
@@ -390,7 +434,18 @@ class Worker:
     def _tell_all(self, events: Iterable[CallEvent]) -> None:
         if self.settings.on_event is not None:
             for event in events:
-                tell_event(self.settings.on_event, event)
+                tell_event(self._on_event, event)
+
+    def _on_event(self, event: CallEvent) -> object:
+        """Show an event to the listener; an interrupt is raised once all outcomes are kept."""
+        listener: Any = self.settings.on_event
+        try:
+            return listener(event)
+        except BaseException as error:
+            if not is_interrupt(error):
+                raise
+            self._fail(error)
+            return None
 
 
 def _timed(step: Callable[[Claim], object], claim: Claim) -> float:

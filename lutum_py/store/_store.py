@@ -113,7 +113,7 @@ class Store(Records):
 
         What is in doubt stays so, unless its tool is idempotent. What somebody else has claimed is
         not waited for. Leases are renewed while tools run. A tool whose lease ran out goes on, and
-        is stopped only if somebody else has claimed its call since. Ancestor a tool,
+        is stopped only if somebody else has claimed its call since. Within a tool,
         `call.idempotency_key` is the key of its claim.
 
         Args:

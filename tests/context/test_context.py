@@ -160,7 +160,7 @@ def test_reports_arrive_in_order_and_in_shape() -> None:
 
 
 def test_progress_names_the_call_above() -> None:
-    """Ancestor a run that a call started, progress hangs under that call."""
+    """Within a run that a call started, progress hangs under that call."""
     events: list[ToolEvent] = []
     run = RunIdentity(parent_call_id="c0")
     ToolContext.for_call(CALL, sink=events.append, run=run).report_progress("done")

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import contextmanager
-from typing import Annotated, Any
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from pydantic import AfterValidator
 
-from lutum_py import AnyToolCall, ToolContext, ToolResult, Toolset, tool, tool_fn
-from lutum_py.errors import HookError, MisuseError
+from lutum_py import (
+    AnyToolCall,
+    Session,
+    ToolContext,
+    ToolResult,
+    ToolRoundPlan,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import HookError
 from lutum_py.execution import (
-    ExecutionErrors,
+    Outcome,
     execute,
     execute_all,
     execute_all_sync,
@@ -22,324 +32,443 @@ from lutum_py.execution import (
     run,
     run_sync,
 )
-from lutum_py.store import open_store
-from tests.cases import over
-from tests.inner_tools import Desk as Asking
-from tests.inner_tools import asks, let_pass
-from tests.inner_tools import opened as asking
-from tests.round_tools import close, opened
-
-RAISES: list[type[BaseException]] = [
-    asyncio.CancelledError,
-    KeyboardInterrupt,
-    SystemExit,
-    OSError,
-]
-sent: list[str] = []
-raised: list[type[BaseException]] = [OSError]
+from lutum_py.testing import ScriptedModel
+from tests.execution.running import settled
 
 
-def refuse(text: str) -> str:
-    """What an output type may do to its value."""
-    if text == "refuse":
-        raise raised[0]
-    return text
+class Plain(BaseException):
+    """None of the kinds that are known."""
 
 
-@tool_fn
-def send(text: str) -> Annotated[str, AfterValidator(refuse)]:
-    """Send a text."""
-    sent.append(text)
-    return text
+class Down(Exception):
+    """A common failure."""
 
 
-@tool_fn
-async def post(text: str) -> str:
-    """Send a text, from async code."""
-    sent.append(text)
-    return text
+ERRORS = [asyncio.CancelledError, KeyboardInterrupt, SystemExit, Plain, Down]
+
+
+class Raising:
+    """What the callbacks of a test raise."""
+
+    now: ClassVar[type[BaseException]] = Down
+
+
+def checked(value: int) -> int:
+    if value < 0:
+        raise Raising.now
+    return value
+
+
+class Mute(Exception):
+    """An exception without a text."""
+
+    def __str__(self) -> str:
+        raise Raising.now
 
 
 @tool_fn
-def fail() -> None:
-    """Fail."""
-    sent.append("")
-    raise ValueError("no")
+async def double(n: int) -> Annotated[int, AfterValidator(checked)]:
+    """Double a number."""
+    if n > 100:
+        raise Mute
+    return 2 * n
 
 
-class Post(Toolset):
-    send = tool(send)
-    post = tool(post)
-    fail = tool(fail)
+@tool_fn
+def double_sync(n: int) -> Annotated[int, AfterValidator(checked)]:
+    """Double a number."""
+    if n > 100:
+        raise Mute
+    return 2 * n
 
 
-Ways = dict[str, Callable[..., Any]]
-WAYS: Ways = {
-    "execute": lambda plan, **how: asyncio.run(execute(plan.pending[0], **how)),
-    "execute_all": lambda plan, **how: asyncio.run(execute_all(plan.pending, **how)),
-    "run": lambda plan, **how: asyncio.run(run(plan, **how)),
-    "execute_sync": lambda plan, **how: execute_sync(plan.pending[0], **how),
-    "execute_all_sync": lambda plan, **how: execute_all_sync(plan.pending, **how),
-    "run_sync": run_sync,
+@tool_fn
+async def hang(n: int) -> int:
+    """Heed no cancellation in time."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
+    await asyncio.sleep(0.1)
+    return n
+
+
+class Tools(Toolset):
+    double = tool(double)
+    double_sync = tool(double_sync)
+    hang = tool(hang)
+
+
+def plan_of(name: str, *numbers: int) -> ToolRoundPlan[Any]:
+    turn = ScriptedModel.tool_calls(
+        *((f"c{at}", name, {"n": number}) for at, number in enumerate(numbers))
+    )
+    plan: ToolRoundPlan[Any] = Tools.read_turn(turn).round.plan()  # type: ignore[union-attr]
+    return plan
+
+
+Way = Callable[..., Any]
+WAYS: dict[str, tuple[str, Way]] = {
+    "execute_all": ("double", lambda plan, **o: asyncio.run(execute_all(plan.pending, **o))),
+    "in turn": ("double", lambda plan, **o: asyncio.run(execute_all(plan.pending, limit=1, **o))),
+    "threads": ("double_sync", lambda plan, **o: asyncio.run(execute_all(plan.pending, **o))),
+    "sync": ("double_sync", lambda plan, **o: execute_all_sync(plan.pending, **o)),
+    "sync threads": ("double_sync", lambda plan, **o: execute_all_sync(plan.pending, limit=2, **o)),
+    "run": ("double", lambda plan, **o: asyncio.run(run(plan, **o))),
+    "run_sync": ("double_sync", run_sync),
 }
-RUNS = ["run", "run_sync"]
 
 
-def at(place: str, error: type[BaseException]) -> Any:
-    """An `around` that raises at a place."""
+def came_to(way: Way, plan: ToolRoundPlan[Any], **options: Any) -> tuple[Any, Any]:
+    """The outcomes of a run, by id, and what it raised."""
+    raised: BaseException | None = None
+    outcomes: Any
+    try:
+        outcomes = way(plan, **options) or plan.finished
+    except BaseException as error:  # noqa: BLE001 - of several classes
+        raised = error
+        outcomes = outcomes_of(error)
+    if isinstance(outcomes, ToolRoundPlan):
+        outcomes = outcomes.finished
+    return {each.id: each for each in outcomes}, raised
+
+
+def check(plan: ToolRoundPlan[Any], outcomes: dict[str, ToolResult], statuses: set[str]) -> None:
+    """All is known of each call, and what the first came to is among what may be."""
+    assert {call.status for call in plan.pending} <= {"new", "succeeded", "failed", "cancelled"}
+    assert outcomes["c0"].status in statuses
+    given = [each for each in outcomes.values() if each not in plan.finished]
+    results = {each.id: each for each in plan.abort(Session(), "Enough.", given).results}
+    assert results["c0"].status in statuses
+    for id, each in outcomes.items():
+        assert results[id].status == each.status
+
+
+def is_loud(error: type[BaseException], raised: BaseException | None) -> bool:
+    """Whether something came out, and no `CancelledError`, since nobody cancelled."""
+    if error in (asyncio.CancelledError, Down):
+        return raised is not None and not isinstance(raised, asyncio.CancelledError)
+    return isinstance(raised, error)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("when", ["outcome", "closing"])
+def test_a_context_that_raises_takes_no_result_away(
+    way: str, error: type[BaseException], when: str
+) -> None:
+    """What has succeeded is a success in the outcomes and the plan; what it raised comes out."""
 
     @contextmanager
-    def around(_: AnyToolCall) -> Any:
-        if place == "entry":
-            raise error("mine")
-
-        def ended(_: Any) -> None:
-            if place == "outcome":
-                raise error("mine")
+    def around(call: AnyToolCall) -> Iterator[Callable[[Outcome], None]]:
+        def ended(outcome: Outcome) -> None:
+            if call.id == "c0" and when == "outcome":
+                raise error
 
         yield ended
-        if place == "exit":
-            raise error("mine")
-
-    return around
-
-
-def of(name: str, **arguments: Any) -> Any:
-    sent.clear()
-    return opened(("c1", name, arguments), toolset=Post).plan()
-
-
-@over(
-    "way, place, error",
-    [(way, place, e) for way in WAYS for place in ("outcome", "exit") for e in RAISES],
-)
-def test_a_context_that_raises_at_its_end_loses_no_result(
-    way: str, place: str, error: type[BaseException]
-) -> None:
-    """The error comes out, with the result of the tool that succeeded, which a plan has, too."""
-    plan = of("send", text="a")
-    with pytest.raises((error, ExecutionErrors)) as caught:
-        WAYS[way](plan, around=at(place, error))
-    (outcome,) = outcomes_of(caught.value)
-    assert isinstance(outcome, ToolResult)
-    assert (outcome.output, sent) == ("a", ["a"])
-    if way in RUNS:
-        assert [each.output for each in plan.finished] == ["a"]
-    close(plan)
-
-
-@over("way, error", [(way, error) for way in WAYS for error in RAISES])
-def test_a_context_that_does_not_open_is_no_success(way: str, error: type[BaseException]) -> None:
-    """The error comes out, nothing is run, and the call of a plan stays pending."""
-    plan = of("send", text="a")
-    with pytest.raises((error, ExecutionErrors, MisuseError)):
-        WAYS[way](plan, around=at("entry", error))
-    assert sent == []
-    if way in RUNS:
-        assert [each.id for each in plan.pending] == ["c1"]
-        assert plan.pending[0].status == "new"
-    close(plan)
-
-
-def listener(kind: str, error: type[BaseException]) -> Any:
-    def told(event: Any) -> None:
-        if event.kind == kind:
+        if call.id == "c0" and when == "closing":
             raise error
 
-    return told
+    name, work = WAYS[way]
+    plan = plan_of(name, 1, 2)
+    outcomes, raised = came_to(work, plan, around=around)
+    assert is_loud(error, raised)
+    check(plan, outcomes, {"success"})
 
 
-@over(
-    "way, kind, error, name",
-    [
-        (way, kind, error, name)
-        for way in RUNS
-        for kind in ("started", "ended")
-        for error in RAISES
-        for name in ("send", "post")
-        if (way, name) != ("run_sync", "post")
-    ],
-)
-def test_a_listener_that_raises_loses_no_state(
-    way: str, kind: str, error: type[BaseException], name: str
-) -> None:
-    """A failure of it is logged; what ends the program comes out, and no call stays running."""
-    plan = of(name, text="a")
-    if error in (OSError, asyncio.CancelledError):
-        WAYS[way](plan, on_event=listener(kind, error))
-        expected = "success"
-    else:
-        with pytest.raises(error) as caught:
-            WAYS[way](plan, on_event=listener(kind, error))
-        expected = "indeterminate" if kind == "started" else "success"
-        assert [each.status for each in outcomes_of(caught.value)] == [expected]  # type: ignore[union-attr]
-    assert [each.status for each in plan.finished] == [expected]
-    assert plan.pending == ()
-    close(plan)
-
-
-@over("way, error", [(way, error) for way in WAYS for error in RAISES])
-def test_a_sink_that_raises_loses_no_result(way: str, error: type[BaseException]) -> None:
-    """It is told of a call that failed when the outcome is known."""
-    plan = of("fail")
-
-    def sink(_: Any) -> None:
-        raise error
-
-    how: dict[str, Any] = {"context": lambda call: ToolContext.for_call(call, sink=sink)}
-    if way.startswith("execute") and "all" not in way:
-        how = {"context": ToolContext.for_call(plan.pending[0], sink=sink)}
-    try:
-        WAYS[way](plan, **how)
-    except (KeyboardInterrupt, SystemExit) as out:
-        ended: BaseException | None = out
-    else:
-        ended = None
-    if error in (OSError, asyncio.CancelledError):  # it is logged
-        assert ended is None
-    else:
-        assert type(ended) is error
-        assert [each.status for each in outcomes_of(ended)] == ["error"]  # type: ignore[union-attr]
-    if way in RUNS:
-        assert [each.status for each in plan.finished] == ["error"]
-    close(plan)
-
-
-@over("way, error", [(way, error) for way in WAYS for error in RAISES[:3]])
-def test_an_output_type_that_raises_leaves_no_call_running(
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_context_that_does_not_open_is_no_cancellation(
     way: str, error: type[BaseException]
 ) -> None:
-    """What its validator raises comes out, and the call is in doubt: the tool has run."""
-    plan = of("send", text="refuse")
-    raised[0] = error
-    with pytest.raises(error) as caught:
-        WAYS[way](plan)
+    """Its call is not started, and what it raised comes out, also where it is a cancellation."""
+
+    @contextmanager
+    def around(call: AnyToolCall) -> Iterator[Callable[[Outcome], None]]:
+        if call.id == "c0":
+            raise error
+        yield lambda _: None
+
+    name, work = WAYS[way]
+    plan = plan_of(name, 1, 2)
+    outcomes, raised = came_to(work, plan, around=around)
+    assert is_loud(error, raised)
+    assert plan.pending[0].status == "new"
+    check(plan, outcomes, {"cancelled"})
+
+
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("when", ["outcome", "closing"])
+def test_one_run_in_a_raising_context_has_its_outcome(
+    is_async: bool, error: type[BaseException], when: str
+) -> None:
+    """So it is where one call is run by itself."""
+
+    @contextmanager
+    def around(call: AnyToolCall) -> Iterator[Callable[[Outcome], None]]:
+        def ended(outcome: Outcome) -> None:
+            if when == "outcome":
+                raise error
+
+        yield ended
+        if when == "closing":
+            raise error
+
+    plan = plan_of("double" if is_async else "double_sync", 4)
+    (call,) = plan.pending
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - of several classes
+        asyncio.run(execute(call, around=around)) if is_async else execute_sync(call, around=around)
+    assert is_loud(error, caught.value)
     (outcome,) = outcomes_of(caught.value)
     assert isinstance(outcome, ToolResult)
-    assert (outcome.status, sent) == ("indeterminate", ["refuse"])
-    if way in RUNS:
-        assert [each.status for each in plan.finished] == ["indeterminate"]
-    close(plan)
+    assert outcome.output == 8
+    plan.discard()
 
 
-def test_a_task_that_is_cancelled_stays_so_whatever_its_context_raises() -> None:
-    """A cancellation goes on with the outcome when it is recorded."""
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_context_that_raises_does_not_hide_a_cancellation(error: type[BaseException]) -> None:
+    """A task that is cancelled ends as cancelled, or by an interrupt, and has its outcome."""
+
+    @contextmanager
+    def around(call: AnyToolCall) -> Iterator[Callable[[Outcome], None]]:
+        try:
+            yield lambda _: None
+        finally:
+            raise error
 
     async def main() -> None:
-        plan = opened(("c1", "post", {"text": "a"}), toolset=Post).plan()
+        task = asyncio.create_task(execute(call, around=around, grace=0))
+        await settled()
+        task.cancel()
+        await task
 
-        @contextmanager
-        def late(_: AnyToolCall) -> Any:
-            try:
-                yield print
-            finally:
-                raise OSError("closed")
+    plan = plan_of("hang", 1)
+    (call,) = plan.pending
+    is_quiet = error in (asyncio.CancelledError, Down)
+    with pytest.raises(asyncio.CancelledError if is_quiet else error) as caught:
+        asyncio.run(main())
+    (outcome,) = outcomes_of(caught.value)
+    assert isinstance(outcome, ToolResult)
+    assert outcome.status == "indeterminate"
+    if is_quiet:
+        assert any("raised, too" in note for note in caught.value.__notes__)
+    plan.discard()
 
-        handlers = Post.Handlers()
 
-        @handlers.on(Post.post)
-        async def wait(text: str) -> str:
+@pytest.mark.parametrize("way", ["run", "run_sync"])
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("kind", ["started", "ended"])
+def test_a_listener_that_raises_takes_nothing_away(
+    way: str, error: type[BaseException], kind: str
+) -> None:
+    """Its errors are logged, an interrupt comes out in the end, and no call stays running."""
+
+    def on_event(event: Any) -> None:
+        if (event.kind, event.row.id) == (kind, "c0"):
+            raise error
+
+    name, work = WAYS[way]
+    plan = plan_of(name, 1, 2)
+    outcomes, raised = came_to(work, plan, on_event=on_event)
+    is_logged = error in (asyncio.CancelledError, Down)
+    assert raised is None if is_logged else isinstance(raised, error)
+    is_success = is_logged or kind == "ended"
+    check(plan, outcomes, {"success"} if is_success else {"indeterminate"})
+
+
+@pytest.mark.parametrize("way", ["run", "run_sync"])
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_on_start_that_raises_loses_no_other_call(way: str, error: type[BaseException]) -> None:
+    """A call that `on_start` refuses stays pending, and what others came to is in the plan."""
+
+    def on_start(call: AnyToolCall) -> None:
+        if call.id == "c1":
+            raise error
+
+    name, work = WAYS[way]
+    plan = plan_of(name, 1, 2)
+    outcomes, raised = came_to(work, plan, on_start=on_start)
+    assert isinstance(raised, error)
+    assert [call.id for call in plan.pending] in (["c1"], ["c0", "c1"])
+    assert plan.pending[-1].status == "new"
+    check(plan, outcomes, {"success", "indeterminate"})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("n", [-1, 101])
+def test_an_output_or_error_that_cannot_be_shown_leaves_no_call_running(
+    way: str, error: type[BaseException], n: int
+) -> None:
+    """A validator of the output, or the text of an exception, may raise anything."""
+    Raising.now = error
+    name, work = WAYS[way]
+    plan = plan_of(name, n, 2)
+    outcomes, raised = came_to(work, plan)
+    is_error = error in (asyncio.CancelledError, Down)
+    assert raised is None if is_error else isinstance(raised, error)
+    check(plan, outcomes, {"error"} if is_error else {"indeterminate"})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("by", ["log", "sink"])
+def test_who_hears_of_a_failure_takes_no_result_away(
+    way: str, error: type[BaseException], by: str
+) -> None:
+    """A filter of the log, or the sink of a context, that raises leaves the result as it is."""
+
+    def fail(_: object) -> Any:
+        raise error
+
+    Raising.now = Down
+    name, work = WAYS[way]
+    plan = plan_of(name, 101, 2)
+    logger = logging.getLogger("lutum.execution")
+    options: dict[str, Any] = {}
+    if by == "sink":
+        options["context"] = lambda call: ToolContext.for_call(call, sink=fail)
+    else:
+        logger.addFilter(fail)
+    try:
+        outcomes, raised = came_to(work, plan, **options)
+    finally:
+        logger.removeFilter(fail)
+    if by == "sink" and error in (asyncio.CancelledError, Down):
+        assert raised is None
+    else:
+        assert is_loud(error, raised)
+    check(plan, outcomes, {"error"})
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_tool_that_is_left_behind_is_reported_whatever_a_listener_raises(
+    error: type[BaseException], is_before: bool
+) -> None:
+    """The timer that gives a tool up keeps its outcome, and the run ends."""
+
+    def on_event(event: Any) -> None:
+        if event.kind == "ended":
+            raise error
+
+    def refuse(_: object) -> Any:
+        raise error
+
+    async def main() -> None:
+        await run(plan, on_event=None if is_before else on_event, default_timeout=0.01, grace=0)
+
+    plan = plan_of("hang", 1)
+    logger = logging.getLogger("lutum.execution")
+    if is_before:
+        logger.addFilter(refuse)
+    raised: BaseException | None = None
+    try:
+        asyncio.run(main())
+    except BaseException as caught:  # noqa: BLE001 - of several classes
+        raised = caught
+    finally:
+        logger.removeFilter(refuse)
+    if error in (asyncio.CancelledError, Down) and not is_before:
+        assert raised is None
+    else:
+        assert is_loud(error, raised)
+    (result,) = plan.abort(Session(), "Enough.").results
+    assert (result.status, result.code) == ("indeterminate", "timed_out")
+
+
+@tool_fn
+def note(text: str) -> str:
+    """Write something down."""
+    return text
+
+
+@tool_fn
+def asks(ctx: ToolContext) -> str:
+    """Have something written down."""
+    if ctx.inner is None:
+        ctx.request_calls([("note", {"text": "a"})])
+    return str(ctx.inner.results[0].output)
+
+
+class Within(Toolset):
+    note = tool(note)
+    asks = tool(asks)
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_after_hook_that_raises_keeps_the_result_within(
+    error: type[BaseException], is_async: bool
+) -> None:
+    """The result of a call within another is kept, and the next run goes on with it."""
+    hooks = Within.HookSet()
+    left = [error]
+
+    @hooks.after(Within.note)
+    def seen(call: AnyToolCall, result: ToolResult) -> None:
+        if left:
+            raise left.pop()
+
+    turn = ScriptedModel.tool_calls(("c0", "asks", {}))
+    plan: Any = Within.read_turn(turn).round.plan()  # type: ignore[union-attr]
+    with pytest.raises((HookError, error)) as caught:
+        asyncio.run(run(plan, hooks=hooks)) if is_async else run_sync(plan, hooks=hooks)
+    if is_async:
+        assert is_loud(error, caught.value) or error is Down
+    assert "success" in [each.status for each in outcomes_of(caught.value)]  # type: ignore[union-attr]
+    asyncio.run(run(plan, hooks=hooks))
+    (result,) = plan.commit(Session(), plan.apply_after_hooks_sync(hooks)).results
+    assert result.output == "a"
+
+
+def test_a_cancellation_that_reaches_an_after_hook_goes_on() -> None:
+    """A task that is cancelled while a hook waits ends as cancelled, and the result is kept."""
+    hooks = Within.HookSet()
+    began = asyncio.Event()
+
+    @hooks.after(Within.note)
+    async def seen(call: AnyToolCall, result: ToolResult) -> None:
+        if not began.is_set():
+            began.set()
             await asyncio.Event().wait()
-            return text
 
-        task = asyncio.create_task(execute(plan.pending[0], around=late, handlers=handlers))
-        await asyncio.sleep(0.01)
+    turn = ScriptedModel.tool_calls(("c0", "asks", {}))
+    plan: Any = Within.read_turn(turn).round.plan()  # type: ignore[union-attr]
+
+    async def main() -> None:
+        task = asyncio.create_task(run(plan, hooks=hooks))
+        await began.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError) as caught:
             await task
-        assert [each.status for each in outcomes_of(caught.value)] == ["indeterminate"]  # type: ignore[union-attr]
-        close(plan)
+        assert [each.status for each in outcomes_of(caught.value)] == ["success"]  # type: ignore[union-attr]
+        await run(plan, hooks=hooks)
+        shown = await plan.apply_after_hooks(hooks)
+        assert plan.commit(Session(), shown).results[0].output == "a"
 
     asyncio.run(main())
 
 
-@over("error", RAISES)
-def test_an_after_hook_that_raises_about_a_call_within_loses_no_result(
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_filter_of_the_log_that_raises_keeps_the_outcome_of_one_run(
     error: type[BaseException],
 ) -> None:
-    """The error comes out, and the next run shows the result to the hooks: nothing runs twice."""
-    plan = asking(asks([("pay", {"cents": 5})]))
-    hooks = Asking.HookSet()
-    seen: list[str] = []
+    """The result of a call that is run by itself comes along."""
 
-    @hooks.after()
-    async def shown(call: AnyToolCall, result: ToolResult) -> None:
-        seen.append(call.id)
-        if len(seen) == 1:
-            raise error("mine")
-
-    with pytest.raises((error, HookError)):
-        asyncio.run(run(plan, hooks=hooks))
-    asyncio.run(run(plan, hooks=hooks))
-    assert seen[:2] == ["c1/1", "c1/1"]
-    assert [each.status for each in plan.finished] == ["success", "success"]
-    close(plan)
-
-
-CASES = [
-    *((f"around_{place}", error) for place in ("entry", "outcome", "exit") for error in RAISES),
-    *((f"on_{kind}", error) for kind in ("started", "ended", "proposed") for error in RAISES),
-    *(("context", error) for error in RAISES),
-    *(("output", error) for error in RAISES[:3]),
-]
-
-
-@over("where, error", CASES)
-def test_no_callback_leaves_a_call_of_a_store_running(
-    where: str, error: type[BaseException]
-) -> None:
-    """Each call has its result on record, or can be claimed at once; the error comes out."""
-    kind, _, place = where.partition("_")
-    store = open_store(":memory:")
-    within = where == "on_proposed"
-    plan = asking(asks([("pay", {"cents": 5})])) if within else of("send", text="a")
-    if where == "output":
-        plan.discard()
-        raised[0] = error
-        plan = of("send", text="refuse")
-    toolset = plan.toolset
-    store.save("one", plan)
-
-    def context(_: AnyToolCall) -> ToolContext:
+    def refuse(_: object) -> Any:
         raise error
 
-    options: dict[str, Any] = {
-        "around": {"around": at(place, error)},
-        "on": {"on_event": listener(place, error)},
-        "context": {"context": context},
-        "output": {},
-    }[kind]
-    is_logged = kind == "on" and error in (OSError, asyncio.CancelledError)
+    Raising.now = Down
+    plan = plan_of("double_sync", 101)
+    logger = logging.getLogger("lutum.execution")
+    logger.addFilter(refuse)
     try:
-        asyncio.run(store.run("one", toolset, hooks=let_pass, **options))
-    except BaseException as error_out:  # noqa: BLE001 - it is looked at below
-        came_out: BaseException | None = error_out
-    else:
-        came_out = None
-    assert is_logged or isinstance(came_out, error | ExecutionErrors)
-    assert not is_logged or came_out is None
-    loaded = store.load("one", toolset).plan
-    assert loaded is not None
-    assert loaded.in_doubt == ()
-    assert all(each.status != "running" for each in loaded.pending)
-    if place in ("outcome", "exit", "ended"):
-        assert [each.status for each in loaded.finished] == ["success"]
-    if where == "context":
-        assert store.claim(toolset) is not None
-    close(loaded)
-    store.close()
-
-
-@over("error", RAISES[1:3])
-def test_a_listener_of_a_store_that_ends_the_program_comes_out(error: type[BaseException]) -> None:
-    """What hooks decided about calls that were asked for earlier is on record all the same."""
-    store = open_store(":memory:")
-    store.save("one", asking(asks([("pay", {"cents": 5})])))
-    asyncio.run(store.run("one", Asking))
-    with pytest.raises(error):
-        asyncio.run(store.run("one", Asking, hooks=let_pass, on_event=listener("decided", error)))
-    loaded = store.load("one", Asking).plan
-    assert loaded is not None
-    assert [each.id for each in loaded.pending] == ["c1/1"]
-    close(loaded)
-    store.close()
+        with pytest.raises(BaseException) as caught:  # noqa: PT011 - of several classes
+            execute_sync(plan.pending[0])
+    finally:
+        logger.removeFilter(refuse)
+    assert is_loud(error, caught.value)
+    (outcome,) = outcomes_of(caught.value)
+    assert isinstance(outcome, ToolResult)
+    assert outcome.status == "error"
+    plan.discard()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -12,6 +12,8 @@ import pytest
 from lutum_py import (
     AnyToolCall,
     Session,
+    SuspendedCall,
+    SuspendTicket,
     ToolContext,
     ToolResult,
     ToolRoundPlan,
@@ -19,41 +21,140 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.capabilities import ToolCapabilities
+from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.context import CancellationToken
-from lutum_py.errors import OutcomeUnknown
+from lutum_py.errors import LifecycleError, OutcomeUnknown, RoundClosedError
 from lutum_py.execution import (
-    ExecutionErrors,
+    Outcome,
     execute,
     execute_all,
     execute_all_sync,
     execute_sync,
     outcomes_of,
     run,
+    run_sync,
 )
-from lutum_py.store import Store, open_store
-from tests.cases import over
-from tests.inner_tools import Asked, Desk, asks, let_pass, opened, step
-from tests.round_tools import close
+from lutum_py.testing import ScriptedModel
+from tests.execution.running import settled
 
-PAY: Asked = ("pay", {"cents": 5})
+PAID: list[int] = []
+READS = ToolCapabilities(effects=[ToolEffect("read_file")])
+ACCESSES = ToolCapabilities(effects=[ToolEffect("write_file", "path")])
 
 
-def gone_on() -> ToolRoundPlan[Any]:
-    """A plan whose call `c1` has paid, by a call that it asked for, and comes back."""
-    plan = opened(asks([PAY]))
-    step(plan)
-    plan = asyncio.run(plan.apply_hooks(let_pass))
-    step(plan)
-    assert [each.id for each in plan.pending] == ["c1"]
+@tool_fn
+def pay(cents: int) -> str:
+    """Pay an amount."""
+    PAID.append(cents)
+    return "paid"
+
+
+@tool_fn(capabilities=READS)
+def settle(cents: int, ctx: ToolContext) -> str:
+    """Pay by another tool; by itself it changes nothing."""
+    if ctx.inner is None:
+        ctx.request_calls([("pay", {"cents": cents})])
+    return "settled"
+
+
+@tool_fn
+def pay_twice(cents: int, ctx: ToolContext) -> str:
+    """Pay half, and ask about the other half."""
+    PAID.append(cents)
+    if ctx.resume is None:
+        ctx.suspend(SuspendTicket(message="The other half, too?"))
+    return "paid"
+
+
+@tool_fn
+def breaks(cents: int) -> str:
+    """Pay, and break."""
+    PAID.append(cents)
+    raise ConnectionError
+
+
+@tool_fn
+async def hang(cents: int) -> None:
+    """Never end."""
+    await asyncio.Event().wait()
+
+
+class Till(Toolset):
+    hang = tool(hang)
+    pay = tool(pay)
+    settle = tool(settle)
+    pay_twice = tool(pay_twice)
+    breaks = tool(breaks)
+
+
+OPENED: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def closing() -> Iterator[None]:
+    """End the rounds that a test leaves open."""
+    yield
+    for each in OPENED:
+        with suppress(RoundClosedError):
+            each.discard()
+    OPENED.clear()
+
+
+def opened(name: str) -> ToolRoundPlan[Any]:
+    read: Any = Till.read_turn(ScriptedModel.tool_calls(("c1", name, {"cents": 5})))
+    round_ = read.round
+    OPENED.append(round_)
+    plan: ToolRoundPlan[Any] = round_.plan()
     return plan
 
 
-@contextmanager
-def broken(_: AnyToolCall) -> Any:
-    """A tracer that is down."""
-    raise OSError("closed")
-    yield
+def ran(plan: ToolRoundPlan[Any]) -> Outcome:
+    (call,) = plan.pending
+    outcome = execute_sync(call)
+    plan.record(outcome)
+    return outcome
+
+
+def back_from_within(name: str = "settle") -> tuple[ToolRoundPlan[Any], AnyToolCall]:
+    """A call whose payment within it was made."""
+    plan = opened(name)
+    ran(plan)
+    plan = plan.apply_hooks_sync(lambda call: call)
+    ran(plan)
+    (call,) = plan.pending
+    return plan, call
+
+
+def approved() -> tuple[ToolRoundPlan[Any], AnyToolCall]:
+    """A call that paid before it asked a person."""
+    plan = opened("pay_twice")
+    waiting = ran(plan)
+    assert isinstance(waiting, SuspendedCall)
+    plan.resume(waiting.approve())
+    (call,) = plan.pending
+    return plan, call
+
+
+def tried_again() -> tuple[ToolRoundPlan[Any], AnyToolCall]:
+    """Another try of a call that paid, and broke."""
+    plan = opened("breaks")
+    (call,) = plan.pending
+    execute_sync(call)
+    return plan, call.retry()
+
+
+def tried_twice() -> tuple[ToolRoundPlan[Any], AnyToolCall]:
+    """A third try, after one that was never begun."""
+    plan, call = tried_again()
+    return plan, call.retry()
+
+
+STARTED: list[Callable[[], tuple[ToolRoundPlan[Any], AnyToolCall]]] = [
+    back_from_within,
+    approved,
+    tried_again,
+    tried_twice,
+]
 
 
 def stopped(call: AnyToolCall) -> ToolContext:
@@ -62,110 +163,193 @@ def stopped(call: AnyToolCall) -> ToolContext:
     return ToolContext.for_call(call, cancellation=token)
 
 
-def by_around(plan: ToolRoundPlan[Any]) -> list[Any]:
-    with pytest.raises(ExecutionErrors) as caught:
-        execute_all_sync(plan.pending, around=broken)
-    return list(caught.value.outcomes)
+@contextmanager
+def interrupting(call: AnyToolCall) -> Iterator[Callable[[Outcome], None]]:
+    raise KeyboardInterrupt
+    yield lambda _: None
 
 
-async def by_cancelling(work: Any) -> list[Any]:
-    task = asyncio.create_task(work)
-    await asyncio.sleep(0.01)
-    task.cancel()
+def raised_by(function: Callable[[], object]) -> tuple[Outcome, ...]:
+    with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)) as caught:
+        function()
+    return outcomes_of(caught.value)
+
+
+async def cancelled_before(call: AnyToolCall) -> list[Outcome]:
+    """Of a batch that is cancelled before it is the turn of its second call."""
+    (other,) = opened("hang").pending
+    batch = asyncio.create_task(execute_all([other, call], limit=1))
+    await settled()
+    batch.cancel()
     with pytest.raises(asyncio.CancelledError) as caught:
-        await task
-    return list(outcomes_of(caught.value))
+        await batch
+    return list(outcomes_of(caught.value))[1:]
 
 
-def by_on_begin(plan: ToolRoundPlan[Any]) -> list[Any]:
-    return asyncio.run(by_cancelling(run(plan, on_start=lambda _: asyncio.sleep(9))))
-
-
-WAYS: dict[str, Callable[[ToolRoundPlan[Any]], list[Any]]] = {
-    "token": lambda plan: [
-        asyncio.run(execute(plan.pending[0], stopped(plan.pending[0]))),
-    ],
-    "token_sync": lambda plan: [execute_sync(plan.pending[0], stopped(plan.pending[0]))],
-    "tokens": lambda plan: asyncio.run(execute_all(plan.pending, context=stopped)),
-    "run": lambda plan: list(asyncio.run(run(plan, context=stopped)).finished)[:1],
-    "around": by_around,
-    "on_start": by_on_begin,
+CALLS: dict[str, Callable[[AnyToolCall], Any]] = {
+    "token": lambda call: [asyncio.run(execute(call, stopped(call)))],
+    "token, sync": lambda call: [execute_sync(call, stopped(call))],
+    "tokens": lambda call: asyncio.run(execute_all([call], context=stopped)),
+    "around, sync": lambda call: raised_by(lambda: execute_all_sync([call], around=interrupting)),
+    "cancelled": lambda call: asyncio.run(cancelled_before(call)),
+    "around": lambda call: raised_by(lambda: asyncio.run(execute_all([call], around=interrupting))),
 }
 
 
-@over("way", list(WAYS))
-def test_a_call_that_comes_back_and_is_stopped_is_in_doubt(way: str) -> None:
-    """Whatever keeps it from going on, the model reads that it was started, and what was paid."""
-    plan = gone_on()
-    (outcome,) = WAYS[way](plan)
+def check(call: AnyToolCall, outcome: object) -> None:
     assert isinstance(outcome, ToolResult)
     assert outcome.status == "indeterminate"
-    assert "not executed" not in outcome.model_text
-    assert "Within it, c1/1 of tool pay: success." in outcome.model_text
-    if plan.pending:
-        (told,) = plan.abort(Session(), "Enough.", [outcome]).results
-        assert told.status == "indeterminate"
+    assert "not executed" not in outcome.model_text.lower()
+    if call.name == "settle":
+        assert outcome.model_text.endswith(" Within it, c1/1 of tool pay: success.")
+
+
+@pytest.mark.parametrize("way", CALLS)
+@pytest.mark.parametrize("started", STARTED)
+def test_a_call_that_was_started_is_never_reported_as_not_executed(
+    started: Callable[[], tuple[ToolRoundPlan[Any], AnyToolCall]], way: str
+) -> None:
+    """Wherever a run stops before it goes on, its outcome is unknown: it may have paid."""
+    _, call = started()
+    before = len(PAID)
+    (outcome,) = CALLS[way](call)
+    check(call, outcome)
+    assert len(PAID) == before
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_call_that_was_not_started_is_reported_as_not_executed(way: str) -> None:
+    """Its history has no beginning, and that is what the model reads."""
+    (call,) = opened("pay").pending
+    (outcome,) = CALLS[way](call)
+    assert outcome.status == "cancelled"
+    assert "not executed" in outcome.model_text
+    assert [step.kind for step in call.steps if step.kind == "started"] == []
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("started", [back_from_within, approved])
+def test_a_run_of_a_plan_that_is_stopped_records_what_was_started(
+    started: Callable[[], tuple[ToolRoundPlan[Any], AnyToolCall]], is_async: bool
+) -> None:
+    """A token that keeps a call from going on makes its outcome unknown in the plan, too."""
+    plan, call = started()
+    if is_async:
+        asyncio.run(run(plan, context=stopped, hooks=lambda call: call))
     else:
-        close(plan)
+        run_sync(plan, context=stopped, hooks=lambda call: call)
+    (result,) = plan.commit(Session()).results
+    check(call, result)
 
 
-def stopped_in(store: Store, **options: Any) -> None:
-    """Stop a call of a store that paid within before it goes on, and let it go on in another run.
-
-    Whoever stops it reads that it was started, and what was paid; nothing of that is on record.
-    """
-    store.save("one", opened(asks([PAY])))
-
-    async def go() -> None:
-        task: Any = None
-
-        def stop(event: Any) -> None:
-            if event.kind == "continued" and not options:
-                task.cancel()
-
-        task = asyncio.create_task(store.run("one", Desk, hooks=let_pass, on_event=stop, **options))
-        with pytest.raises((asyncio.CancelledError, ExecutionErrors)) as caught:
-            await task
-        told = outcomes_of(caught.value)[-1]
-        assert isinstance(told, ToolResult)
-        assert (told.id, told.status) == ("c1", "indeterminate")
-        assert "Within it, c1/1 of tool pay: success." in told.model_text
-
-    asyncio.run(go())
-    left = store.load("one", Desk).plan
-    assert left is not None
-    close(left)
-    assert ([each.id for each in left.pending], left.in_doubt) == (["c1"], ())
-    plan = asyncio.run(store.run("one", Desk, hooks=let_pass)).plan
-    assert plan is not None
-    close(plan)
-    assert [each.status for each in plan.finished] == ["success", "success"]
-    starts = [sum(step.kind == "started" for step in row.steps) for row in plan.calls]
-    assert starts == [2, 1]
+async def cancelled_in_on_start(plan: ToolRoundPlan[Any]) -> tuple[Outcome, ...]:
+    task = asyncio.create_task(run(plan, on_start=lambda _: asyncio.Event().wait()))
+    await settled()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    return outcomes_of(caught.value)
 
 
-def test_a_call_of_a_store_that_is_cancelled_as_it_goes_on_is_not_given_up() -> None:
-    """A payment within it was made, and the next run goes on behind it."""
-    store = open_store(":memory:")
-    stopped_in(store)
-    store.close()
+PLANS: list[Callable[[ToolRoundPlan[Any]], tuple[Outcome, ...]]] = [
+    lambda plan: raised_by(lambda: asyncio.run(run(plan, around=interrupting))),
+    lambda plan: raised_by(lambda: run_sync(plan, around=interrupting)),
+    lambda plan: asyncio.run(cancelled_in_on_start(plan)),
+]
 
 
-def test_a_call_of_a_store_whose_context_does_not_open_again_is_not_given_up() -> None:
-    """What `around` raises when the call goes on does not undo what was done within it."""
+@pytest.mark.parametrize("way", PLANS)
+def test_a_run_of_a_plan_that_is_interrupted_reports_what_was_started(
+    way: Callable[[ToolRoundPlan[Any]], tuple[Outcome, ...]],
+) -> None:
+    """What stays pending is reported as started, and can still go on."""
+    plan, call = back_from_within()
+    (outcome,) = way(plan)
+    check(call, outcome)
+    asyncio.run(run(plan))
+    (result,) = plan.commit(Session()).results
+    assert result.output == "settled"
+
+
+def test_a_call_after_a_doubt_is_reported_as_started() -> None:
+    """A call that paid before it asked, and now comes after a doubt, has an unknown outcome."""
+
+    @tool_fn(capabilities=ACCESSES)
+    def paying(path: str, asks: bool, ctx: ToolContext) -> str:
+        """Pay, and ask."""
+        if asks and ctx.resume is None:
+            ctx.suspend(SuspendTicket(message="?"))
+        raise OutcomeUnknown("nobody answered")
+
+    class Tills(Toolset):
+        paying_ = tool(paying)
+
+    turn = ScriptedModel.tool_calls(
+        ("c1", "paying", {"path": "till", "asks": False}),
+        ("c2", "paying", {"path": "till", "asks": True}),
+    )
+    plan: Any = Tills.read_turn(turn).round.plan()  # type: ignore[union-attr]
+    _, second = plan.pending
+    waiting = execute_sync(second)
+    plan.record(waiting)
+    plan.resume(waiting.approve())  # type: ignore[union-attr]
+    asyncio.run(run(plan, in_order=True))
+    first, result = plan.commit(Session()).results
+    assert first.status == "indeterminate"
+    assert (result.status, result.code) == ("indeterminate", "after_doubt")
+    assert "not started" not in result.model_text
+
+
+def test_what_only_reads_is_in_doubt_where_it_requested_others() -> None:
+    """A tool that changes nothing by itself may have had a payment made, and is cut off."""
 
     @contextmanager
-    def once(call: AnyToolCall) -> Any:
-        if any(each.kind == "requested" for each in call.steps):
-            raise OSError("closed")
+    def around(call: AnyToolCall) -> Iterator[Callable[[Outcome], None]]:
+        token.cancel("enough.")
         yield lambda _: None
 
-    store = open_store(":memory:")
-    stopped_in(store, around=once)
-    store.close()
+    token = CancellationToken()
+    _, call = back_from_within()
+    context = ToolContext.for_call(call, cancellation=token)
+    outcome = asyncio.run(execute(call, context, around=around))
+    assert isinstance(outcome, ToolResult)
+    assert outcome.status == "indeterminate"
 
 
-@tool_fn(capabilities=ToolCapabilities(effects=["read_file"]))
+def test_a_try_of_a_call_that_paid_may_be_left_in_doubt() -> None:
+    """What an earlier try did is not known to be nothing."""
+    _, call = tried_again()
+    assert call.indeterminate("nobody looked").status == "indeterminate"
+    fresh = opened("pay").pending[0].retry()
+    with pytest.raises(LifecycleError, match="was not started"):
+        fresh.indeterminate("nobody looked")
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_stopped_run_takes_nothing_from_whoever_has_the_call(is_closed: bool) -> None:
+    """A call that somebody else began, or whose round is over, is not ended by a stopped run."""
+    plan = opened("pay")
+    (call,) = plan.pending
+    run_later = execute(call, stopped(call))
+    token = CancellationToken()
+    context = ToolContext.for_call(call, cancellation=token)
+
+    @contextmanager
+    def around(call: AnyToolCall) -> Iterator[Callable[[Outcome], None]]:
+        token.cancel("enough.")
+        if is_closed:
+            plan.discard()
+        else:
+            call.start()
+        yield lambda _: None
+
+    run_later.close()
+    with pytest.raises(LifecycleError):
+        execute_sync(call, context, around=around)
+    assert call.status == ("new" if is_closed else "running")
+
+
+@tool_fn(capabilities=READS)
 def peek(deep: bool, ctx: ToolContext) -> str:
     """Look something up, by other calls."""
     if ctx.inner is None:
@@ -173,7 +357,7 @@ def peek(deep: bool, ctx: ToolContext) -> str:
     return "seen"
 
 
-@tool_fn(capabilities=ToolCapabilities(effects=["read_file"]))
+@tool_fn(capabilities=READS)
 def glance() -> str:
     """Look."""
     return "seen"
@@ -191,16 +375,17 @@ class Room(Toolset):
     lose = tool(lose)
 
 
-@over("deep, status", [(False, "cancelled"), (True, "indeterminate")])
-def test_a_call_only_reads_if_what_it_asked_for_does(deep: bool, status: str) -> None:
+@pytest.mark.parametrize(("deep", "status"), [(False, "cancelled"), (True, "indeterminate")])
+def test_a_call_only_reads_if_what_it_requested_does(deep: bool, status: str) -> None:
     """A tool that reads is in doubt where a call within it may have changed something."""
-    plan = opened(("peek", {"deep": deep}), toolset=Room)
-    step(plan)
-    plan = asyncio.run(plan.apply_hooks(let_pass))
-    step(plan)
+    read: Any = Room.read_turn(ScriptedModel.tool_calls(("c1", "peek", {"deep": deep})))
+    OPENED.append(read.round)
+    plan = read.round.plan()
+    ran(plan)
+    plan = plan.apply_hooks_sync(lambda call: call)
+    ran(plan)
     (call,) = plan.pending
     result = execute_sync(call, stopped(call))
     assert isinstance(result, ToolResult)
     assert result.status == status
     assert "not executed" not in result.model_text
-    close(plan)

@@ -803,6 +803,40 @@ NO_FORMS: list[Any] = [
 ]
 
 
+async def test_a_cancellation_of_a_function_of_the_server_is_a_failure() -> None:
+    """A client whose request was not cancelled has an answer, whatever a function awaited."""
+
+    def skipped(request: Any) -> Any:
+        raise asyncio.CancelledError
+
+    server = create_server(Tools, skipped=skipped)
+    async with connected(server, "direct") as client:
+        result = await client.call_tool("add", {"a": 1})
+    assert result.is_error
+    assert text_of(result) == "Tool 'add' failed."
+
+
+@tool_fn
+async def both(ctx: ToolContext) -> str:
+    """Add, and order."""
+    if ctx.inner is None:
+        ctx.request_calls([("add", {"a": 1}), ("order", {"item": "pie"})])
+    return "done"
+
+
+@pytest.mark.parametrize("person", [None, Person(yes(other=1))])
+async def test_a_client_reads_what_was_done_within_its_call(person: Person | None) -> None:
+    """Where nobody answers, the call of the client is not told as one that did nothing."""
+    server = create_server(Toolset.of("Orders", both, order, add))
+    async with connected(server, "direct", elicitation_callback=person) as client:
+        result = await client.call_tool("both", {})
+    assert result.is_error
+    text = text_of(result)
+    assert "The tool was not run again. Tool 'both' was started, and did not go on." in text
+    assert "/1 of tool add: success" in text
+    assert "/2 of tool order: indeterminate" in text
+
+
 @pytest.mark.parametrize("kind", ["direct", "legacy"])
 async def test_a_question_that_is_no_form_is_named(kind: str) -> None:
     """Where no form can ask it, or the client shows none, the model is told what was asked."""
@@ -980,8 +1014,9 @@ async def test_progress_rises_over_all_calls_of_a_request() -> None:
     assert [each for _, each in got] == ["begin", "0.5", "1.0", "0.5", "1.0", "begin"]
 
 
+@pytest.mark.parametrize("error", [ConnectionError, asyncio.CancelledError])
 async def test_a_report_that_cannot_be_sent_loses_no_result(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     """What a tool gave is told, whatever became of its reports."""
 
@@ -991,11 +1026,40 @@ async def test_a_report_that_cannot_be_sent_loses_no_result(
         return "done"
 
     async def broken(*_: Any) -> None:
-        raise ConnectionError
+        raise error
 
     monkeypatch.setattr(ServerSession, "report_progress", broken)
     async with connected(create_server(Toolset.of("Reports", report))) as client:
         assert text_of(await client.call_tool("report", {})) == "done"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_request_that_is_cancelled_while_its_reports_go_out_ends(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own cancellation is no failure of a report: the report is given up."""
+    begun, given_up = asyncio.Event(), asyncio.Event()
+
+    @tool_fn
+    def report(ctx: ToolContext) -> str:
+        ctx.report_progress("running", "half", 0.5)
+        return "done"
+
+    async def stuck(*_: Any) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            given_up.set()
+
+    monkeypatch.setattr(ServerSession, "report_progress", stuck)
+    async with connected(create_server(Toolset.of("Reports", report)), kind) as client:
+        task = asyncio.create_task(client.call_tool("report", {}))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(given_up.wait(), 10)
 
 
 async def test_a_slow_client_gets_the_latest_reports() -> None:

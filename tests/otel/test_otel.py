@@ -288,6 +288,16 @@ async def cut_off(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) ->
         await task
 
 
+def test_a_further_try_that_is_cut_off_is_indeterminate(recorded: Recorded) -> None:
+    """What an earlier try did is not known to be nothing."""
+    call = call_of({}, "in_wait")
+    call.start()
+    with pytest.raises(asyncio.CancelledError), recorded.tracer.span(call.retry()):
+        raise asyncio.CancelledError
+    kind = "asyncio.exceptions.CancelledError"
+    assert recorded.outcome() == ("indeterminate", kind, StatusCode.ERROR)
+
+
 async def test_a_call_that_is_cut_off_while_it_runs_is_indeterminate(recorded: Recorded) -> None:
     """Cancelled in the middle, nobody knows what the tool did."""
 

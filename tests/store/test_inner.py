@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from lutum_py import (
     Suspend,
     SuspendTicket,
     ToolContext,
+    ToolMetadata,
     ToolResult,
     ToolRoundPlan,
     Toolset,
@@ -714,3 +716,35 @@ def test_of_a_doubt_within_it_is_told_what_is_on_record(store: Store, clock: Clo
         assert desk.run_sync(hooks=hooks, on_event=told.append) == []
         assert desk.plan is not None
         assert (told[0].kind, told[0].row.result) == ("ended", desk.plan.calls[1].result)
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_hooks_may_use_the_threads_of_the_loop(store: Store, clock: Clock, is_held: bool) -> None:
+    """A run waits for its hooks in no thread of the pool of the loop, which they may need."""
+    asked: list[str] = []
+    hooks = Desk.HookSet()
+
+    @hooks.gate()
+    async def look_up(metadata: ToolMetadata, _input: Any) -> None:
+        asked.append(await asyncio.to_thread(str, metadata.id))
+
+    @hooks.after()
+    async def shown(call: AnyToolCall, _result: ToolResult) -> None:
+        asked.append(await asyncio.to_thread(str, f"after {call.id}"))
+
+    async def go() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        if not is_held:
+            await store.run("one", Desk, hooks=hooks)
+            return
+        async with store.hold("one", Desk) as desk:
+            await desk.run(hooks=hooks)
+
+    store.save("one", opened(asks([PAY])))
+    if is_held:  # the payment was cut off, so that it is ended by whoever holds the conversation
+        done(store, claimed(store), hooks=let_pass)
+        store.start(claimed(store, lease=1))
+        clock.move(2)
+    asyncio.run(go())
+    assert asked == (["after c1/1"] if is_held else ["c1/1", "after c1/1"])
+    assert set(looked(store).values()) == {"finished"}

@@ -11,7 +11,7 @@ import pytest
 
 from lutum_py import AnyToolCall, Toolset, tool, tool_fn
 from lutum_py.errors import StoreError
-from lutum_py.execution import ExecutionErrors
+from lutum_py.execution import ExecutionErrors, outcomes_of
 from lutum_py.store import Claim, Store, Stored, _run, open_store
 from lutum_py.testing import ScriptedModel
 from tests.store.beside import Clock
@@ -227,7 +227,8 @@ def test_what_comes_before_a_tool_does_not_give_its_call_up(
         asyncio.run(store.run("one", Desk, limit=1, **options))
     assert states(store) == {"c1": "pending", "c2": "pending"}
     assert steps_of(store) == before
-    assert ("context" in options) is (store.load("one").version == version)
+    # Only what was on record has to be taken back.
+    assert ("on_event" in options) is (store.load("one").version > version)
     paid: Paid = []
     run(store, paid)
     assert (paid, states(store)) == ([("Acme", 500)], {"c1": "success", "c2": "success"})
@@ -246,9 +247,11 @@ def test_a_second_try_that_did_not_start_is_in_doubt_as_before(store: Store, clo
     store.start(claimed(store, lease=1))
     clock.move(2)
     before = steps_of(store)
-    with pytest.raises(ExecutionErrors):
-        asyncio.run(store.run("one", Desk, around=broken(OSError("closed"))))
-    assert (states(store), steps_of(store)) == ({"c2": "in doubt"}, before)
+    for options in ({"around": broken(OSError("closed"))}, {"on_event": interrupted}):
+        with pytest.raises((ExecutionErrors, KeyboardInterrupt)) as caught:
+            asyncio.run(store.run("one", Desk, **options))
+        assert "not executed" not in str(outcomes_of(caught.value))
+        assert (states(store), steps_of(store)) == ({"c2": "in doubt"}, before)
     run(store, [])
     assert states(store) == {"c2": "success"}
 
@@ -258,15 +261,13 @@ def test_a_start_that_somebody_saved_is_in_doubt(store: Store) -> None:
     store.save("one", plan_of(PAY))
     approve(store)
 
-    @contextmanager
-    def around(_: AnyToolCall) -> Any:
+    def on_event(_: object) -> None:
         stored = store.load("one", Desk)
         store.save("one", stored.plan, version=stored.version)
-        raise OSError("closed")
-        yield
+        raise KeyboardInterrupt
 
-    with pytest.raises(ExecutionErrors):
-        asyncio.run(store.run("one", Desk, around=around))
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(store.run("one", Desk, on_event=on_event))
     assert states(store) == {"c1": "in doubt"}
     assert claimed(store).in_doubt
 
