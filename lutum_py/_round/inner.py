@@ -340,7 +340,11 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
 
 
 def decide_asked(
-    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
+    calls: SortedCalls,
+    hooks: Hooks,
+    on_event: OnEvent | None = None,
+    *,
+    by: AnyToolCall | None = None,
 ) -> HookGenerator[None]:
     """Let hooks review the calls that were requested, and that nobody has reviewed.
 
@@ -351,8 +355,10 @@ def decide_asked(
         calls: A plan.
         hooks: The hooks.
         on_event: Is told what was decided about each call.
+        by: The call whose requests are meant; by default all of them.
     """
-    reviews = [Review(call) for call in calls.unreviewed]
+    asked = [each for each in calls.unreviewed if by is None or each._asked_by == by.id]
+    reviews = [Review(call) for call in asked]
     yield from review_all(reviews, hooks)
     for review in reviews:
         if all(kind != "reviewed" for kind, _ in review.moves):
