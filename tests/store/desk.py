@@ -93,7 +93,6 @@ def states(store: Store, id: str = "one") -> dict[str, str]:
     """Say where each call of a conversation is, as a loaded plan has it."""
     plan = store.load(id, Desk).plan
     assert plan is not None
-    plan.discard()
     found = {call.id: "pending" for call in plan.pending}
     found |= {call.id: "in doubt" for call in plan.in_doubt}
     found |= {waiting.call.id: "suspended" for waiting in plan.suspended}

@@ -75,7 +75,6 @@ def looked(store: Store, toolset: Any = Desk) -> dict[str, str]:
     """Where each call of the conversation stands."""
     plan: ToolRoundPlan[Any] | None = store.load("one", toolset).plan
     assert plan is not None
-    plan.discard()
     return states(plan)
 
 
@@ -239,7 +238,6 @@ def run_open(store: Store, toolset: Any = Desk, **options: Any) -> ToolRoundPlan
     """Run what is ready, and give the plan; it is only looked at."""
     plan: ToolRoundPlan[Any] | None = run(store, toolset, **options).plan
     assert plan is not None
-    plan.discard()
     return plan
 
 
