@@ -1,9 +1,9 @@
 """The history of a call, and the one way to write it.
 
 A history is a dict that maps 0, 1, 2 … to *entries*: tuples of the steps that happen together.
-There is one way to write, `entries.setdefault(len(entries), entry) is entry`. CPython does it in one
-piece, with and without a global lock, so each number has one writer: of two threads that start a
-call, one gets the number. The loser reads again, and asks the table whether its steps may still
+There is one way to write, `entries.setdefault(len(entries), entry) is entry`. CPython does it in
+one piece, with and without a global lock, so each number has one writer: of two threads that start
+a call, one gets the number. The loser reads again, and asks the table whether its steps may still
 follow. So there is no lock, and no second place that says how far a call has come.
 
     0  proposed
@@ -27,6 +27,7 @@ from .history import (
     HELD,
     NO_ROUND,
     ON_RECORD,
+    PICKLED,
     REQUESTED_BY,
     RULED_BY,
     SPENT,
@@ -45,7 +46,7 @@ from .history import (
     steps_of_kind,
     this_try,
 )
-from .lifecycle import AGAIN, DECIDE, STAGES, CallStatus, refused
+from .lifecycle import DECIDE, STAGES, CallStatus, again, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,7 +138,10 @@ class BaseCall:
     @property
     def status(self) -> CallStatus:
         """How far the call has come; it changes only as the lifecycle table allows."""
-        return self._stage.status
+        stage = self._stage
+        if stage.name == "elsewhere":  # as it was when it left
+            stage = next(s.stage for s in reversed(self._history) if s.stage is not stage)
+        return stage.status
 
     def _asked_for(self) -> Iterator[BaseCall]:
         """Give the calls that this one requested, each before those that it requested itself."""
@@ -194,7 +198,8 @@ class BaseCall:
         """
         review = self._review
         if review is not None and moves[-1][0] == "started":
-            return review.start(self, moves)
+            draft: Any = self
+            return review.start(draft, moves)
         entries = self._entries
         while True:
             number = len(entries)
@@ -255,8 +260,8 @@ class BaseCall:
             return LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was started already, and a call starts "
                 "once: it is running, or its tool raised, or nobody knows what became of it. "
-                "End it, as with `call.fail(message)` or `call.indeterminate(reason)`; "
-                f"{AGAIN}."
+                "End it, as with `call.fail(message)` or `call.indeterminate(reason)`."
+                f"{again(self.status)}"
             )
         if target is None:
             target = _TARGETS.get(kind)
@@ -266,15 +271,13 @@ class BaseCall:
             cannot = "already" if target is present else f"and cannot become {target}"
             return LifecycleError(
                 f"Call {self.id!r} of tool {self.name!r} is {present} {cannot}: a call gets one "
-                f"result. Use the one that you have; {AGAIN}."
+                f"result. Use the one that you have.{again(present)}"
             )
         if target is None:
-            then = f"{AGAIN}."
-            if stage is _SUSPENDED:
-                then = DECIDE
+            then = f" {DECIDE}" if stage is _SUSPENDED else again(present)
             return LifecycleError(
                 f"Call {self.id!r} of tool {self.name!r} is {present}, so it cannot be {kind} any "
-                f"more. {then}"
+                f"more.{then}"
             )
         return refused(present, target, call_id=self.id, tool=self.name)
 
@@ -343,6 +346,11 @@ class BaseCall:
                     f"Call {self.id!r} of tool `{self.name}` was decided by {who}, so another try "
                     "of it is not run. Let the model make another call."
                 )
+            if last.stage.name == "cancelled":
+                raise LifecycleError(
+                    f"Call {self.id!r} of tool `{self.name}` was given up, so it is not tried "
+                    "again. Let the model make another call."
+                )
             if last.stage is _SUSPENDED:
                 raise LifecycleError(
                     f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be "
@@ -357,14 +365,25 @@ class BaseCall:
 
     # Whether it may start.
 
+    def _check_may_start(self) -> None:
+        """Refuse a call that cannot be started now, whoever runs it.
+
+        Raises:
+            LifecycleError: It cannot; nothing changed.
+        """
+        if self._round.closed_by is not None:
+            self._check_round_open()
+        if not self._stage.may_start:
+            raise self._refused("started")
+        if self.selector.needs_review:
+            self._check_asked()
+
     def _check_asked(self) -> None:
         """Make sure that hooks let the call pass, and that its tool's rules and approval did.
 
         Raises:
             LifecycleError: It was not, or its arguments have changed since.
         """
-        if not self.selector.needs_review:
-            return
         last = self._last_asked()
         if last is not None and last.kind == "reviewed":
             return
@@ -410,11 +429,13 @@ class BaseCall:
 
     def _hold(self) -> None:
         """Refuse to start the call until a store has recorded its start."""
-        self._round = self._round.copy_as(CallRound, HELD)
+        self._round = self._round.copy_as(HELD)
 
-    def _let_go(self, key_prefix: str, started: tuple[float | None, str | None]) -> None:
-        """Let a held call run, with the start and the owner that the store has recorded."""
-        self._round = self._round.copy_as(CallRound, ON_RECORD, key_prefix)
+    def _let_go(
+        self, started: tuple[float | None, str | None], key_prefix: str | None = None
+    ) -> None:
+        """Let a call run with the start and the owner that are on record elsewhere."""
+        self._round = self._round.copy_as(ON_RECORD, key_prefix)
         self._round.started = started
 
     def _check_round_open(self, *, again: bool = False) -> None:
@@ -431,6 +452,12 @@ class BaseCall:
                 f"Call {self.id!r} of tool `{self.name}` is kept in a store, and that it runs is "
                 "not on record. Claim it with `store.claim(toolset)`, and run what "
                 "`store.start(claim)` gives."
+            )
+        if closed_by == PICKLED:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` was unpickled, and the call that it was "
+                "made of may run as well. Pickle what `plan.detach(call_id)` returns: that call is "
+                "handed out, and starts once."
             )
         what = _GOES_ON_IN.get(
             closed_by, "so nobody would take its outcome. Let the model make another call"

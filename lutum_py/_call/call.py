@@ -422,12 +422,7 @@ class AnyToolCall(CallState):
             )
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
-        if self._round.closed_by is not None:
-            self._check_round_open()
-        if not self._stage.may_start:
-            raise self._refused("started")
-        if self.selector.needs_review:
-            self._check_asked()
+        self._check_may_start()
         return invocation
 
     async def hook(self, hooks: Hooks, /) -> HookOutcome:

@@ -24,7 +24,18 @@ from .._text.json import cut, digest_of, own_copy, parse_json
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
 from .base_call import SETTLED, BaseCall
-from .history import NO_ROUND, CallStep, Move, Step, StepPhase, as_entry, new_history
+from .history import (
+    NO_ROUND,
+    ON_RECORD,
+    PICKLED,
+    CallStep,
+    Move,
+    Step,
+    StepPhase,
+    as_entry,
+    hook_key,
+    new_history,
+)
 from .lifecycle import STAGES
 
 if TYPE_CHECKING:
@@ -170,7 +181,8 @@ class CallState(BaseCall):
             if text is None and not arguments.reads_same:
                 text = arguments.to_text(input)
                 if text is None:  # without a JSON form there is nothing to compare it with
-                    return own_copy(input)
+                    is_asked = self.selector.approval and not self._is_rewritten
+                    return self._input_of(None) if is_asked else own_copy(input)
             if text is not None or not number:
                 self._held = (number, MADE_LATER, text)
         return input
@@ -333,7 +345,15 @@ class CallState(BaseCall):
 
     def __reduce__(self) -> tuple[Any, ...]:
         _, input, text = self._made()
-        state = (self._history, self.coerced, text, self._round)
+        history = tuple(
+            step._replace(detail=hook_key(step.detail))
+            if step.kind == "reviewed" and step.phase == "execution"
+            else step
+            for step in self._history
+        )
+        closed_by = self._round.closed_by
+        call_round = self._round if closed_by == ON_RECORD else self._round.copy_as(PICKLED)
+        state = (history, self.coerced, text, call_round)
         return (_rebuild, (self.selector, self.metadata, input, state))
 
 

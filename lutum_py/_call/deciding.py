@@ -71,7 +71,7 @@ def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> 
         _take_run(hook, review, given)
         return
     for step in draft._history[len(call._history) :]:  # it may have asked a hook set
-        if step.kind == "reviewed":
+        if step.kind == "reviewed" and step.by in (REQUESTED_BY, RULED_BY):
             review.moves.append(("reviewed", said_by(step)))
     if isinstance(answer, CallState) and answer.metadata == call.metadata:
         _go_on(hook, review, given, draft, function, phase)

@@ -292,17 +292,15 @@ class CallRound:
         self.place = place
         self.closed_by = closed_by
 
-    def copy_as(
-        self, kind: type[CallRound], closed_by: str | None = None, key_prefix: str | None = None
-    ) -> CallRound:
+    def copy_as(self, closed_by: str | None = None, key_prefix: str | None = None) -> CallRound:
         """Return the same for calls that may run, or that are closed for another reason.
 
         Args:
-            kind: The class of the copy.
             closed_by: Why the calls do not start; None if they may.
             key_prefix: What the idempotency keys begin with; by default the same.
         """
-        made = kind(self.key_prefix if key_prefix is None else key_prefix, self.place, closed_by)
+        prefix = self.key_prefix if key_prefix is None else key_prefix
+        made = CallRound(prefix, self.place, closed_by)
         made.transcript, made.turn = self.transcript, self.turn
         made.traces, made.inner = self.traces, self.inner
         return made
@@ -328,7 +326,7 @@ class CallRound:
 
     def __reduce__(self) -> tuple[Any, ...]:  # a call that is sent elsewhere takes no transcript
         state = (self.key_prefix, self.place, self.closed_by)
-        return (type(self), state, {"traces": {**self.traces}})
+        return (CallRound, state, {"traces": {**self.traces}, "started": self.started})
 
     @property
     def requested_in(self) -> str | None:
@@ -344,7 +342,10 @@ HELD: Final = "held"
 """Closes a call that a store keeps, until the store has recorded its start."""
 
 ON_RECORD: Final = "on record"
-"""Replaces `HELD` then: the call starts at the time that the store has recorded."""
+"""Opens a call whose start is on record elsewhere: it starts at the time that is recorded."""
+
+PICKLED: Final = "pickled"
+"""Closes a call that was unpickled: the one that it was pickled from may start."""
 
 
 # What is read from a history. None of it is stored anywhere else: lists, rows, displays and saved

@@ -144,7 +144,7 @@ _STATUS_OF: Final[Mapping[StageName, CallStatus]] = {
     "returning": CallStatus.RESUMING,
     "in_doubt": CallStatus.RUNNING,
     "awaiting": CallStatus.SUSPENDED,
-    "elsewhere": CallStatus.RUNNING,
+    "elsewhere": CallStatus.RUNNING,  # a call that went elsewhere shows the status it left with
 }
 
 
@@ -193,7 +193,13 @@ def _stage(name: str) -> Stage:
 
 
 DECIDE: Final = "Take the decision in with `plan.resume(decision)`."
-AGAIN: Final = "`call.retry()` lets the call be tried again"
+
+
+def again(status: CallStatus) -> str:
+    """Say that a call can be tried again, if it can."""
+    if status is CallStatus.CANCELLED:
+        return ""
+    return " `call.retry()` lets it be tried again."
 
 
 def _followers(status: CallStatus) -> Iterator[CallStatus]:
@@ -232,6 +238,6 @@ resuming, cancelled. Take the decision in with `plan.resume(decision)`.
 
 def _remedy(current: CallStatus) -> str:
     if current.is_terminal:
-        return f"That status is final: nothing is reachable from it. {AGAIN}."
+        return f"That status is final: nothing is reachable from it.{again(current)}"
     ways = [each for each in CallStatus if each in TRANSITIONS[current]]
     return f"Reachable from here: {', '.join(ways)}. {DECIDE}"

@@ -455,7 +455,9 @@ def outcome_of(
     end = end_of(history)
     assert end is not None
     if end.verdict == "success":
-        output, result = end.detail
+        # A function in place of hooks may have run the tool itself.
+        detail = end.detail
+        output, result = detail if isinstance(detail, tuple) else (detail.output, detail)
         for step in steps_of_kind(this_try(history), "reviewed"):
             if step.phase == "after" and step.verdict == "replaced":
                 result = step.detail[1]

@@ -63,12 +63,12 @@ from ..errors import (
 from .sorted_calls import SortedCalls
 
 
-def end_round(
+def results_of(
     calls: SortedCalls,
     answers: Iterable[ResultLike | NotEnded],
     unfinished: Mapping[str, ToolResult] | None = None,
-) -> CommittedRound:
-    """Join the turn with its results, as they go into a transcript.
+) -> tuple[ToolResult, ...]:
+    """Find the result of each call of the turn, in its order.
 
     Args:
         calls: The calls of the round; they are not changed.
@@ -100,6 +100,12 @@ def end_round(
             results = match_results(calls, given, unended, unfinished)
     if state._owes_after or RegisteredHook.any_after:
         check_given(calls, given)
+    return results
+
+
+def joined_round(calls: SortedCalls, results: tuple[ToolResult, ...]) -> CommittedRound:
+    """Join the turn with its results, as they go into a transcript."""
+    state = calls._state
     toolset, inner = calls.toolset, state._round.inner
     if inner or toolset._caps_results or [1 for call in calls._calls if call._is_rewritten]:
         results = as_model_reads(results, calls._calls, toolset, inner)

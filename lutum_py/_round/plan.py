@@ -16,7 +16,7 @@ from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.deciding import ask_declared, settle
 from .._call.decisions import Review, write_all
 from .._call.drivers import HookGenerator, drive, drive_sync
-from .._call.history import CallStep, Move, result_in, state_in, was_begun
+from .._call.history import CallStep, Move, Said, result_in, state_in, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AwaitingCall,
@@ -32,13 +32,14 @@ from .._text.immutable import Immutable
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, transcript_of
-from ..errors import MisuseError
+from ..errors import LifecycleError, MisuseError
 from .ending import (
     ResultLike,
     as_results,
-    end_round,
     ended_with,
     ended_within,
+    joined_round,
+    results_of,
     show_results,
     unfinished,
 )
@@ -318,6 +319,56 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._check_open()
         return drive_sync(show_results(self, hooks, results))
 
+    # Running elsewhere.
+
+    def detach(self, call_id: str, *, owner: str | None = None) -> AnyToolCall:
+        """Hand out a call to run elsewhere, such as in another process: it starts here, and once.
+
+        Pickle what is returned, and run it there as any call. Its outcome is for `plan.record`.
+
+        Args:
+            call_id: The id of a pending call.
+            owner: Who runs it, for the history.
+
+        Returns:
+            A call that may start, while that of the plan is running.
+
+        Raises:
+            LifecycleError: There is no such call, or it cannot be started.
+
+        Example:
+            >>> import pickle
+            >>> from lutum_py import Toolset, tool, tool_fn
+            >>> from lutum_py.testing import ScriptedModel
+            >>> @tool_fn
+            ... def add(a: int, b: int) -> int:
+            ...     return a + b
+            >>> class Sums(Toolset):
+            ...     add = tool(add)
+            >>> turn = ScriptedModel.tool_calls(("c1", "add", {"a": 1, "b": 2}))
+            >>> with Sums.read_turn(turn).round.plan() as plan:
+            ...     elsewhere = plan.detach("c1", owner="worker 7")
+            ...     plan.record(elsewhere.call_sync())
+            ...     print(plan.finished[0].result)
+            3
+        """
+        self._state._check_open()
+        call = self._call(call_id)
+        if call is None:
+            raise LifecycleError(
+                f"Call {shorten(call_id)} cannot be handed out: it is not pending in this plan. "
+                f"Pending: {[each.id for each in self.pending]}."
+            )
+        while True:
+            call._take_changes()
+            since = len(call._entries)
+            call._check_may_start()
+            made = call._copy_for(None)
+            started: Said = {} if owner is None else {"by": owner}
+            if call._append_all(("started", started), since=since) is not None:
+                made._let_go((call._last.at, owner))
+                return made
+
     # Recording, suspending and resuming.
 
     def record(self, outcome: ResultLike | NotEnded, /) -> None:
@@ -475,8 +526,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return self._end(results, "resolved")
 
     def _end(self, results: Iterable[ResultLike | NotEnded], how: str) -> CommittedRound:
-        committed = end_round(self, results)
-        ends = {result.id: result for result in committed.results}
+        found = results_of(self, results)
+        committed = joined_round(self, found)
+        ends = {result.id: result for result in found}
         self._state._end_open(how, lambda call: ended_with(call, ends[call.id]))
         return committed
 
@@ -546,14 +598,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             return ended_with(call, ends[call.id])
 
         self._state._end_open("aborted", move)
-        committed = self._given_up(reason, answers, ends)
+        committed = joined_round(self, self._given_up(reason, answers, ends))
         transcript.append_round(committed)
         return committed
 
     def _given_up(
         self, reason: str, answers: list[ToolResult | NotEnded], ends: Mapping[str, ToolResult]
-    ) -> CommittedRound:
-        """Return the turn with an honest result for each call that has none."""
+    ) -> tuple[ToolResult, ...]:
+        """Return the results of the round, an honest one for each call that has none."""
         waiting = (*(each.call for each in self.suspended), *self.awaiting)
         given_up = (*self.pending, *self.in_doubt, *waiting)
         own = {call.metadata for call in given_up}
@@ -580,7 +632,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             or unfinished(call, call.id in started, reason, ended_within(call, within))
             for call in given_up
         }
-        return end_round(self, finished, unfinished=filled)
+        return results_of(self, finished, unfinished=filled)
 
     def discard(self) -> None:
         """Close the round and forget the turn: the transcript stays as it is.

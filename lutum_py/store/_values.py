@@ -165,7 +165,7 @@ class Claim:
 
     def _let_go(self, call: AnyToolCall) -> None:
         """Let a call run as what the claim gives: it starts when the store has on record."""
-        call._let_go(f"{self.id}/{self._row.round}/", self._started)
+        call._let_go(self._started, f"{self.id}/{self._row.round}/")
         self._given = call
 
     def _ended_at(self, result: ToolResult) -> float:

@@ -67,7 +67,8 @@ RUNNING: Final = {
 def after(status: CallStatus, move: str) -> CallStatus | None:
     """The status to which a move leads; None where it is refused."""
     if move == "again":
-        return None if status is CallStatus.SUSPENDED else status
+        no = (CallStatus.SUSPENDED, CallStatus.CANCELLED)
+        return None if status in no else CallStatus.NEW
     if status.is_terminal:
         return None
     if move == "suspend":
@@ -126,8 +127,7 @@ def test_an_ended_call_says_how_it_ended() -> None:
         call.complete(4)
     assert str(caught.value) == (
         "Call 'c1' of tool 'double' is cancelled and cannot become succeeded: a call gets one "
-        "result. Use the one that you have; `call.retry()` makes a new call of the same metadata "
-        "and input, in status 'new'."
+        "result. Use the one that you have."
     )
     with pytest.raises(LifecycleError, match="is cancelled already: a call gets one result"):
         call.reject("no")

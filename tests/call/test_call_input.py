@@ -93,7 +93,7 @@ def test_a_function_cannot_change_what_was_approved() -> None:
 
     call, plan = suspended("drain", {"items": [1, 2]}, SuspendTicket(id="s1"), Sinks)
     approve(plan)
-    for run in (call.call_sync, call.retry().invoke_sync):
+    for run in (call.call_sync, lambda: call.retry().invoke_sync()):
         if not failed:
             with pytest.raises(OSError, match="once"):
                 run()
