@@ -39,6 +39,7 @@ from .history import (
     Said,
     Step,
     answers_in,
+    as_it_left,
     end_of,
     iso_time,
     leads_to,
@@ -139,8 +140,8 @@ class BaseCall:
     def status(self) -> CallStatus:
         """How far the call has come; it changes only as the lifecycle table allows."""
         stage = self._stage
-        if stage.name == "elsewhere":  # as it was when it left
-            stage = next(s.stage for s in reversed(self._history) if s.stage is not stage)
+        if stage.name == "elsewhere":
+            stage = as_it_left(self._history)[-1].stage
         return stage.status
 
     def _asked_for(self) -> Iterator[BaseCall]:

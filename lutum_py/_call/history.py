@@ -419,8 +419,17 @@ def settled_by(steps: tuple[Step, ...]) -> Step:
     return steps[at]
 
 
+def as_it_left(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return a history as it was when the call went elsewhere, if it did: views show it so."""
+    at = len(steps)
+    while steps[at - 1].stage is _ELSEWHERE:
+        at -= 1
+    return steps[:at]
+
+
 def wait_of(steps: tuple[Step, ...]) -> Step | None:
     """Return the step by which a call waits, if it does."""
+    steps = as_it_left(steps)
     return settled_by(steps) if steps[-1].stage.name == "suspended" else None
 
 
@@ -461,6 +470,7 @@ ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
 """The states of the calls whose results the plan has."""
 
 _RUNNING: Final = STAGES["running"]
+_ELSEWHERE: Final = STAGES["elsewhere"]
 _OF_DOUBT: Final = ("started", "abandoned", "retried", "decided")
 _OF_STAGE: Mapping[Stage, CallRowState] = {
     STAGES["in_doubt"]: "in_doubt",
@@ -477,6 +487,8 @@ def state_in(history: tuple[Step, ...]) -> CallRowState:
     of_stage = _OF_STAGE.get(stage)
     if of_stage is not None:
         return of_stage
+    if stage is _ELSEWHERE:
+        return state_in(as_it_left(history))
     # A hook's word counts at once, in every plan. The outcome of a tool counts for a plan when it
     # was told (`recorded`): until then the caller still has to pass the result.
     last = settled_by(history)

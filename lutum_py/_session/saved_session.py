@@ -7,10 +7,11 @@ another day.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from .._round.plan import ToolRoundPlan, as_plan
-from .._round.plan_json import dump_plan, load_plan
+from .._round.plan_json import dump_plan, hand_over, load_plan
 from .._text.json import shorten
 from .._transcript.saved import SESSION, check_key, check_saved, dump_saved, open_saved, seal_of
 from .._transcript.transcript import Transcript
@@ -27,9 +28,22 @@ def dump_session(
 ) -> str:
     """Encode a session and its open plan; see `Toolset.dump_session`."""
     check_key(key, binding)
+    made = partial(_dumped, id, transcript, plan, key, binding)
+    if plan is None:
+        return made()
+    _check_plan(toolset, plan)
+    return hand_over(plan, "dumped", made)
+
+
+def _dumped(
+    id: str | None,
+    transcript: Transcript,
+    plan: ToolRoundPlan[Any] | None,
+    key: bytes | None,
+    binding: str | None,
+) -> str:
     saved: Any = None
     if plan is not None:
-        _check_plan(toolset, plan)
         # Sealed together: with two texts, somebody could put an approved plan beside the transcript
         # of another conversation.
         # The plan keeps its own seal: it is read by what reads a plan alone, with the same checks.
@@ -44,10 +58,7 @@ def dump_session(
     }
     # The seal is over all of the rest, the plan with its own seal included.
     data["seal"] = seal_of(data, key)._asdict()
-    text = dump_saved(data, PlanError, "The session")
-    if plan is not None:
-        plan._state._move("dumped")
-    return text
+    return dump_saved(data, PlanError, "The session")
 
 
 def _check_plan(toolset: Any, plan: ToolRoundPlan[Any]) -> None:
