@@ -34,7 +34,8 @@ def test_decisions_stand_in_the_order_in_which_hooks_were_asked() -> None:
     outcome = Feet.read_turn(turn)
     assert isinstance(outcome, NeedsTools)
     with outcome.round.apply_hooks_sync(hooks) as plan:
-        assert [(each.call_id, each.hook) for each in plan.decisions] == [
+        asked = [(each.call_id, each.hook.rpartition(".")[2]) for each in plan.decisions]
+        assert asked == [
             ("c1", "fewer"),
             ("c1", "fine"),
             ("c2", "fewer"),
