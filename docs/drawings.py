@@ -138,6 +138,7 @@ _ROUTES_WITHIN: Final[Mapping[tuple[str, str], tuple[str, float, float, str]]] =
     ("awaiting", "returning"): ("M414,158 C404,196 360,222 320,226", 404, 214, "start"),
     ("returning", "running"): ("M202,226 C150,222 104,196 96,160", 110, 214, "end"),
     ("returning", _END): ("M260,248 V292", 266, 278, "start"),
+    ("awaiting", "cancelled"): ("M450,158 V292", 456, 278, "start"),
 }
 
 
@@ -174,7 +175,8 @@ def _moves() -> dict[tuple[str, str], str]:
     moves: dict[tuple[str, str], str] = {}
     for name, row in TABLE.items():
         for kind, target in row.items():
-            if target == "same" or kind == "retried":  # another try has a history of its own
+            # A stage is final within a try, and what went elsewhere goes on there.
+            if target == "same" or kind in ("retried", "moved") or name == "elsewhere":
                 continue
             ends = [status for status in TRANSITIONS[STAGES[name].status] if status.is_terminal]
             said = "each within has its result" if kind == WITHIN else kind
@@ -264,10 +266,15 @@ _SAY: Final[Mapping[str, tuple[str, str]]] = {
         "the plan has recorded the end, or the wait",
         "`verdict`: the status of the result, or `suspended`",
     ),
-    "retried": ("another try was made of it", "that the call is new"),
+    "moved": ("it goes on elsewhere", "`verdict`: how: `dumped`, `saved`, `requested`"),
+    "retried": ("it may be tried again", "that the call is new"),
     "requested": (
         "the tool left for calls that it requested",
         "`reason`: the ids of these",
+    ),
+    "late": (
+        "the library delivered the outcome of a run that was over",
+        "`verdict`: the status of that result; nothing else follows from it",
     ),
 }
 """Of each kind of step, when it is written and what it holds."""

@@ -217,7 +217,8 @@ class CallState(BaseCall):
     ) -> Move:
         """Return the step by which the call gets another input, which is valid."""
         text = self.spec.arguments.to_text(value)
-        return "changed", {"by": by, "phase": phase, "detail": text}
+        # Its own time: what hooks say in a pass is written at the end, and is sorted by time.
+        return "changed", {"at": time(), "by": by, "phase": phase, "detail": text}
 
     def _replace_input(
         self, value: Any, by: str | None = None, phase: StepPhase | None = None

@@ -531,7 +531,7 @@ def is_unread(history: tuple[Step, ...]) -> bool:
 
 
 def was_begun(history: tuple[Step, ...]) -> bool:
-    """Whether the tool of a call was started, in this try or an earlier one, or before it asked."""
+    """Whether the tool of a call was started: in this try, an earlier one, or before it asked."""
     return any(step.kind in ("started", "requested") or step.verdict == BY_TOOL for step in history)
 
 

@@ -346,7 +346,11 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
 
 
 def decide_asked(
-    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
+    calls: SortedCalls,
+    hooks: Hooks,
+    on_event: OnEvent | None = None,
+    *,
+    by: AnyToolCall | None = None,
 ) -> HookGenerator[None]:
     """Let hooks review the calls that were requested, and that nobody has reviewed.
 
@@ -357,6 +361,7 @@ def decide_asked(
         calls: A plan.
         hooks: The hooks.
         on_event: Is told what was decided about each call.
+        by: The call whose requests are meant; by default all of them.
     """
 
     def note(hooks: Hooks) -> None:
@@ -364,7 +369,8 @@ def decide_asked(
         calls._note_hooks(hooks)
         calls._state._is_decided = True
 
-    reviews = yield from review_calls(calls.unreviewed, hooks, note)
+    asked = [each for each in calls.unreviewed if by is None or each._asked_by == by.id]
+    reviews = yield from review_calls(asked, hooks, note)
     for review in reviews:
         if state_in(review.target._history) == "handled":
             yield from show_to(review.target, result_in(review.target._history), hooks)

@@ -81,8 +81,7 @@ def leave(
         tell_row(events.append, "requested", row_at(plan, call))
         tell_asked(plan, events.append, call)
         if hooks is not None:
-            mine = [each for each in plan.unreviewed if each._asked_by == call.id]
-            drive(decide_asked(plan, hooks, events.append, given=mine))
+            drive(decide_asked(plan, hooks, events.append, by=call))
     ids = [call.id, *(each.id for each in call._asked_for())]
     return ids, (outcome, events)
 

@@ -471,7 +471,7 @@ class Records:
                 if ids is None or self._put(before, note, self._text(plan, id), plan, ids, claim):
                     return came_to
             finally:
-                plan.discard()
+                plan._state._close("discarded")  # what became of the call is in the database
 
     def _put(
         self,
@@ -610,7 +610,7 @@ class Records:
         key = f"{row.conversation}/{row.round}/{call._own_key}"
         return Claim(
             *(row.conversation, call, key, row.token, row.state == "started", lease),
-            *(toolset, row, outer, bool(outer.calls) and plan._owes_after),
+            *(toolset, row, outer, bool(outer.calls) and plan._state._owes_after),
         )
 
     @contextmanager

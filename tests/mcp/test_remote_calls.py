@@ -475,7 +475,7 @@ async def test_a_token_stops_the_call_and_tells_the_server(kind: str, hints: str
         status = "cancelled" if hints == "reading" else "indeterminate"
         assert (result.status, result.code) == (status, "cancelled")
         assert "enough" in result.model_text
-        again = call.retry()
+        again = call_of(remote)
         late = await again.call(context=ToolContext.for_call(again, cancellation=token))
         assert (late.status, late.code) == ("cancelled", "cancelled")
     assert len(server.received) == 1

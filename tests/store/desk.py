@@ -89,11 +89,15 @@ def started(store: Store, claim: Claim) -> AnyToolCall:
     return store.start(claim)
 
 
+def read_again(claim: Claim) -> AnyToolCall:
+    """The call of a claim as whoever else was sent it reads it, to make outcomes by hand."""
+    return Desk.parse_tool_call(claim.call.metadata)
+
+
 def states(store: Store, id: str = "one") -> dict[str, str]:
     """Say where each call of a conversation is, as a loaded plan has it."""
     plan = store.load(id, Desk).plan
     assert plan is not None
-    plan.discard()
     found = {call.id: "pending" for call in plan.pending}
     found |= {call.id: "in doubt" for call in plan.in_doubt}
     found |= {waiting.call.id: "suspended" for waiting in plan.suspended}

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from lutum_py import (
     AnyToolCall,
+    Complete,
     Skip,
     Suspend,
     SuspendTicket,
@@ -100,8 +101,8 @@ def ask(_metadata: ToolMetadata, input: Any) -> Suspend | None:
 
 @hooks.after(Desk.pay)
 @hooks.after(Desk.pay_by_key)
-def see(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
-    return call.retry().finish("seen") if result.is_success else None
+def see(call: AnyToolCall, result: ToolResult) -> Complete[str] | None:
+    return Complete("seen") if result.is_success else None
 
 
 # What the processes do, again and again until they are told to stop.

@@ -73,7 +73,6 @@ def _id(outcome: Any) -> str:
 def states(store: Store, toolset: Any = Till) -> dict[str, str]:
     plan = store.load("one", toolset).plan
     assert plan is not None
-    plan.discard()
     return {r.id: r.state if r.result is None else r.result.status for r in plan.calls}
 
 

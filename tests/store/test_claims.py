@@ -29,6 +29,7 @@ from tests.store.desk import (
     approve,
     claimed,
     plan_of,
+    read_again,
     started,
     states,
 )
@@ -222,8 +223,8 @@ MOVES: dict[str, Callable[[Any, Any], Any]] = {
     "start": lambda store, claim: store.start(claim),
     "renew": lambda store, claim: store.renew(claim),
     "release": lambda store, claim: store.release(claim),
-    "finish": lambda store, claim: store.finish(claim, claim.call.retry().fail("no")),
-    "wait": lambda store, claim: store.finish(claim, claim.call.retry().suspend(SuspendTicket())),
+    "finish": lambda store, claim: store.finish(claim, read_again(claim).fail("no")),
+    "wait": lambda store, claim: store.finish(claim, read_again(claim).suspend(SuspendTicket())),
 }
 ENDS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "claimed": lambda store, claim, clock: clock.move(100) or claimed(store, id=claim.id),
@@ -231,9 +232,9 @@ ENDS: dict[str, Callable[[Any, Any, Any], Any]] = {
         clock.move(100) or store.start(claimed(store, id=claim.id))
     ),
     "released": lambda store, claim, clock: store.release(claim),
-    "finished": lambda store, claim, clock: store.finish(claim, claim.call.retry().fail("no")),
+    "finished": lambda store, claim, clock: store.finish(claim, read_again(claim).fail("no")),
     "waits": lambda store, claim, clock: store.finish(
-        claim, claim.call.retry().suspend(SuspendTicket())
+        claim, read_again(claim).suspend(SuspendTicket())
     ),
     "over": lambda store, claim, clock: store.save(
         claim.id, None, note="", version=store.load(claim.id).version
@@ -242,7 +243,7 @@ ENDS: dict[str, Callable[[Any, Any, Any], Any]] = {
         claim.id, plan_of(LOOK), note="", version=store.load(claim.id).version
     ),
     "decided": lambda store, claim, clock: [
-        store.finish(claim, claim.call.retry().suspend(SuspendTicket())),
+        store.finish(claim, read_again(claim).suspend(SuspendTicket())),
         [store.decide(claim.id, each.approve(), Desk) for each in store.waiting(claim.id)],
     ],
 }

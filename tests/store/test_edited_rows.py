@@ -150,7 +150,6 @@ def run_to_the_end(store: Store) -> tuple[list[Any], list[Any]]:
         stored = store.load(id, Desk)
         seen.append((stored.id, stored.note))
         if stored.plan is not None:
-            stored.plan.discard()
             seen.append(stored.plan.finished)
 
     attempt(decide)

@@ -75,7 +75,6 @@ def looked(store: Store, toolset: Any = Desk) -> dict[str, str]:
     """Where each call of the conversation stands."""
     plan: ToolRoundPlan[Any] | None = store.load("one", toolset).plan
     assert plan is not None
-    plan.discard()
     return states(plan)
 
 
@@ -239,7 +238,6 @@ def run_open(store: Store, toolset: Any = Desk, **options: Any) -> ToolRoundPlan
     """Run what is ready, and give the plan; it is only looked at."""
     plan: ToolRoundPlan[Any] | None = run(store, toolset, **options).plan
     assert plan is not None
-    plan.discard()
     return plan
 
 
@@ -463,9 +461,9 @@ def seeing(seen: list[str]) -> HookSet[Any]:
     hooks = Desk.HookSet()
 
     @hooks.after()
-    async def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
+    async def shown(call: AnyToolCall, result: ToolResult) -> Reject | None:
         seen.append(result.id)
-        return call.retry().fail("hidden") if result.id == "c1/1" else None
+        return Reject("hidden") if result.id == "c1/1" else None
 
     return hooks
 
@@ -486,7 +484,7 @@ def test_after_hooks_see_a_result_within_once_before_the_asking_call_does(store:
     results = asyncio.run(plan.apply_after_hooks(hooks))
     assert seen == ["c1/1", "c1/2", "c1/3", "c1"]
     assert plan.commit(Session(), results).results[0].output == [
-        ["c1/1 error", "c1/2 success"],
+        ["c1/1 rejected", "c1/2 success"],
         ["c1/3 success"],
     ]
 
@@ -498,8 +496,8 @@ def test_without_the_hooks_that_have_to_see_it_no_call_within_is_run_or_finished
     hooks = Desk.HookSet()
 
     @hooks.after()
-    def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
-        return call.retry().fail("hidden")
+    def shown(call: AnyToolCall, result: ToolResult) -> Reject | None:
+        return Reject("hidden")
 
     store.save("one", opened(asks([NOTE])))
     done(store, claimed(store), hooks=hooks)
@@ -560,7 +558,7 @@ def test_after_hooks_see_what_a_person_answers_within(store: Store) -> None:
     results = asyncio.run(stored.plan.apply_after_hooks(hooks))
     assert seen == ["c1/1", "c1/2", "c1"]
     (result,) = stored.plan.commit(Session(), results).results
-    assert result.output == [["c1/1 error"], ["c1/2 success"]]
+    assert result.output == [["c1/1 rejected"], ["c1/2 success"]]
 
 
 def raising_once(seen: list[ToolResult]) -> HookSet[Any]:
@@ -568,11 +566,11 @@ def raising_once(seen: list[ToolResult]) -> HookSet[Any]:
     hooks = Desk.HookSet()
 
     @hooks.after()
-    def shown(call: AnyToolCall, result: ToolResult) -> ToolResult:
+    def shown(call: AnyToolCall, result: ToolResult) -> Reject:
         seen.append(result)
         if len(seen) == 1:
             raise ValueError
-        return call.retry().fail("hidden")
+        return Reject("hidden")
 
     return hooks
 
@@ -705,7 +703,7 @@ def test_of_a_doubt_within_it_is_told_what_is_on_record(store: Store, clock: Clo
 
     @hooks.after(Desk.pay)
     def hidden(call: AnyToolCall, result: ToolResult) -> ToolResult:
-        return call.retry().fail("hidden")
+        return Reject("hidden")
 
     told: list[CallEvent] = []
     store.save("one", opened(asks([PAY])))

@@ -237,7 +237,6 @@ def test_what_comes_before_a_tool_does_not_give_its_call_up(
 def steps_of(store: Store) -> list[list[str]]:
     plan = store.load("one", Desk).plan
     assert plan is not None
-    plan.discard()
     return [[step.kind for step in row.steps] for row in plan.calls]
 
 
@@ -338,7 +337,6 @@ def keep(store: Store, id: str, *names: str) -> None:
 
 def results(stored: Stored[Any]) -> dict[str, str]:
     assert stored.plan is not None
-    stored.plan.discard()
     return {
         row.id: row.state if row.result is None else row.result.status for row in stored.plan.calls
     }

@@ -36,11 +36,9 @@ def check_goes_on(store: Store) -> None:
     """Nothing of the stopped run is on record, and the next one goes on."""
     plan = store.load("one", Desk).plan
     assert plan is not None
-    plan.discard()
     assert ([call.id for call in plan.pending], plan.in_doubt) == (["c1"], ())
     plan = asyncio.run(store.run("one", Desk, hooks=let_pass)).plan
     assert plan is not None
-    plan.discard()
     assert [each.status for each in plan.finished] == ["success", "success"]
     starts = [sum(step.kind == "started" for step in row.steps) for row in plan.calls]
     assert starts == [2, 1]

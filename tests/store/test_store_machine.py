@@ -16,7 +16,7 @@ from lutum_py.errors import MisuseError, StaleError
 from lutum_py.store import Claim, Store, open_store
 from tests.profiles import scaled
 from tests.store.beside import Clock, watched
-from tests.store.desk import KEY, Desk, plan_of, states
+from tests.store.desk import KEY, Desk, plan_of, read_again, states
 from tests.store.servers import Postgres
 
 IDS = st.sampled_from(["a", "b"])
@@ -165,10 +165,10 @@ class Stores(RuleBasedStateMachine):
             expected = MisuseError
         step: Callable[[], Any] = {
             "start": lambda: self.store.start(claim),
-            "finish": lambda: self.store.finish(claim, claim.call.retry().fail("no")),
+            "finish": lambda: self.store.finish(claim, read_again(claim).fail("no")),
             "renew": lambda: self.store.renew(claim),
             "release": lambda: self.store.release(claim),
-            "ask": lambda: self.store.finish(claim, claim.call.retry().suspend(SuspendTicket())),
+            "ask": lambda: self.store.finish(claim, read_again(claim).suspend(SuspendTicket())),
         }[move]
         if expected is not None:
             with pytest.raises(expected):
