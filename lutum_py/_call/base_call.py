@@ -216,7 +216,7 @@ class BaseCall:
                 raise self._refused("ended", over=True)
             now, steps = time(), []
             for kind, said in moves:
-                get = said.get
+                get: Any = said.get
                 verdict, phase, at = get("verdict"), get("phase"), get("at", now)
                 stage = leads_to(last, kind, phase, verdict)
                 if stage is None:
