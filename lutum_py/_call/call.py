@@ -93,7 +93,9 @@ class AnyToolCall(CallState):
         from .._schema.resource_access import accesses_of
 
         effects = self.selector.definition.capabilities.effects
-        return accesses_of(effects, self.spec.arguments, self._written())
+        has_targets = any(effect.target is not None for effect in effects)
+        data = self._described.data if has_targets else None
+        return accesses_of(effects, self.spec.arguments, data)
 
     # Ways to answer.
 
@@ -381,8 +383,8 @@ class AnyToolCall(CallState):
         # What `_begin_shared` does, spelled out for a call that nobody else has.
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
-        if self._text is not None and self._changed_text() is not None and self._stage.may_start:
-            self._take_changes()
+        if self._text is not None and self._stage.may_start:
+            self._ready()
         with ONCE:
             raw = self._raw
             last = raw[-1]
@@ -400,7 +402,7 @@ class AnyToolCall(CallState):
     ) -> Invocation:
         """Start a call that others may hold as well, or that needs an approval."""
         invocation = self._may_start(skipped, invocation)
-        self._take_changes()
+        self._ready()
         self._check_asked()
         with ONCE:
             self._check_round_open()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
+from .._schema.input_text import InputText, same
 from .._schema.signature import function_name
 from .._text.escaping import words_of
 from .._text.json import shorten
@@ -106,7 +107,7 @@ def ask_function(
         if step.kind in ("started", "reviewed"):
             made._append(step.kind, by=step.by, phase=step.phase, verdict=step.verdict)
     if any(step.kind == "changed" for step in done):
-        made._replace_input(draft._input)
+        made._replace_input(draft._input, draft._described)
     if verdict.verdict == "suspend" and made._stage.may_start:
         return DeferredSuspension(made, verdict)
     return settle(made, verdict, hook_run)
@@ -142,6 +143,8 @@ def settle(call: AnyToolCall, verdict: Verdict, hook_run: HookRun) -> Settled:
     said, by, phase, reason, detail = verdict
     made = hook_run.branch(call)
     if said == "suspend":
+        if made._stage.may_start and not made._prove():
+            return settle(made, unproven(made), hook_run)
         return suspend(made, detail, by, phase)
     status = "success" if said == "complete" else "rejected"
     made._append("ended", by=by, phase=phase, verdict=status, reason=reason, detail=detail)
@@ -178,27 +181,17 @@ def ask_approval(call: AnyToolCall, hook_run: HookRun) -> HookGenerator[Verdict 
         HookError: A condition raised, or gave something else than True or False.
     """
     known = call._history
-    shown = call._lend()
-    # An approval is bound to the digest of the arguments. Without a JSON form there is no digest,
-    # and what is approved could be changed in place between the question and the run.
-    if call._is_rewritten and call._current._text is None and not call.spec.arguments.is_fixed:
-        raise hook_error(
-            REQUESTED_BY,
-            call,
-            "should review an input that a program made and that has no JSON form, so that "
-            "nobody could tell whether it is changed in place afterwards",
-            "Give its types a form, as by a serializer, or leave the arguments as they came",
-        )
     for condition in call.selector.approval:
         needed = True
         if condition is not True:
-            needed = yield from ask(REQUESTED_BY, condition, call, shown)
-            check_untouched(REQUESTED_BY, call)
+            needed = yield from ask(REQUESTED_BY, condition, call, call._lend_copy())
             if not isinstance(needed, bool):
                 raise not_a_decision(REQUESTED_BY, call, needed, "True or False")
         if needed:
             from .._context.suspension import SuspendTicket  # needed by few, at the first question
 
+            if not call._prove():  # before anybody is asked about its text
+                return unproven(call)
             ticket = SuspendTicket(message=question_about(call))
             hook_run.note(call, REQUESTED_BY, "gate", "suspend", ticket.action)
             if is_answered(call, call.digest, by_gate=True):
@@ -255,6 +248,7 @@ def ask_rules(
             call = said
         else:
             return said
+    call = take_changes(call, hook_run)
     return call if verdict is None else settle(call, verdict, hook_run)
 
 
@@ -269,7 +263,7 @@ def _go_on(
             f"returned the call, which is {answer.status} by now",
             "Return what `handled`, `reject` or `suspend` gave",
         )
-    value = answer._input
+    text = None
     if answer._own_history[0].at == call._own_history[0].at:  # a draft or branch of the call
         try:
             answer._take_changes()
@@ -277,13 +271,15 @@ def _go_on(
             raise _unfit(hook, call, "left", error) from error
         had = sum(step.kind == "changed" for step in call._history)
         is_other = sum(step.kind == "changed" for step in answer._history) > had
-        value = answer._input
+        value, text = answer._input, answer._described
+        text.kept = value
     else:  # made by hand
+        value = answer._input
         is_other = value is not call._input and call._differs(value)
     if not is_other:
         hook_run.note(call, hook, phase, "run_normally")
         return call
-    return rewrite(hook, call, value, hook_run, phase)
+    return rewrite(hook, call, value, hook_run, phase, text)
 
 
 def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> HookGenerator[Any]:
@@ -301,15 +297,32 @@ def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> HookGen
     return answer
 
 
-def check_untouched(hook: str, call: AnyToolCall) -> None:
-    """Make sure that what decides nothing about the input changed nothing of it in place.
+def unproven(call: AnyToolCall) -> Verdict:
+    """Refuse a call whose own arguments do not describe its input, so nobody can be asked."""
+    return Verdict("reject", "input", "execution", call._unproven)
+
+
+def take_changes(call: AnyToolCall, hook_run: HookRun) -> AnyToolCall:
+    """Take in what hooks and rules did to the input in place, in a branch of the call.
 
     Raises:
-        HookError: It did; the call still is what it was.
+        HookError: It does not fit; the input is as it was.
     """
-    if call._changed_text() is not None:
+    if not call._is_touched:
+        return call
+    given = call._cache
+    if call._answers and not call._round.is_editable:
+        call._put_back()  # nobody changes what was approved
+        return call
+    try:
+        taken = call._take(given)
+    except Exception as error:
+        raise _unfit("of those asked", call, "left", error) from error
+    finally:
         call._put_back()
-        raise hook_error(hook, call, "changed the input in place", _RETURN_ANOTHER)
+    made = hook_run.branch(call)
+    made._replace_input(*taken)
+    return made
 
 
 def hook_raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
@@ -358,14 +371,11 @@ def apply_decision(
     kind: Any = decision.__class__
     if kind is RunNormally:
         value = decision.input
-        is_left = value is shown
-        # The same input may have been changed in place, and another object may be equal: a new
-        # branch of the call is made only if the values differ.
-        if call._changed_text() is not None if is_left else call._differs(value):
-            return rewrite(
-                hook, call, value, hook_run, "execution", "left" if is_left else "returned"
-            )
-        if not is_left:
+        # Another object may be the same input: a new branch of the call is made only if the
+        # values differ. What was done in place to the one that it has is looked for later, once.
+        if value is not shown:
+            if call._differs(value):
+                return rewrite(hook, call, value, hook_run, "execution", decision._text)
             call._put_back()
         hook_run.note(call, hook, "execution", "run_normally")
         return call
@@ -388,9 +398,17 @@ def rewrite(
     value: Any,
     hook_run: HookRun,
     phase: StepPhase,
-    did: str = "returned",
+    text: InputText | None = None,
 ) -> AnyToolCall:
-    """Give a branch of the call the input that a hook returned, or left behind in place.
+    """Give a branch of the call the input that a hook returned.
+
+    Args:
+        hook: Its name.
+        call: The call.
+        value: The input.
+        hook_run: Takes what it said.
+        phase: In which part of deciding.
+        text: What describes the input, if it was checked already.
 
     Raises:
         HookError: It does not fit, or a person has decided about the one that the call has.
@@ -400,18 +418,19 @@ def rewrite(
         raise hook_error(
             hook,
             call,
-            f"{did} another input, and the input is frozen: a decision is bound to it",
+            "returned another input, and the input is frozen: a decision is bound to it",
             "Reject the call instead",
         )
     try:
-        checked = call.spec.check_input(call.name, value)
+        if text is None or not same(text.kept, value):
+            value, text = call._take(value)
     except Exception as error:
-        raise _unfit(hook, call, did, error) from error
+        raise _unfit(hook, call, "returned", error) from error
     finally:
         call._put_back()
     made = hook_run.branch(call)
-    hook_run.note(made, hook, phase, "run_normally", input=checked)
-    made._replace_input(checked, hook, phase)
+    hook_run.note(made, hook, phase, "run_normally", text=text)
+    made._replace_input(value, text, hook, phase)
     return made
 
 
@@ -435,11 +454,19 @@ def with_arguments(
             )
         named[parameter] = value
     given = invocation.input_with(tool, input, named)
-    return RunNormally(spec.check_input(tool, given, by_name=invocation.whole is None))
+    is_by_name = invocation.whole is None
+    if spec.arguments.is_faithful:
+        return RunNormally._of(*spec.take(tool, given, by_name=is_by_name))
+    # What did not change was validated, and would be converted a second time.
+    if is_by_name:
+        given = input.model_copy(
+            update={name: part for name, part in given.items() if part is not getattr(input, name)}
+        )
+    return RunNormally(given)
 
 
 def _unfit(hook: str, call: AnyToolCall, did: str, error: Exception) -> HookError:
-    remedy = "Coerce what it returns" if did == "returned" else "Coerce what it does to the input"
+    remedy = "Fix what it returns" if did == "returned" else "Fix what it does to the input"
     return hook_error(hook, call, f"{did} an unfit input: {words_of(error)}", remedy)
 
 

@@ -22,6 +22,7 @@ from typing import (
     overload,
 )
 
+from .._schema.input_text import InputText, copied
 from .._schema.secrets import MASK
 from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
@@ -53,9 +54,19 @@ class RunNormally(Generic[In_co]):
     """
 
     input: In_co
+    _text: InputText | None = field(init=False, repr=False, compare=False)
 
     def __init__(self, input: In_co) -> None:
         _set_input(self, input)
+        _set_text(self, None)
+
+    @classmethod
+    def _of(cls, input: Any, text: InputText) -> RunNormally[Any]:
+        """Go on with an input that was described already, as of a dict of arguments."""
+        made = cls(input)
+        text.kept = copied(input)
+        _set_text(made, text)
+        return made
 
     def __repr__(self) -> str:
         return f"RunNormally({self.input!r})"
@@ -64,6 +75,7 @@ class RunNormally(Generic[In_co]):
 
 
 _set_input: Any = vars(RunNormally)["input"].__set__
+_set_text: Any = vars(RunNormally)["_text"].__set__
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +161,6 @@ DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block",
 # Written to the histories.
 
 
-_ITS_OWN: Final[Any] = object()
 _OF_DECIDING: Final = ("reviewed", "changed")
 
 
@@ -184,7 +195,7 @@ class HookRun:
         said: DecisionKind | None,
         reason: str | None = None,
         *,
-        input: Any = _ITS_OWN,
+        text: InputText | None = None,
     ) -> None:
         """Keep the verdict of one hook on a call, and log it if that is wanted.
 
@@ -194,7 +205,7 @@ class HookRun:
             phase: In which part of deciding.
             said: Its verdict; None if it let the call pass.
             reason: Why.
-            input: The input that the call goes on with, if the hook gave another.
+            text: The text of the input that the call goes on with, if the hook gave another.
         """
         # Calls are asked about one after the other, so a branch that was made for this call is the
         # last one; its history is nobody else's, and is written to at once.
@@ -209,7 +220,7 @@ class HookRun:
             step = ("reviewed", steps[-1].stage, at, hook, phase, said, reason, None, self)
             self.notes.append((call, steps, (*history, new_step(step))))
         if said is not None:
-            log(call, said, reason, call._input if input is _ITS_OWN else input)
+            log(call, said, reason, text)
 
     def draft(self, call: Call) -> Call:
         """Make a copy that no plan holds; what hooks say about it enters its history at once."""
@@ -372,8 +383,8 @@ def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
     """
     # Of `proposed {"cents": 500} suspended answered (edit) changed (decision) {"cents": 400} asked
     # changed (hook) {"cents": 300} started`: 500 was shown, 400 is the edit, 300 is final.
-    texts: list[bytes | None] = []  # the arguments before each step
-    text: bytes | None = None
+    texts: list[InputText | None] = []  # the arguments before each step
+    text: InputText | None = None
     history = call._history
     for step in history:
         texts.append(text)
@@ -402,13 +413,12 @@ def _noted(
     call: CallState,
     earlier: EditRecord | None,
     decision: Decision,
-    texts: tuple[bytes | None, bytes | None, bytes | None],
+    texts: tuple[InputText | None, InputText | None, InputText | None],
 ) -> EditRecord:
     """Say what one edit changed, and make an earlier one of the same call part of it."""
-    arguments = call.spec.arguments
-    values = [call._input if text is None else call.spec.read_again(text) for text in texts]
-    shown, edited, final = (call.spec.shown(value) for value in values)
-    names = changed_names(arguments.to_data(values[0]), arguments.to_data(values[2]))
+    before, by_person, last = (call._described if text is None else text for text in texts)
+    shown, edited, final = map(call.spec.shown_input, (before, by_person, last))
+    names = changed_names(before.data, last.data)
     # A person may edit a call that came back to wait. For whoever reads the record it is one edit,
     # from what was shown first to what runs.
     if earlier is not None:
@@ -431,7 +441,7 @@ def _is_back(name: str, shown: Mapping[str, Any], final: Mapping[str, Any]) -> b
 LOGGER = logging.getLogger("lutum.tool_hook")
 
 
-def log(call: CallState, decision: str, reason: str | None, input: Any) -> None:
+def log(call: CallState, decision: str, reason: str | None, text: InputText | None = None) -> None:
     """Log a decision at INFO, if that level is on.
 
     The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
@@ -446,7 +456,8 @@ def log(call: CallState, decision: str, reason: str | None, input: Any) -> None:
         "decision": decision,
     }
     if decision == "run_normally":
-        extra["effective_input_json"] = escape_unprintable_json(call.spec.shown_json(input))
+        shown = call.spec.shown_json(call._described if text is None else text)
+        extra["effective_input_json"] = escape_unprintable_json(shown)
     else:
         extra["reason"] = None if reason is None else escape_unprintable(reason)
     LOGGER.info("%s: %s (call %r)", decision, name, call.id, extra=extra)

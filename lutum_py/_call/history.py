@@ -241,6 +241,7 @@ class CallRound:
         tries: By the id of a call its other tries, made by `retry()` or started by a hook, until
             its history tells of them.
         is_editable: Whether hooks may still change a call that was decided on.
+        is_shown_again: Whether an edit changed more of the input than it names.
         started: Of calls that a store lets run, when they were started, and by whom.
     """
 
@@ -251,6 +252,7 @@ class CallRound:
     turn: AssistantTurn | None = None
     tries: dict[str, list[BaseCall]] = _NO_TRIES
     is_editable = False
+    is_shown_again = False
     started: tuple[float | None, str | None] = (None, None)
 
     def __init__(

@@ -113,7 +113,7 @@ def question_of(tool: str, arguments: Any) -> str:
 def question_about(call: CallState) -> str:
     """Say what a person is asked about a call: its arguments as they are shown, secrets masked."""
     template = call.selector.options.approval_message
-    shown = call.spec.shown(call._input)
+    shown = call._shown
     if template is None:
         return question_of(call.name, shown)
     from string import Formatter  # most programs have no such message
@@ -337,7 +337,7 @@ class SuspendedCall(PendingDecision, PendingOutcome):
 
         What is secret by the tool's schema, or a `SecretStr`, is masked here.
         """
-        return self.call.spec.shown(self.call._written())
+        return self.call._shown
 
     def _of(self) -> tuple[str, str, str, str | None]:
         return self.call.id, self.call.name, self.digest, self.call._round.requested_in
@@ -433,7 +433,7 @@ def handled_call(
 ) -> HandledCall[Any, Any]:
     """Make a call that got its result without being run."""
     made: HandledCall[Any, Any] = call.spec.handled_type(
-        call.metadata, call.input, output, result, by
+        call.metadata, call._input_or_data, output, result, by
     )
     return made
 
@@ -505,8 +505,8 @@ def suspend(
     if phase is None and current._text is not None and current._stage.may_start:
         call._check_newest()
         current._take_changes()
-    # Written down, so that what is approved is what runs, whoever has the instance.
-    current._text = current._text or current.spec.arguments.to_text(current._input)
+    if current._stage.may_start:
+        current._settle_text()
     digest = call.digest
     with ONCE:
         was_started = call._stage.name == "running"

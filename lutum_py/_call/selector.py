@@ -30,6 +30,7 @@ from .spec import FnSpec, ToolSpec, spec_of
 
 if TYPE_CHECKING:
     from .._context.context import ToolContext
+    from .._schema.input_text import InputText
     from .._transcript.assistant import ToolMetadata
     from .._transcript.result import ToolResult
     from .call import AnyToolCall, FnCall, ToolCall
@@ -199,8 +200,11 @@ class AnySelector(Immutable):
         try:
             value = spec.validate_json(metadata.arguments)
             coerced: tuple[str, ...] = ()
+            text: InputText | None = None
         except ValidationError as error:
-            value, coerced = self._coerce(metadata, error, redact)
+            value, coerced, read = self._coerce(metadata, error, redact)
+            # What is faithful is written when somebody asks; all else is not what was sent.
+            text = None if spec.arguments.is_faithful else spec.arguments.proposed(read, value)
         except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
             from .._transcript.assistant import ToolMetadata
 
@@ -225,7 +229,7 @@ class AnySelector(Immutable):
         call._selector = mine
         call._coerced = coerced
         call._cache = value
-        call._text = None
+        call._text = text
         call._raw = history or (time(),)
         call._branch = None
         call._round = call_round or call._no_round
@@ -233,7 +237,7 @@ class AnySelector(Immutable):
 
     def _coerce(
         self, metadata: ToolMetadata, error: ValidationError, redact: bool
-    ) -> tuple[Any, tuple[str, ...]]:
+    ) -> tuple[Any, tuple[str, ...], str]:
         try:
             return self.spec.arguments.coerce(metadata.arguments, error)
         except ValidationError as failed:
@@ -413,7 +417,7 @@ class FnSelector(Selector[Any, Out], Generic[P, Out]):
         invocation: Any = self.spec.invocation
         given = invocation.input_of(self.name, args, kwargs)
         by_name = invocation.whole is None
-        return RunNormally(self.spec.check_input(self.name, given, by_name=by_name))
+        return RunNormally._of(*self.spec.take(self.name, given, by_name=by_name))
 
 
 class HidingSelector(FnSelector[P, Out]):

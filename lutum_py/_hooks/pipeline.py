@@ -27,7 +27,6 @@ from .._call.deciding import (
     ask_function_and_rules,
     ask_rules,
     check_answers,
-    check_untouched,
     checked_reason,
     hook_error,
     hook_raised,
@@ -35,6 +34,8 @@ from .._call.deciding import (
     not_a_decision,
     output_and_result,
     settle,
+    take_changes,
+    unproven,
 )
 from .._call.decisions import LOGGER, Block, Complete, HookRun, RunNormally, Suspend, log
 from .._call.drivers import HookGenerator
@@ -146,8 +147,7 @@ def decide_each(
             except BaseException:
                 call._put_back()
                 raise
-            is_changed = not is_fixed and call._changed_text() is not None
-            if kind is RunNormally and decision.input is shown and not is_changed:
+            if kind is RunNormally and decision.input is shown:
                 if call is not each or is_open:
                     hook_run.note(call, hook.name, "execution", "run_normally")
                     continue
@@ -160,7 +160,7 @@ def decide_each(
                 history = (*history, new_step(said))
                 notes.append((call, steps, history))
                 if logs:
-                    log(call, "run_normally", None, shown)
+                    log(call, "run_normally", None)
                 continue
             wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
             outcome = apply_decision(hook.name, call, decision, hook_run, shown, wanted)
@@ -169,6 +169,8 @@ def decide_each(
                 break
             call = outcome
         else:
+            if not is_fixed and not call.selector.rules:
+                call = take_changes(call, hook_run)
             if gates or before or call.selector.needs_review:
                 outcome = yield from _decide_fully(call, gates, before, hook_run, is_open, of)
                 outcomes.append(one if outcome is each else outcome)
@@ -215,9 +217,8 @@ def _ask_before(
         if step is None:
             continue
         try:
-            shown = call._lend()
+            shown = call._lend_copy()
             answer = yield from ask(hook.name, hook.function, call, call.metadata, shown)
-            check_untouched(hook.name, call)
             if answer is not None:
                 raise not_a_decision(
                     hook.name,
@@ -260,7 +261,7 @@ def _ask_gates(
     decision = None if answered is None else answered.decision
     verdicts: list[Verdict] = []
     for gate in gates:
-        shown = call._lend()
+        shown = call._lend_copy()
         given: tuple[Any, ...] = (call.metadata, shown)
         if isinstance(gate.function, CallGate):
             given = (call, decision)
@@ -268,7 +269,6 @@ def _ask_gates(
         elif gate.takes_decision:
             given = (*given, decision)
         answer = yield from ask(gate.name, gate.function, call, *given)
-        check_untouched(gate.name, call)
         if answer is None:
             hook_run.note(call, gate.name, "gate", None)
             continue
@@ -289,8 +289,11 @@ def _ask_gates(
                 "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None",
             )
         hook_run.note(call, gate.name, "gate", verdict.verdict, verdict.reason)
-        if verdict.verdict == "suspend" and is_answered(call, call.digest):
-            continue  # answered: the call goes on under the digest that was approved
+        if verdict.verdict == "suspend":
+            if not call._prove():  # before anybody is asked about its text
+                return unproven(call)
+            if is_answered(call, call.digest):
+                continue  # answered: the call goes on under the digest that was approved
         # All gates review, also after a Block: each has its step in the history of the call, and
         # no gate can hide a call from those that were registered after it.
         verdicts.append(verdict)

@@ -32,6 +32,7 @@ from pydantic import ValidationError
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
+from .._call.call_state import MADE_LATER
 from .._call.decisions import HookRun
 from .._call.history import (
     ANSWERED,
@@ -44,7 +45,6 @@ from .._call.history import (
     wait_of,
 )
 from .._call.outcomes import issue_in
-from .._text.json import compact_json
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import ToolResult
@@ -62,7 +62,7 @@ from ..errors import PlanError, ToolInputError, UnknownToolError
 from .ending import owes_after_hooks
 from .inner import Ask, Left, adopted
 from .sorted_calls import RoundState, SortedCalls
-from .step_json import check_words, dump_step, load_history
+from .step_json import check_words, dump_step, dump_unset, load_history
 
 _PLAN_WORDS: Final = frozenset(
     {
@@ -163,10 +163,9 @@ def _dump_entry(calls: SortedCalls, call: BaseCall, now: float) -> dict[str, Any
         is_hook = step.kind == "reviewed" and step.phase in HOOK_PHASES
         if is_hook and step.detail not in calls._hook_runs:
             data["elsewhere"] = True
+    text = call._text_or_raise()
     if history[0].detail is None and all(step.kind != "changed" for step in history):
-        steps[0]["arguments"] = call.final_arguments
-    if not call.spec.arguments.is_exact:  # a serializer may write what its field does not accept
-        call.spec.read_again(compact_json(call.final_arguments).encode("utf-8", "surrogatepass"))
+        steps[0] |= {"arguments": text.data, **dump_unset(text)}
     if history[-1].stage.name == "running":  # it runs on where it is, unseen by the text
         steps.append({"kind": "abandoned", "at": iso_time(max(now, history[-1].at))})
     return {
@@ -455,20 +454,10 @@ def _load_call(
             f"saved: it was {saved.get('schema_digest', str)!r}, it is {digest!r}. What was "
             "approved is not what would run; let the model call the tool again."
         )
-    arguments = selector.spec.arguments
-    first, *others = saved.each("steps")
-    if "arguments" not in first.data:
-        raise first.wrong("arguments", "it is missing")
-    given = [e.data["arguments"] for e in (first, *others) if "arguments" in e.data]
-    try:
-        # The earlier ones are looked at as well: rows and edits show them.
-        call._cache = [arguments.from_data(data) for data in given][-1]
-    except ValidationError as error:
-        issues = "; ".join(map(str, selector.spec.issues_of(error)))  # pydantic would quote secrets
-        raise PlanError(
-            f"The input of call {metadata.id!r} no longer fits tool `{metadata.name}`: {issues}"
-        ) from None
-    call._text = arguments.to_text(call._cache)
+    if history[0].detail is None:
+        raise next(saved.each("steps")).wrong("arguments", "it is missing")
+    call._cache = MADE_LATER
+    call._text = [step.detail for step in history if step.kind in ("proposed", "changed")][-1]
     wait = wait_of(history)
     if is_open and call.digest != saved.get("digest", str):
         raise PlanError(

@@ -281,9 +281,10 @@ def _edited(
     except (TypeError, ValueError, RecursionError) as error:
         raise ResumeError(f"{said} is not JSON data ({error}). Pass plain data.") from None
     try:
-        real = call.final_arguments
-        value = spec.arguments.from_data(_unmasked(call, plain, waiting.arguments, real))
-        digest = call._digest_of(spec.arguments.to_data(value))
+        text = call._described
+        data = _unmasked(call, plain, waiting.arguments, call.final_arguments)
+        value, edited = spec.arguments.edited(text, data)
+        digest = call._digest_of(edited)
     except ValidationError as error:
         issues = "; ".join(map(str, spec.issues_of(error)))
         end = "" if issues.endswith("?") else "."
@@ -299,7 +300,10 @@ def _edited(
     by = decision.decider
     draft._append("decided", by=by, verdict="edit", digest=digest, detail=decision)
     if digest != waiting.digest:
-        draft._replace_input(value, by, "decision")
+        rest = call._keeps_rest(value, edited)
+        draft._replace_input(value, edited, by, "decision")
+        if not rest:
+            draft._round.is_shown_again = True
     return draft
 
 
@@ -307,7 +311,8 @@ def _bind(waiting: SuspendedCall, draft: AnyToolCall) -> None:
     """Let an edit that a hook changed once more wait again, as it is then."""
     wait = wait_of(waiting.call._history)
     # If another decision came while hooks were awaited, nothing waits; `_find` refuses the edit.
-    if wait is not None and draft.digest != draft._answers[0].digest:
+    is_other = draft.digest != draft._answers[0].digest
+    if wait is not None and (is_other or draft._round.is_shown_again):
         draft._append(
             "suspended",
             by=wait.by,

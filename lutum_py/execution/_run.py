@@ -167,7 +167,11 @@ class Run:
         """Whether its token stops it before it is started."""
         return self.token is not None and self.token.is_cancelled
 
-    def _begin(self) -> None:
+    def _begin(self) -> Outcome | None:
+        """Start the call; give what it ended with if its text does not fit any more."""
+        unfit = self.call._unfit_text()
+        if unfit is not None:
+            return self.call.reject(unfit).result
         self.call.start(None, self.invocation)
         self.is_started = True
         if self.on_started is not None:
@@ -175,6 +179,7 @@ class Run:
                 self.on_started()
             except BaseException as error:  # noqa: BLE001 - such as Ctrl-C while it is told
                 self._fatal(error)
+        return None
 
     # Running from async code.
 
@@ -246,7 +251,9 @@ class Run:
     async def _run(self) -> Outcome:
         if self.is_stopped:
             return self._told(self._not_executed())
-        self._begin()
+        unfit = self._begin()
+        if unfit is not None:
+            return unfit
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
         # One future for all that may come first: the end, the deadline, the token.
         loop = task.get_loop()
@@ -287,7 +294,9 @@ class Run:
         """
         # With a task of its own the run costs a second task and a future. This way will do if
         # nothing but the deadline can stop it, and that can cancel the task from a timer.
-        self._begin()
+        unfit = self._begin()
+        if unfit is not None:
+            return unfit
         if self.timeout is not None and leave is not None:
             task: Any = asyncio.current_task()
             self.timer = task.get_loop().call_later(self.timeout, self._expire, task, leave)
@@ -504,7 +513,9 @@ class Run:
     def _run_sync(self) -> Outcome:
         if self.is_stopped:
             return self._not_executed()
-        self._begin()
+        unfit = self._begin()
+        if unfit is not None:
+            return unfit
         if self.timeout is not None:
             return self._run_in_time(self.timeout)
         try:

@@ -231,7 +231,7 @@ def test_a_condition_that_breaks_decides_nothing(condition: Any, said: str) -> N
 
 
 def test_a_condition_cannot_change_the_input() -> None:
-    """What it does to its copy is an error, as for every hook."""
+    """What it does to its copy is dropped, as for all who judge."""
 
     @tool_fn
     def keep(names: list[str]) -> str:
@@ -244,8 +244,8 @@ def test_a_condition_cannot_change_the_input() -> None:
 
     keeps = Toolset.of("Keeps", tool(keep, needs_approval=grows))
     kept = opened(("c1", "keep", {"names": ["a"]}), toolset=keeps)
-    with pytest.raises(HookError):
-        kept.plan()
+    (call,) = kept.plan().pending
+    assert call.input.names == ["a"]
     close(kept)
 
 

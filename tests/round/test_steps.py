@@ -175,7 +175,7 @@ WAYS: list[tuple[str, Callable[[], Plan], str, list[str]]] = [
         "changed in place",
         _hooked(hooks(on=_in_place)),
         "pending",
-        ["reviewed on/execution/run_normally", "changed on/execution"],
+        ["reviewed on/execution/run_normally", "changed"],
     ),
     (
         "completed",
