@@ -783,7 +783,7 @@ MAY_KNOW = {"Masking", "masking", "masking_of", "shown_text"}
 """The names by which a part of the package would mask arguments by itself."""
 KNOWS = {
     "_call/outcomes.py": "asks the funnel for what the model wrote",
-    "_call/spec.py": "the funnel: `shown`, `shown_json`, `shown_repr`, `shown_text`, `issues_of`",
+    "_call/spec.py": "the funnel: `shown_input`, `shown_json`, `shown_text`, `issues_of`",
     "_round/resume.py": "asks whether what a person answers holds secrets",
     "_round/rows.py": "asks the funnel for what the model wrote",
     "_schema/arguments.py": "reads the places of secrets from a type, or from a schema",
@@ -809,6 +809,7 @@ def test_nothing_goes_round_the_funnel() -> None:
 
 
 RAW = {
+    "_call/call_state.py": "describes an input by them",
     "_call/outcomes.py": "gives them to the funnel",
     "_call/selector.py": "decodes them",
     "_hooks/capability_gate.py": "reads what a dry run was done with",

@@ -15,7 +15,7 @@ from .._text.json import compact_json, shorten
 from .._text.unicode import sendable
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, failure, make_result, unknown_outcome
-from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
+from ..errors import LifecycleError, MisuseError, TimedOut, ToolInputError, ToolOutputError
 from .base_call import BaseCall
 from .call_state import CallState
 from .drivers import HookGenerator, drive, drive_sync
@@ -89,7 +89,9 @@ class AnyToolCall(CallState):
         from .._schema.resource_access import accesses_of
 
         effects = self.selector.definition.capabilities.effects
-        return accesses_of(effects, self.spec.arguments, self._written())
+        has_targets = any(effect.target is not None for effect in effects)
+        data = self._described.data if has_targets else None
+        return accesses_of(effects, self.spec.arguments, data)
 
     # Ways to answer.
 
@@ -401,6 +403,8 @@ class AnyToolCall(CallState):
             self._take_changes()
             since = len(self._entries)  # what follows holds of this history
             found = self._may_start(skipped, invocation)
+            if (why := self._unfit_text()) is not None:
+                self._end_unfit(why, since)
             at, by = self._round.started
             said: Said = {} if by is None else {"by": by}
             if at is not None:
@@ -408,6 +412,19 @@ class AnyToolCall(CallState):
             run = self._append_all(("started", said), since=since)
             if run is not None:
                 return found, run
+
+    def _end_unfit(self, why: str, since: int) -> None:
+        """End a call whose text does not fit any more, so that the model reads why.
+
+        A call that was started before does not become an issue: it may have had its effects.
+
+        Raises:
+            ToolInputError: It does not, and this says why.
+        """
+        if not was_begun(self._history):
+            ended: Said = {"by": "input", "phase": "execution", "verdict": "rejected"}
+            self._append_all(("ended", {**ended, "reason": why}), since=since)
+        raise ToolInputError(why, tool=self.name)
 
     def _may_start(
         self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None

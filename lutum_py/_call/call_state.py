@@ -3,24 +3,23 @@
 `metadata` is what the model sent, and never changes. All that happened is in the history, see
 `base_call`.
 
-The history has the input as text: what was proposed is the model's own, and each step `changed` has
-another. The instance is a cache of that. An instance that can be changed is written down as JSON
-text before anyone is given it, so that a change in place is found by comparing texts, and the
-instance that was given away is made again from its text. For example, if a hook appends to
-`input.tags`:
+An input is a text, and the instance that validating this text produces; see `input_text`. The
+history has the texts: what was proposed, and what each step `changed` made of it. The instance is a
+cache. One that can be changed is described before anyone is given it, so that a change in place is
+found. For example, if a hook appends to `input.tags`:
 
-    text before  {"tags":["a"]}      shown to the hook, which appends
-    text after   {"tags":["a","b"]}  another: a step `changed`
+    text before  {"tags":["a"]}      when the hook is given the instance, and appends
+    text after   {"tags":["a","b"]}  a step `changed`, when the input is written out
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
+from .._schema.input_text import NOTHING, InputText, copied, keeps_rest, same
 from .._text.immutable import settle
-from .._text.json import cut, digest_of, own_copy, parse_json
+from .._text.json import compact_json, cut, digest_of
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
 from .base_call import SETTLED, BaseCall
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 
 _SUSPENDED = STAGES["suspended"]
 
-Held: TypeAlias = tuple[int, Any, bytes | None]
+Held: TypeAlias = tuple[int, Any, InputText | None]
 """The number of the entry that the input is from, the instance, and its text if it was written."""
 
 MADE_LATER: Final[Any] = object()
@@ -75,7 +74,7 @@ class CallState(BaseCall):
     ) -> None:
         (proposed,) = new_history(time())
         # Such an input was not read from the model's text, so it cannot be made again from that.
-        text = self.spec.arguments.to_text(input)
+        text = self.spec.arguments.whole(input)
         history = (proposed._replace(detail=text),)
         super().__init__(metadata, history)
         self._selector = self.spec.free_selector if selector is None else selector
@@ -102,10 +101,7 @@ class CallState(BaseCall):
 
     def _shown_step(self, step: Step, arguments: Any = None) -> CallStep:
         if step.kind in ("proposed", "changed"):
-            # A changed input without a JSON form has no text.
-            with suppress(ValueError):
-                if step.kind == "proposed" or step.detail is not None:
-                    arguments = self.spec.shown(self._input_of(step.detail))
+            arguments = self.spec.shown_input(self._text_of(step.detail))
         return super()._shown_step(step, arguments)
 
     def _copy_for(self, review: Review | None) -> Self:
@@ -122,111 +118,162 @@ class CallState(BaseCall):
             for number in range(review.since, len(made._entries)):
                 del made._entries[number]
         made._round, made._review = self._round, review
-        number, input, text = self._lent()
-        # An instance that can be changed belongs to one call alone.
-        is_shared = self.spec.arguments.is_fixed or text is None
-        made._held = (number, input if is_shared else MADE_LATER, text)
+        number, input, text = held = self._held
+        if not self.spec.arguments.is_fixed and input is not MADE_LATER:
+            # An instance that can be changed belongs to one call alone.
+            self._lend()
+            held = (number, MADE_LATER, self._held[2])
+        made._held = held if text is None or held[1] is MADE_LATER else (number, input, text)
         return made
 
     # The input.
 
-    def _input_of(self, text: bytes | None) -> Any:
-        """Make the input that a step has; None stands for the model's text."""
+    def _text_of(self, text: InputText | None) -> InputText:
+        """Return the text that a step has; None stands for the model's own."""
         if text is not None:
-            return self.spec.read_again(text)
-        return self.selector._decode(self.metadata)._held[1]
+            return text.chosen or text
+        held = self._held
+        if held[0] == 0 and held[2] is not None:
+            return held[2]
+        read = self.selector._decode(self.metadata)._held[1]
+        return self.spec.arguments.proposed(self.metadata.arguments, read)
 
-    def _made(self) -> Held:
-        """Return the present input, and make the instance if there is none."""
+    def _current(self) -> Held:
+        """Return the present input, as far as it was made and described."""
         number = self._last.input
         held = self._held
         if held[0] != number:
-            text: bytes | None = None
-            for step in self._entries[number]:
-                if step.kind in ("proposed", "changed"):
-                    text = step.detail
-            held = (number, MADE_LATER, text)
-        if held[1] is MADE_LATER:
-            held = (number, self._input_of(held[2]), held[2])
-        self._held = held
+            steps = [s for s in self._entries[number] if s.kind in ("proposed", "changed")]
+            text: InputText | None = steps[-1].detail
+            held = (number, MADE_LATER, None if text is None else text.chosen or text)
+            self._held = held
         return held
+
+    def _made(self) -> Held:
+        """Return the present input, and make the instance if there is none."""
+        number, input, text = held = self._current()
+        if input is MADE_LATER:
+            held = self._held = (number, self._made_of(text), text)
+        return held
+
+    def _made_of(self, text: InputText | None) -> Any:
+        if text is None:
+            # Nothing was ever changed, and the model's text always reads the same.
+            return self.selector._decode(self.metadata)._held[1]
+        return self.spec.read_again(text) if text.kept is NOTHING else copied(text.kept)
 
     @property
     def _input(self) -> Any:
         """The input for whoever only reads it."""
         return self._made()[1]
 
-    def _written(self) -> Any:
-        """The input as the history has it, whatever was done in place to the instance."""
-        _, input, text = self._made()
-        return input if self._changed_text() is None else self._input_of(text)
+    @property
+    def _described(self) -> InputText:
+        """The text of the input as the history has it, whatever was done in place since."""
+        number, input, text = self._current()
+        if text is None:
+            number, input, _ = self._made()
+            text = self.spec.arguments.proposed(self.metadata.arguments, input)
+            if not self.spec.arguments.is_live:
+                self._held = (number, input, text)
+        if text.others and not text.is_proven:
+            # Chosen once: how many defaults the text has. The last one, which is as sent, has none.
+            input = self._made()[1]
+            proof = self.spec.arguments.proof(text, input)
+            found, input = (text.others[-1], input) if proof is None else proof
+            text.chosen = None if found is text else found
+            self._held = (number, input, found)
+            return found
+        return text
 
-    def _lent(self) -> Held:
-        """Return the input with its text, if it can be changed: so its text says how it is now."""
-        held = self._made()
-        if held[2] is None and not self.spec.arguments.is_fixed:
-            held = self._held = (held[0], held[1], self.spec.arguments.to_text(held[1]))
-        return held
+    @property
+    def _shown(self) -> Any:
+        """The input as plain data to be looked at: secrets masked, None without a JSON form."""
+        return self.spec.shown_input(self._described)
 
     def _lend(self) -> Any:
-        """Lend the input to somebody who may change it."""
-        return self._lent()[1]
+        """Lend the input to somebody who may change it: the text says how it is now."""
+        arguments = self.spec.arguments
+        if arguments.is_fixed:
+            return self._made()[1]
+        text, input = self._described, self._made()[1]
+        if text.kept is NOTHING and (arguments.is_kept or text.json is None):
+            text.kept = copied(input)
+        return input
 
     def _lend_copy(self) -> Any:
-        """Lend an input to somebody whose changes are dropped."""
-        _, input, text = self._lent()
-        return input if text is None else self._input_of(text)
+        """Give an instance of their own to whoever judges: what is done to it is dropped."""
+        input = self._made()[1]
+        return input if self.spec.arguments.is_fixed else copied(input)
 
     def _give_away(self) -> Any:
         """Give the tool its input, which it owns from now on."""
-        number, input, text = self._made()
         arguments = self.spec.arguments
+        if not arguments.is_faithful:
+            self._described  # noqa: B018 - written before the tool may change what it shows
+        number, input, text = self._made()
         if not arguments.is_fixed:
-            if text is None and not arguments.reads_same:
-                text = arguments.to_text(input)
-                if text is None:  # without a JSON form there is nothing to compare it with
-                    is_asked = self.selector.approval and not self._is_rewritten
-                    return self._input_of(None) if is_asked else own_copy(input)
-            if text is not None or not number:
-                self._held = (number, MADE_LATER, text)
+            self._held = (number, MADE_LATER, text)
         return input
 
-    def _changed_text(self) -> bytes | None:
-        """Return the text of an input that was changed in place since it was lent; else None."""
+    @property
+    def _is_touched(self) -> bool:
+        """Whether the instance was changed in place since it was lent."""
         number, input, text = self._held
-        if text is None or input is MADE_LATER or number != self._last.input:
-            return None
-        now = self.spec.arguments.to_text(input)
-        return None if now == text else now
+        arguments = self.spec.arguments
+        if text is None or input is MADE_LATER or arguments.is_fixed:
+            return False
+        if number != self._last.input:
+            return False
+        if arguments.is_kept or text.json is None:
+            return text.kept is not NOTHING and not same(text.kept, input)
+        return bool(arguments.whole(input) != text)
 
     def _differs(self, value: Any) -> bool:
-        """Whether a value is another input than the call's."""
-        to_text = self.spec.arguments.to_text
-        _, input, text = self._made()
-        text = text or to_text(input)
-        return text is None or text != to_text(value)
+        """Whether a value is another input than the call's, as the history has it."""
+        arguments = self.spec.arguments
+        if not arguments.is_kept:
+            described = self._described
+            return described.json is None or bool(described != arguments.whole(value))
+        text = self._current()[2]
+        known = self._input if text is None or text.kept is NOTHING else text.kept
+        return not same(known, value)
 
     def _put_back(self) -> None:
         """Drop the instance that somebody may have changed: the text still has the input."""
         number, _, text = self._held
-        if text is not None:
+        arguments = self.spec.arguments
+        if text is None or arguments.is_fixed:
+            return
+        # Only what was lent has a copy, and nothing else can have been changed.
+        if text.kept is not NOTHING or (not arguments.is_kept and text.json is not None):
             self._held = (number, MADE_LATER, text)
 
-    def _changed_to(
-        self, value: Any, by: str | None = None, phase: StepPhase | None = None
-    ) -> Move:
-        """Return the step by which the call gets another input, which is valid."""
-        text = self.spec.arguments.to_text(value)
-        # Its own time: what hooks say in a pass is written at the end, and is sorted by time.
-        return "changed", {"at": time(), "by": by, "phase": phase, "detail": text}
+    def _take(self, value: Any, *, by_name: bool = False) -> tuple[Any, InputText]:
+        """Check an input that is to take the place of the call's, and describe it.
+
+        Raises:
+            ToolInputError: It does not fit, or no text describes it.
+        """
+        before = None
+        if not self.spec.arguments.is_faithful:
+            before = self._described
+            if before.kept is NOTHING:
+                before.kept = copied(self._input)
+        return self.spec.take(self.name, value, before, by_name=by_name)
 
     def _replace_input(
-        self, value: Any, by: str | None = None, phase: StepPhase | None = None
+        self,
+        value: Any,
+        text: InputText,
+        by: str | None = None,
+        phase: StepPhase | None = None,
     ) -> Move:
-        """Take another input, which is valid: a step `changed` with all of its data.
+        """Take another input, which is valid: a step `changed` with its text.
 
         Args:
             value: The input.
+            text: Its text.
             by: Who changes it.
             phase: In which part of deciding.
 
@@ -236,10 +283,11 @@ class CallState(BaseCall):
         Raises:
             LifecycleError: The call has started, waits, or has ended.
         """
-        move = self._changed_to(value, by, phase)
+        # Its own time: what hooks say in a pass is written at the end, and is sorted by time.
+        move: Move = "changed", {"at": time(), "by": by, "phase": phase, "detail": text}
         number = self._append_all(move)
         assert number is not None
-        self._held = (number, value, move[1].get("detail"))
+        self._held = (number, value, text)
         return move
 
     def _take_changes(self) -> None:
@@ -248,15 +296,67 @@ class CallState(BaseCall):
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.
         """
-        if self._changed_text() is None:
+        if not self._is_touched:
             return
-        given = self._held[1]
         try:
-            checked = self.spec.check_input(self.name, given)
+            taken = self._take(self._held[1])
         except ToolInputError:
             self._put_back()
             raise
-        self._replace_input(checked)
+        self._replace_input(*taken)
+
+    def _prove(self) -> bool:
+        """Make sure that validating the text of the input gives the input; what it gave is it.
+
+        It is done before a person is shown the text, or the text goes elsewhere: once a text.
+        """
+        text = self._described
+        if text.is_proven or text.json is None:
+            return text.is_proven
+        number, input, _ = self._made()
+        proof = self.spec.arguments.proof(text, input)
+        if proof is None:
+            return False
+        found, made = proof
+        text.chosen = None if found is text else found
+        self._held = (number, made, found)
+        return True
+
+    def _settle_text(self) -> None:
+        """Let the call wait: what validating its text gives is what runs, whatever was there."""
+        if not self._prove() and self._described.json is not None:
+            number, _, text = self._held
+            self._held = (number, MADE_LATER, text)
+
+    def _unfit_text(self) -> str | None:
+        """Say what is wrong with a text that does not fit any more, as a date that has passed."""
+        if self.spec.arguments.is_faithful or self._current()[1] is not MADE_LATER:
+            return None
+        try:
+            self._made()
+        except ToolInputError as error:
+            return str(error)
+        return None
+
+    def _keeps_rest(self, value: Any, text: InputText) -> bool:
+        """Whether an edit leaves all members of the input as they are that it does not change."""
+        if self.spec.arguments.is_faithful:
+            return True
+        before = self._described
+        try:
+            made = self._input
+        except ToolInputError:
+            return False  # it does not fit any more, so nobody can tell
+        return keeps_rest(made, before.data, value, text.data)
+
+    @property
+    def _unproven(self) -> str:
+        """What the model reads of a call whose input its own arguments do not describe."""
+        return (
+            f"The arguments of tool `{self.name}` are invalid, so it was not run: read a second "
+            "time, they mean something else, so nobody can be asked about them. Call it with other "
+            "arguments."
+        )
 
     @property
     def _is_rewritten(self) -> bool:
@@ -274,12 +374,12 @@ class CallState(BaseCall):
 
         What is done to it in place is noticed when the call starts, and validated then.
         """
-        if self.spec.arguments.is_fixed:
+        if self.spec.arguments.is_fixed and not self._answers:
             return self._input
         if self._stage.may_start and not self._answers:
             return self._lend()
         self._put_back()  # nobody reaches what was approved, or run
-        return self._lend_copy()
+        return copied(self._input)
 
     @input.setter
     def input(self, value: Any) -> None:
@@ -288,11 +388,19 @@ class CallState(BaseCall):
                 f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
                 "bound to it. Reject the call instead, and let the model make another one."
             )
-        checked = self.spec.check_input(self.name, value)
-        if self._differs(checked):
-            self._replace_input(checked)
+        taken, text = self._take(value)
+        if self._differs(taken):
+            self._replace_input(taken, text)
         else:
             self._put_back()  # what was done in place before is not what was assigned
+
+    @property
+    def _input_or_data(self) -> Any:
+        """The input to be looked at: as plain data if its text does not fit any more."""
+        try:
+            return self.input
+        except ToolInputError:
+            return self._described.data
 
     @property
     def parts(self) -> tuple[ToolMetadata, Any]:
@@ -306,11 +414,12 @@ class CallState(BaseCall):
         One that is within another call is told by its id as well: what is decided about
         `c1/2` says nothing of `c1/3` with the same arguments.
         """
-        return self._digest_of(self.final_arguments)
+        return self._digest_of(self._text_or_raise())
 
-    def _digest_of(self, arguments: Any) -> str:
-        path = [] if self._history[0].by is None else [self.id]
-        return digest_of([self.name, self.selector.definition.digest, arguments, *path])
+    def _digest_of(self, text: InputText) -> str:
+        path = [] if self._asked_by is None else [self.id]
+        unset = [{"unset": text.unset}] if text.unset else []
+        return digest_of([self.name, self.selector.definition.digest, text.data, *path, *unset])
 
     @property
     def idempotency_key(self) -> str:
@@ -333,31 +442,42 @@ class CallState(BaseCall):
 
         It is for gates, and never to be shown: what is shown is masked, as in `plan.calls`.
         """
-        _, input, text = self._made()
-        if text is not None:
-            return parse_json(text)
+        return self._text_or_raise().data
+
+    def _text_or_raise(self) -> InputText:
+        """Return the text of the input.
+
+        Raises:
+            ToolInputError: It has no JSON form.
+        """
+        text = self._described
+        if text.json is not None:
+            return text
         try:
-            return self.spec.arguments.to_data(input)
-        except ValueError as error:  # pydantic's own error is one; that for deep nesting is plain
+            compact_json(self.spec.arguments.to_data(self._input))
+            reason = "it cannot be written"  # pragma: no cover - what fails there fails here
+        except (TypeError, ValueError, RecursionError) as error:
             hides = self.spec.has_secrets
             reason = "its text is hidden" if hides else cut(" ".join(str(error).split()), 200)
-            raise ToolInputError(
-                f"The input of call {self.id!r} of tool `{self.name}` has no JSON form ({reason}). "
-                "Assign an input that has, as in `call.input = ...`.",
-                tool=self.name,
-            ) from (None if hides else error)
+            cause = None if hides else error
+        raise ToolInputError(
+            f"The input of call {self.id!r} of tool `{self.name}` has no JSON form ({reason}). "
+            "Assign an input that has, as in `call.input = ...`.",
+            tool=self.name,
+        ) from cause
 
     def __repr__(self) -> str:
-        shown = self.spec.shown_repr(self._input)
+        shown = self.spec.shown_json(self._described)
         return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        _, input, text = self._made()
+        _, input, text = self._current()
+        given = None if input is MADE_LATER and text is not None else self._input
         steps = tuple(map(_without_hook, self._history))
         closed_by = self._round.closed_by
         call_round = self._round if closed_by == ON_RECORD else self._round.copy_as(PICKLED)
         state = (steps, self.coerced, text, call_round)
-        return (_rebuild, (self.selector, self.metadata, input, state))
+        return (_rebuild, (self.selector, self.metadata, given, state))
 
 
 def _without_hook(step: Step) -> Step:
@@ -373,7 +493,7 @@ def _rebuild(
     history, made._coerced, text, call_round = state
     BaseCall.__init__(made, metadata, as_entry(history), call_round)
     made._selector = selector
-    made._held = (0, input, text)
+    made._held = (0, MADE_LATER if input is None and text is not None else input, text)
     return made
 
 

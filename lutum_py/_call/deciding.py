@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
+from .._schema.input_text import InputText, same
 from .._schema.signature import function_name
 from .._text.escaping import words_of
 from .._text.json import shorten
@@ -92,7 +93,7 @@ def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> 
         raise not_a_decision(hook, call, given, wanted)
     review.note(hook, phase, verdict.verdict, verdict.reason, function)
     if draft._last.input != call._last.input:  # it changed the input before it decided
-        review.replace_input(draft._input, None, None)
+        review.replace_input(draft._input, draft._described, None, None)
     if verdict.verdict == "suspend" and is_answered(call, given.digest):
         return
     review.verdict = verdict
@@ -137,7 +138,10 @@ def settle(review: Review) -> None:
     verdict, by, phase, reason, detail = review.verdict
     said: Said = {"by": by, "phase": phase, "detail": detail}
     if verdict == "suspend":
-        call._lent()  # written down, so that what is approved is what runs
+        if not call._prove():  # before anybody is asked about its text
+            review.verdict = unproven(call)
+            settle(review)
+            return
         review.moves.append(("suspended", {**said, "digest": call.digest}))
         return
     said["verdict"] = "success" if verdict == "complete" else "rejected"
@@ -175,16 +179,6 @@ def ask_approval(review: Review) -> HookGenerator[None]:
         HookError: A condition raised, or gave something else than True or False.
     """
     call = review.call
-    # An approval is bound to the digest of the arguments. Without a JSON form there is no digest,
-    # and what is approved could be changed in place between the question and the run.
-    if call._is_rewritten and not call.spec.arguments.is_fixed and call._lent()[2] is None:
-        raise hook_error(
-            REQUESTED_BY,
-            call,
-            "should review an input that a program made and that has no JSON form, so that "
-            "nobody could tell whether it is changed in place afterwards",
-            "Give its types a form, as by a serializer, or leave the arguments as they came",
-        )
     for condition in call.selector.approval:
         needed = True
         if condition is not True:
@@ -194,6 +188,9 @@ def ask_approval(review: Review) -> HookGenerator[None]:
         if needed:
             from .._context.suspension import SuspendTicket  # needed by few, at the first question
 
+            if not call._prove():  # before anybody is asked about its text
+                review.verdict = unproven(call)
+                return
             ticket = SuspendTicket(message=question_about(call))
             review.note(REQUESTED_BY, "gate", "suspend", ticket.action)
             if not is_answered(call, call.digest, by_gate=True):
@@ -251,10 +248,12 @@ def _go_on(
         except Exception as error:
             raise _unfit(hook, call, "left", error) from error
         is_other = draft._last.input != call._last.input
+        text = draft._described
+        text.kept = draft._input
     else:  # made by hand
-        is_other = answer._input is not call._input and call._differs(answer._input)
+        is_other, text = answer._input is not call._input and call._differs(answer._input), None
     if is_other:
-        rewrite(hook, review, answer._input, function, phase)
+        rewrite(hook, review, answer._input, function, phase, text)
     else:
         review.note(hook, phase, "run_normally", detail=function)
 
@@ -325,7 +324,7 @@ def apply_decision(
         if decision.input is shown:
             review.note(hook, "execution", "run_normally", detail=function)
         elif call._differs(decision.input):
-            rewrite(hook, review, decision.input, function, "execution")
+            rewrite(hook, review, decision.input, function, "execution", decision._text)
         else:
             call._put_back()
             review.note(hook, "execution", "run_normally", detail=function)
@@ -342,33 +341,56 @@ def apply_decision(
     review.verdict = verdict
 
 
-def rewrite(hook: str, review: Review, value: Any, function: Any, phase: StepPhase) -> None:
+def rewrite(
+    hook: str,
+    review: Review,
+    value: Any,
+    function: Any,
+    phase: StepPhase,
+    text: InputText | None = None,
+) -> None:
     """Let a call go on with the input that a hook returned.
+
+    Args:
+        hook: Its name.
+        review: The review of the call.
+        value: The input.
+        function: The hook.
+        phase: In which part of deciding.
+        text: What describes the input, if it was checked already.
 
     Raises:
         HookError: It does not fit, or a person has decided about the one that the call has.
     """
-    checked = _checked(hook, review, value, "returned")
-    review.note(hook, phase, "run_normally", detail=function, shown=checked)
-    review.replace_input(checked, hook, phase)
+    if text is None or not same(text.kept, value):
+        value, text = _taken(hook, review, value, "returned")
+    else:
+        _check_free(hook, review, "returned")
+    review.call._put_back()
+    review.note(hook, phase, "run_normally", detail=function, text=text)
+    review.replace_input(value, text, hook, phase)
 
 
 def take_changes(hook: str, review: Review) -> None:
     """Take what hooks or rules did to the input in place; it is looked for once a call.
 
     Args:
-        hook: The last of those that were asked.
+        hook: Who did it, in words.
         review: The review of the call.
 
     Raises:
-        HookError: As for `rewrite`.
+        HookError: It does not fit; the input is as it was.
     """
-    if review.call._changed_text() is not None:
-        review.replace_input(_checked(hook, review, review.call._held[1], "left"), None, None)
+    call = review.call
+    if not call._is_touched:
+        return
+    if call._answers and review.edited is None:
+        call._put_back()  # nobody changes what was approved
+        return
+    review.replace_input(*_taken(hook, review, call._held[1], "left"), None, None)
 
 
-def _checked(hook: str, review: Review, value: Any, did: str) -> Any:
-    """Validate the input that hooks returned, or left behind in place."""
+def _check_free(hook: str, review: Review, did: str) -> None:
     call = review.call
     if call._answers and review.edited is None:
         call._put_back()
@@ -378,12 +400,23 @@ def _checked(hook: str, review: Review, value: Any, did: str) -> Any:
             f"{did} another input, and the input is frozen: a decision is bound to it",
             "Reject the call instead",
         )
+
+
+def _taken(hook: str, review: Review, value: Any, did: str) -> tuple[Any, InputText]:
+    """Check and describe the input that hooks returned, or left behind in place."""
+    _check_free(hook, review, did)
+    call = review.call
     try:
-        return call.spec.check_input(call.name, value)
+        return call._take(value)
     except Exception as error:
         raise _unfit(hook, call, did, error) from error
     finally:
         call._put_back()
+
+
+def unproven(call: AnyToolCall) -> Verdict:
+    """Refuse a call whose own arguments do not describe its input, so nobody can be asked."""
+    return Verdict("reject", "input", "execution", call._unproven)
 
 
 def with_arguments(
@@ -406,11 +439,19 @@ def with_arguments(
             )
         named[parameter] = value
     given = invocation.input_with(tool, input, named)
-    return RunNormally(spec.check_input(tool, given, by_name=invocation.whole is None))
+    is_by_name = invocation.whole is None
+    if spec.arguments.is_faithful:
+        return RunNormally._of(*spec.take(tool, given, by_name=is_by_name))
+    # What did not change was validated, and would be converted a second time.
+    if is_by_name:
+        given = input.model_copy(
+            update={name: part for name, part in given.items() if part is not getattr(input, name)}
+        )
+    return RunNormally(given)
 
 
 def _unfit(hook: str, call: AnyToolCall, did: str, error: Exception) -> HookError:
-    remedy = "Fix what it returns" if did == "returned" else "Coerce what it does to the input"
+    remedy = "Fix what it returns" if did == "returned" else "Fix what it does to the input"
     return hook_error(hook, call, f"{did} an unfit input: {words_of(error)}", remedy)
 
 

@@ -22,6 +22,7 @@ from typing import (
     overload,
 )
 
+from .._schema.input_text import InputText, copied
 from .._schema.secrets import MASK
 from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
@@ -51,9 +52,19 @@ class RunNormally(Generic[In_co]):
     """
 
     input: In_co
+    _text: InputText | None = field(init=False, repr=False, compare=False)
 
     def __init__(self, input: In_co) -> None:
         _set_input(self, input)
+        _set_text(self, None)
+
+    @classmethod
+    def _of(cls, input: Any, text: InputText) -> RunNormally[Any]:
+        """Go on with an input that was described already, as of a dict of arguments."""
+        made = cls(input)
+        text.kept = copied(input)
+        _set_text(made, text)
+        return made
 
     def __repr__(self) -> str:
         return f"RunNormally({self.input!r})"
@@ -62,6 +73,7 @@ class RunNormally(Generic[In_co]):
 
 
 _set_input: Any = vars(RunNormally)["input"].__set__
+_set_text: Any = vars(RunNormally)["_text"].__set__
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +194,20 @@ class Review:
         since: How many entries the history had.
         moves: What was said so far.
         verdict: Why the call does not go on; None while it does.
+        changes_more: Whether an edit changed more of the input than it names.
         is_closed: Whether a draft cannot start: the pass is over, or it is a gate's.
     """
 
-    __slots__ = ("call", "edited", "is_closed", "moves", "since", "target", "verdict")
+    __slots__ = (
+        "call",
+        "changes_more",
+        "edited",
+        "is_closed",
+        "moves",
+        "since",
+        "target",
+        "verdict",
+    )
 
     def __init__(
         self,
@@ -201,6 +223,7 @@ class Review:
         self.moves: list[Move] = [*moves]
         self.verdict: Verdict | None = None
         self.edited = edited
+        self.changes_more = False
         self.is_closed = False
 
     def note(
@@ -210,7 +233,7 @@ class Review:
         verdict: DecisionKind | None,
         reason: str | None = None,
         detail: Any = None,
-        shown: Any = None,
+        text: InputText | None = None,
     ) -> None:
         """Keep what one hook said, and log it if that is wanted.
 
@@ -220,7 +243,7 @@ class Review:
             verdict: What it decided; None if it let the call pass.
             reason: Why.
             detail: The hook.
-            shown: The input that the call goes on with, if the hook gave another.
+            text: The text of the input that the call goes on with, if the hook gave another.
         """
         said: Said = {"at": time(), "by": hook, "phase": phase}
         if verdict is not None:
@@ -229,7 +252,7 @@ class Review:
             said["detail"] = detail
         self.moves.append(("reviewed", said))
         if verdict is not None and LOGGER.isEnabledFor(logging.INFO):
-            log(self.call, verdict, reason, self.call._input if shown is None else shown)
+            log(self.call, verdict, reason, text)
 
     def draft(self) -> AnyToolCall:
         """Make a draft for a function that reviews a call: what is done to it is not the call's."""
@@ -241,16 +264,20 @@ class Review:
         judged.is_closed = True
         return judged.draft()
 
-    def replace_input(self, value: Any, by: str | None, phase: StepPhase | None) -> None:
+    def replace_input(
+        self, value: Any, text: InputText, by: str | None, phase: StepPhase | None
+    ) -> None:
         """Let the call go on with another input, which is valid."""
         if self.call is self.target:
             self.call = self.draft()
-        self.moves.append(self.call._replace_input(value, by, phase))
+        self.moves.append(self.call._replace_input(value, text, by, phase))
 
     @property
     def is_asked_again(self) -> bool:
-        """Whether hooks changed what a person edited, so that it waits for the person again."""
-        return self.edited is not None and self.call.digest != self.call._answers[0].digest
+        """Whether more was changed than a person edited, so that it waits for the person again."""
+        if self.edited is None:
+            return False
+        return self.changes_more or self.call.digest != self.call._answers[0].digest
 
     def start(self, draft: AnyToolCall, moves: tuple[Move, ...]) -> int | None:
         """Start the call itself, because a function started its draft: a call runs once.
@@ -393,8 +420,8 @@ def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
     """
     # Of `proposed {"cents": 500} suspended answered (edit) changed (decision) {"cents": 400} asked
     # changed (hook) {"cents": 300} started`: 500 was shown, 400 is the edit, 300 is final.
-    texts: list[bytes | None] = []  # the arguments before each step
-    text: bytes | None = None
+    texts: list[InputText | None] = []  # the arguments before each step
+    text: InputText | None = None
     history = call._history
     for step in history:
         texts.append(text)
@@ -423,13 +450,12 @@ def _noted(
     call: CallState,
     earlier: EditRecord | None,
     decision: Decision,
-    texts: tuple[bytes | None, bytes | None, bytes | None],
+    texts: tuple[InputText | None, InputText | None, InputText | None],
 ) -> EditRecord:
     """Say what one edit changed, and make an earlier one of the same call part of it."""
-    arguments = call.spec.arguments
-    values = [call._input_of(text) for text in texts]
-    shown, edited, final = (call.spec.shown(value) for value in values)
-    names = changed_names(arguments.to_data(values[0]), arguments.to_data(values[2]))
+    before, by_person, last = map(call._text_of, texts)
+    shown, edited, final = map(call.spec.shown_input, (before, by_person, last))
+    names = changed_names(before.data, last.data)
     # A person may edit a call that came back to wait. For whoever reads the record it is one edit,
     # from what was shown first to what runs.
     if earlier is not None:
@@ -452,7 +478,7 @@ def _is_back(name: str, shown: Mapping[str, Any], final: Mapping[str, Any]) -> b
 LOGGER = logging.getLogger("lutum.tool_hook")
 
 
-def log(call: CallState, decision: str, reason: str | None, input: Any) -> None:
+def log(call: CallState, decision: str, reason: str | None, text: InputText | None = None) -> None:
     """Log a decision at INFO, if that level is on.
 
     The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
@@ -467,7 +493,8 @@ def log(call: CallState, decision: str, reason: str | None, input: Any) -> None:
         "decision": decision,
     }
     if decision == "run_normally":
-        extra["effective_input_json"] = escape_unprintable_json(call.spec.shown_json(input))
+        shown = call.spec.shown_json(call._described if text is None else text)
+        extra["effective_input_json"] = escape_unprintable_json(shown)
     else:
         extra["reason"] = None if reason is None else escape_unprintable(reason)
     LOGGER.info("%s: %s (call %r)", decision, name, call.id, extra=extra)

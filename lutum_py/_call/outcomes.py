@@ -114,7 +114,7 @@ def question_of(tool: str, arguments: Any) -> str:
 def question_about(call: CallState) -> str:
     """Say what a person is asked about a call: its arguments as they are shown, secrets masked."""
     template = call.selector.options.approval_message
-    shown = call.spec.shown(call._input)
+    shown = call._shown
     if template is None:
         return question_of(call.name, shown)
     from string import Formatter  # most programs have no such message
@@ -338,7 +338,7 @@ class SuspendedCall(PendingDecision, PendingOutcome):
 
         What is secret by the tool's schema, or a `SecretStr`, is masked here.
         """
-        return self.call.spec.shown(self.call._written())
+        return self.call._shown
 
     def _of(self) -> tuple[str, str, str, str | None]:
         return self.call.id, self.call.name, self.digest, self.call._round.requested_in
@@ -435,7 +435,7 @@ def handled_call(
 ) -> HandledCall[Any, Any]:
     """Make a call that got its result without being run."""
     made: HandledCall[Any, Any] = call.spec.handled_type(
-        call.metadata, call.input, output, result, by
+        call.metadata, call._input_or_data, output, result, by
     )
     return made
 
@@ -502,7 +502,7 @@ def suspend(call: AnyToolCall, ticket: SuspendTicket, run: int | None = None) ->
     while True:
         if call._stage.may_start:
             call._take_changes()
-        call._lent()  # written down: what is approved is what runs, whoever has the instance
+            call._settle_text()
         since, digest = len(call._entries), call.digest
         verdict = BY_TOOL if call._stage.name == "running" else None
         said: Said = {"verdict": verdict, "digest": digest, "detail": ticket}

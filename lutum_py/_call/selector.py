@@ -31,6 +31,7 @@ from .spec import FnSpec, ToolSpec, spec_of
 
 if TYPE_CHECKING:
     from .._context.context import ToolContext
+    from .._schema.input_text import InputText
     from .._transcript.assistant import ToolMetadata
     from .._transcript.result import ToolResult
     from .call import AnyToolCall, FnCall, ToolCall
@@ -200,8 +201,9 @@ class AnySelector(Immutable):
         try:
             value = spec.validate_json(metadata.arguments)
             coerced: tuple[str, ...] = ()
+            read = metadata.arguments
         except ValidationError as error:
-            value, coerced = self._coerce(metadata, error, redact)
+            value, coerced, read = self._coerce(metadata, error, redact)
         except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
             from .._transcript.assistant import ToolMetadata
 
@@ -225,10 +227,10 @@ class AnySelector(Immutable):
         call._metadata = metadata
         call._selector = mine
         call._coerced = coerced
-        text = None
+        text: InputText | None = None
         history = history or new_history(time())
-        if not spec.arguments.reads_same:  # read again, it would be another input
-            text = spec.arguments.to_text(value)
+        if not spec.arguments.is_faithful:  # read again, it might be another input
+            text = spec.arguments.proposed(read, value)
             history = (history[0]._replace(detail=text),)
         call._held = (0, value, text)
         call._entries = {0: history}
@@ -238,7 +240,7 @@ class AnySelector(Immutable):
 
     def _coerce(
         self, metadata: ToolMetadata, error: ValidationError, redact: bool
-    ) -> tuple[Any, tuple[str, ...]]:
+    ) -> tuple[Any, tuple[str, ...], str]:
         try:
             return self.spec.arguments.coerce(metadata.arguments, error)
         except ValidationError as failed:
@@ -418,7 +420,7 @@ class FnSelector(Selector[Any, Out], Generic[P, Out]):
         invocation: Any = self.spec.invocation
         given = invocation.input_of(self.name, args, kwargs)
         by_name = invocation.whole is None
-        return RunNormally(self.spec.check_input(self.name, given, by_name=by_name))
+        return RunNormally._of(*self.spec.take(self.name, given, by_name=by_name))
 
 
 class HidingSelector(FnSelector[P, Out]):

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Protocol, T
 
 from pydantic import ValidationError
 
-from .._schema.arguments import Arguments
+from .._schema.arguments import Arguments, UndescribedInput
 from .._schema.definition import ToolDef
+from .._schema.input_text import InputText
 from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import type_name
 from .._text.immutable import Immutable
-from .._text.json import compact_json, parse_json, shorten, size_of
+from .._text.json import compact_json, cut, parse_json, size_of
 from .._text.on_demand import ONCE
+from .._text.suggestion import names_for_message
 from ..errors import FieldIssue, ToolInputError
 
 P = ParamSpec("P")
@@ -104,45 +106,68 @@ class ToolSpec(Immutable, Generic[In, Out]):
         found = [parameter for parameter, field in known.items() if field in meant]
         return found[0] if len(found) == 1 else None
 
-    def check_input(self, tool: str, value: Any, *, by_name: bool = False) -> In:
-        """Validate an input that a program made for one of this tool's calls.
+    def take(
+        self, tool: str, value: Any, before: InputText | None = None, *, by_name: bool = False
+    ) -> tuple[In, InputText]:
+        """Check an input that a program made for one of this tool's calls, and describe it.
 
         Args:
             tool: The tool's wire name, for messages.
             value: The input.
+            before: The text of the input that it takes the place of, with what was read from it.
             by_name: Whether it is a dict by the fields' own names, not by their wire names.
 
+        Returns:
+            The input that runs, and its text.
+
         Raises:
-            ToolInputError: It does not fit; the error names every failing field.
+            ToolInputError: It does not fit, or no text describes it; the error names every such
+                field.
         """
+        name = type_name(self.arguments.type)
         try:
-            checked: In = self.arguments.check(value, by_name=by_name)
+            taken: tuple[In, InputText] = self.arguments.take(value, before, by_name=by_name)
         except ValidationError as error:
-            remedy = f"Pass a valid `{type_name(self.arguments.type)}`."
-            raise self._unfit(tool, "This input does not fit", error, remedy) from (
-                None if self.has_secrets else error
-            )
+            raise self._unfit(
+                tool, "This input does not fit", error, f"Pass a valid `{name}`."
+            ) from (None if self.has_secrets else error)
         except RecursionError:
             raise ToolInputError(
                 f"This input does not fit tool `{tool}`: it is nested too deeply, or holds itself. "
-                f"Pass a valid `{type_name(self.arguments.type)}`.",
+                f"Pass a valid `{name}`.",
                 tool=tool,
             ) from None
-        return checked
+        except UndescribedInput as error:
+            named = names_for_message(error.names) if error.names else "it"
+            raise ToolInputError(
+                f"This input of tool `{tool}` is not what its own arguments give: written out and "
+                f"validated again, {named} would be different, so nobody could be shown what "
+                f"runs. Leave what its validators change as it came, or let the serializers of "
+                f"`{name}` write what its fields accept.",
+                tool=tool,
+                fields=tuple([FieldIssue(each, "would be different") for each in error.names]),
+            ) from None
+        except ValueError as error:
+            hides = self.has_secrets
+            why = "its text is hidden" if hides else cut(" ".join(str(error).split()), 200)
+            raise ToolInputError(
+                f"This input of tool `{tool}` has no JSON form ({why}), so nobody could be shown "
+                f"what runs. Pass a valid `{name}`, or give its types a form, as by a serializer.",
+                tool=tool,
+            ) from (None if hides else error)
+        return taken
 
-    def read_again(self, written: bytes) -> In:
-        """Make an input of what was written of it.
+    def read_again(self, text: InputText) -> In:
+        """Make an input of its text.
 
         Raises:
-            ToolInputError: It does not fit, since a serializer of the type's author writes what its
-                field does not accept.
+            ToolInputError: It does not fit, or not any more.
         """
         try:
-            made: In = self.arguments.from_text(written)
+            made: In = self.arguments.read(text)
         except ValidationError as error:
-            name = type_name(self.arguments.type)
-            remedy = f"Let each serializer of `{name}` write what its field accepts."
-            said = "What was written of an input is not read again as one of"
+            remedy = "Call it again with corrected arguments."
+            said = "The arguments do not fit"
             raise self._unfit(self.definition.name, said, error, remedy) from (
                 None if self.has_secrets else error
             )
@@ -160,31 +185,14 @@ class ToolSpec(Immutable, Generic[In, Out]):
         """Whether something in the input is declared to be secret."""
         return self.arguments.masking.found
 
-    def shown(self, value: Any) -> Any:
-        """Copy an input as plain data to be looked at: secrets masked, None without a JSON form."""
-        try:
-            return self.arguments.masked(value)
-        except (TypeError, ValueError, RecursionError):
-            return None
+    def shown_input(self, text: InputText) -> Any:
+        """Return an input as plain data to be looked at: secrets masked, None without a text."""
+        return None if text.json is None else self.arguments.masking.masked(text.data)
 
-    def shown_json(self, value: Any) -> str:
-        """Encode an input to be looked at: secrets masked, and shortened if it has no JSON form.
-
-        It never fails: a field of any type may hold what JSON cannot carry.
-        """
-        shown = self.shown(value)
-        if shown is None:
-            kind = f"a value of type {type(value).__name__}"
-            return kind if self.has_secrets else shorten(value, 300)
-        try:
-            return compact_json(shown)
-        except (TypeError, ValueError, RecursionError):
-            return shorten(shown, 300)
-
-    def shown_repr(self, value: Any) -> str:
-        """Represent an input as Python does, or if something is to be hidden, by what is shown."""
-        hides = self.has_secrets or self.arguments.keeps_back
-        return self.shown_json(value) if hides else repr(value)
+    def shown_json(self, text: InputText) -> str:
+        """Encode an input to be looked at: secrets masked."""
+        shown = self.shown_input(text)
+        return "an input without a JSON form" if shown is None else compact_json(shown)
 
     def shown_text(self, text: str, *, fits: bool = True) -> str:
         """Return arguments as the model wrote them, with secrets masked.

@@ -153,7 +153,8 @@ class _Input:
         except (TypeError, ValueError, RecursionError):
             text = None
         if text is None:
-            text = compact_json(arguments.to_data(arguments.check(value)))
+            _, taken = arguments.take(value)
+            text = compact_json(taken.set_data)
         arguments.validate_json(text)
         return text
 
@@ -203,4 +204,4 @@ def _written(toolset: Any, call: Any) -> dict[str, Any]:
         raise PydanticSerializationError(
             f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."
         )
-    return {"tool": member.name, "input": call.spec.arguments.to_data(call._written())}
+    return {"tool": member.name, "input": call._text_or_raise().set_data}

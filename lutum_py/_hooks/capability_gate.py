@@ -221,12 +221,12 @@ def _without(arguments: dict[str, Any], keys: Iterable[str]) -> str:
 
 
 def _arguments(call: AnyToolCall) -> dict[str, Any]:
-    arguments: dict[str, Any] = call.spec.arguments.to_data(call.input)
+    arguments: dict[str, Any] = call.final_arguments
     return arguments
 
 
 def _effects(call: AnyToolCall) -> str:
-    arguments = call.spec.shown(call.input)
+    arguments = call._shown
     told = [
         _tell(effect, call.spec.arguments.values_of(arguments, effect.target or ""))
         for effect in call.selector.definition.capabilities.effects
@@ -246,6 +246,6 @@ def _ticket(call: AnyToolCall, risk: RiskLevel) -> SuspendTicket:
         parameters={
             "tool": call.name,
             "risk": risk.value,
-            "arguments": call.spec.shown(call.input),
+            "arguments": call._shown,
         },
     )

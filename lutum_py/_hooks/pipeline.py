@@ -37,6 +37,7 @@ from .._call.deciding import (
     output_and_result,
     settle,
     take_changes,
+    unproven,
 )
 from .._call.decisions import (
     Block,
@@ -111,7 +112,8 @@ def again(call: AnyToolCall) -> Review:
         reviewed = any(step.kind in ("reviewed", "changed") for step in tried)
         own = next(s for s in reversed(steps) if _is_before_hooks(s))
         if not reviewed and own.detail != next(s for s in reversed(steps) if _has_input(s)).detail:
-            review.replace_input(call._input_of(own.detail), None, None)
+            text = call._text_of(own.detail)
+            review.replace_input(call.spec.read_again(text), text, None, None)
     return review
 
 
@@ -280,8 +282,12 @@ def _ask_gates(gates: list[RegisteredHook], review: Review) -> HookGenerator[Non
                 "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None",
             )
         review.note(gate.name, "gate", verdict.verdict, verdict.reason)
-        if verdict.verdict == "suspend" and is_answered(call, call.digest):
-            continue  # answered: the call goes on under the digest that was approved
+        if verdict.verdict == "suspend":
+            if not call._prove():  # before anybody is asked about its text
+                review.verdict = unproven(call)
+                return
+            if is_answered(call, call.digest):
+                continue  # answered: the call goes on under the digest that was approved
         # All gates review, also after a Block: each has its step in the history of the call, and
         # no gate can hide a call from those that were registered after it.
         verdicts.append(verdict)

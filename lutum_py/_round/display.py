@@ -18,9 +18,10 @@ from .._call.decisions import changed_names
 from .._call.history import Step, end_of, wait_of
 from .._call.outcomes import SOURCES, issue_in
 from .._context.suspension import SuspendTicket
+from .._schema.input_text import InputText
 from .._text.escaping import LINES, escape_unprintable
 from .._text.html import Entry, Part, as_styles, brief_table, cut_text, figure, note
-from .._text.json import compact_json, indented_json, is_object, parse_json
+from .._text.json import compact_json, indented_json, is_object
 from .._transcript.assistant import AssistantTurn, callers_of
 from .._transcript.saved import Saved
 from .plan_json import histories_in
@@ -77,7 +78,7 @@ def _entries(calls: SortedCalls, what: str) -> list[Entry]:
         # What the tool would get, which a hook may have changed.
         arguments = row.proposed
         if isinstance(call, AnyToolCall):
-            arguments = call.spec.shown_json(call._written())
+            arguments = call.spec.shown_json(call._described)
         said = _steps_in_words(history, _first_text(call))
         parts = (Part("", arguments, "code"), *_why(row, history), *said)
         about = _within(f"{each.id} {each.tool}" for each in row.ancestors)
@@ -138,7 +139,7 @@ _WORDS: Final = {
 
 # `started (+0.002 s)`, `ended (+1.3 s)`: each step has the time since the one before, so the
 # duration of a run is at its `ended`, and that of a wait at its decision.
-def _steps_in_words(history: tuple[Step, ...], text: bytes | None) -> Iterator[Part]:
+def _steps_in_words(history: tuple[Step, ...], text: InputText | None) -> Iterator[Part]:
     """Say what happened to a call, a part a step, with the time since the last.
 
     Args:
@@ -155,15 +156,14 @@ def _steps_in_words(history: tuple[Step, ...], text: bytes | None) -> Iterator[P
         last = step.at
 
 
-def _first_text(call: BaseCall) -> bytes | None:
+def _first_text(call: BaseCall) -> InputText | None:
     """Return the arguments that were proposed, defaults included, if others came after them."""
     if not isinstance(call, AnyToolCall) or not call._is_rewritten:
         return None
-    proposed: bytes | None = call._history[0].detail
-    return proposed or call.spec.arguments.to_text(call._input_of(None))
+    return call._text_of(call._history[0].detail)
 
 
-def _in_words(step: Step, before: bytes | None) -> Part | None:
+def _in_words(step: Step, before: InputText | None) -> Part | None:
     """Say what one step means to whoever reads it; None if another line says it.
 
     Args:
@@ -196,9 +196,9 @@ def _in_words(step: Step, before: bytes | None) -> Part | None:
     return None
 
 
-def _changed(before: bytes | None, after: bytes | None) -> str:
+def _changed(before: InputText | None, after: InputText | None) -> str:
     """Name the arguments that were changed."""
-    old, new = (parse_json(text or b"null") for text in (before, after))
+    old, new = (None if text is None else text.data for text in (before, after))
     names = changed_names(old, new) if is_object(old) and is_object(new) else ()
     return ", ".join(names) or "the arguments"
 
@@ -266,7 +266,7 @@ def _final_arguments(text: str, history: tuple[Step, ...]) -> Iterator[Part]:
         proposed = json.loads(text)
     except (ValueError, RecursionError):
         proposed = None
-    final: Any = parse_json(known[-1]) if known else proposed
+    final: Any = known[-1].data if known else proposed
     if final != proposed:
         yield Part("final arguments", indented_json(compact_json(final)), "code")
     for name, text in texts_of_lines(final).items():

@@ -53,7 +53,6 @@ from ..errors import (
     DuplicateResult,
     ExtraResult,
     HookError,
-    LutumError,
     MismatchedArguments,
     MismatchedToolName,
     MissingResult,
@@ -234,19 +233,14 @@ def with_final_arguments(
 
 
 def _with_ran_with(result: ToolResult, call: AnyToolCall) -> ToolResult:
-    final = call.spec.shown(call._written())
+    final = call._shown
     return result if final is None or _is_as_sent(call) else result._but(ran_with=final)
 
 
 def _is_as_sent(call: AnyToolCall) -> bool:
-    """Whether the input is again what the model's text says; if that cannot be told, it is not."""
-    data: Any = call.spec.arguments.to_data
-    try:
-        sent = call.selector._decode(call.metadata, redact=True)
-        same: bool = data(sent._input) == call.final_arguments
-    except (LutumError, ValueError):
-        return False
-    return same
+    """Whether the input is again what the model's text says."""
+    sent = call._history[0].detail
+    return sent is not None and sent.data == call._described.data
 
 
 # Matching results with calls: every fault is found at once, and nothing is changed by looking.

@@ -32,6 +32,7 @@ from pydantic import ValidationError
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
+from .._call.call_state import MADE_LATER
 from .._call.history import (
     ANSWERED,
     CallRound,
@@ -42,7 +43,6 @@ from .._call.history import (
     wait_of,
 )
 from .._call.outcomes import issue_in
-from .._text.json import compact_json
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import ToolResult
@@ -60,7 +60,7 @@ from ..errors import PlanError, ToolInputError, UnknownToolError
 from .ending import owes_after_hooks
 from .inner import Ask, Left
 from .sorted_calls import RoundState, SortedCalls
-from .step_json import check_words, dump_step, load_history
+from .step_json import check_words, dump_step, dump_unset, load_history
 
 _PLAN_WORDS: Final = frozenset(
     {
@@ -149,10 +149,10 @@ def _dump_entry(call: BaseCall, now: float) -> dict[str, Any]:
     steps = [dump_step(step) for step in history]
     if not isinstance(call, AnyToolCall):
         return {"id": call.id, "steps": steps}
+    call._text_or_raise()
     if history[0].detail is None:
-        steps[0]["arguments"] = call.spec.arguments.to_data(call._input_of(None))
-    if not call.spec.arguments.is_exact:  # a serializer may write what its field does not accept
-        call.spec.read_again(compact_json(call.final_arguments).encode("utf-8", "surrogatepass"))
+        proposed = call._text_of(None)
+        steps[0] |= {"arguments": proposed.data, **dump_unset(proposed)}
     if history[-1].stage.name == "running":  # it runs on where it is, unseen by the text
         steps.append({"kind": "abandoned", "at": iso_time(max(now, history[-1].at))})
     return {
@@ -454,20 +454,10 @@ def _load_call(
             f"saved: it was {saved.get('schema_digest', str)!r}, it is {digest!r}. What was "
             "approved is not what would run; let the model call the tool again."
         )
-    arguments = selector.spec.arguments
-    first, *others = saved.each("steps")
-    if "arguments" not in first.data:
-        raise first.wrong("arguments", "it is missing")
-    given = [e.data["arguments"] for e in (first, *others) if "arguments" in e.data]
-    try:
-        # The earlier ones are looked at as well: rows and edits show them.
-        input = [arguments.from_data(data) for data in given][-1]
-    except ValidationError as error:
-        issues = "; ".join(map(str, selector.spec.issues_of(error)))  # pydantic would quote secrets
-        raise PlanError(
-            f"The input of call {metadata.id!r} no longer fits tool `{metadata.name}`: {issues}"
-        ) from None
-    call._held = (0, input, arguments.to_text(input))
+    if history[0].detail is None:
+        raise next(saved.each("steps")).wrong("arguments", "it is missing")
+    texts = [step.detail for step in history if step.kind in ("proposed", "changed")]
+    call._held = (0, MADE_LATER, texts[-1])
     wait = wait_of(history)
     if is_open and call.digest != saved.get("digest", str):
         raise PlanError(

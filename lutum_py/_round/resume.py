@@ -283,9 +283,9 @@ def _edited(
     except (TypeError, ValueError, RecursionError) as error:
         raise ResumeError(f"{said} is not JSON data ({error}). Pass plain data.") from None
     try:
-        real = call.final_arguments
-        value = spec.arguments.from_data(_unmasked(call, plain, waiting.arguments, real))
-        digest = call._digest_of(spec.arguments.to_data(value))
+        data = _unmasked(call, plain, waiting.arguments, call.final_arguments)
+        value, text = spec.arguments.edited(call._described, data)
+        digest = call._digest_of(text)
     except ValidationError as error:
         issues = "; ".join(map(str, spec.issues_of(error)))
         end = "" if issues.endswith("?") else "."
@@ -303,7 +303,8 @@ def _edited(
     review.call._append_all(decided)
     review.moves.append(decided)
     if digest != waiting.digest:
-        review.replace_input(value, by, "decision")
+        review.changes_more = not call._keeps_rest(value, text)
+        review.replace_input(value, text, by, "decision")
     return review
 
 

@@ -76,9 +76,7 @@ class Ancestry(NamedTuple):
     def named(self) -> tuple[Ancestor, ...]:
         """Name it all, the outermost first."""
         program = () if self.caller is None else (self._program(self.caller),)
-        named = (
-            Ancestor(each.id, each.name, each.spec.shown(each._written())) for each in self.calls
-        )
+        named = (Ancestor(each.id, each.name, each._shown) for each in self.calls)
         return (*program, *named)
 
     def _program(self, caller: str) -> Ancestor:
@@ -228,7 +226,7 @@ def row_of(
     history, arguments = call._history if history is None else history, None
     if isinstance(call, AnyToolCall):
         proposed = call.spec.shown_text(call.metadata.arguments)
-        arguments = call.spec.shown(call._written())
+        arguments = call._shown
     state, issue = state or state_in(history), issue_in(history)
     by, reason = _why_in(history, state)
     if state == "unusable" and issue is not None:

@@ -29,7 +29,9 @@ from .._call.history import (
 from .._call.lifecycle import STAGES, StepKind
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
-from .._text.json import compact_json, parse_json, shorten
+from .._schema.arguments import encoded
+from .._schema.input_text import NOTHING, InputText, at_path
+from .._text.json import is_array, is_object, shorten
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import OBJECT, Saved
@@ -84,7 +86,7 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
 """By kind and phase what a step is like in a text."""
 
 _PLAIN: Final = ("by", "phase", "verdict", "reason", "digest")
-_WORDS: Final = frozenset({"kind", "at", *_PLAIN, "key", "hook"}).union(
+_WORDS: Final = frozenset({"kind", "at", *_PLAIN, "key", "hook", "unset"}).union(
     row.holds for rows in _TABLE.values() for row in rows.values()
 )
 
@@ -123,7 +125,14 @@ def dump_step(step: Step) -> dict[str, Any]:
         detail = None  # `recorded` has it
     if holds and detail is not None:
         data[holds] = _HELD[holds][0](detail)
+    if holds == "arguments" and detail is not None:
+        data |= dump_unset(detail.chosen or detail)
     return data
+
+
+def dump_unset(text: InputText) -> dict[str, Any]:
+    """Save which members of an input were not set."""
+    return {"unset": [[*path] for path in text.unset]} if text.unset else {}
 
 
 def _dump_decision(decision: Decision) -> dict[str, Any]:
@@ -248,6 +257,19 @@ def _load_decision(saved: Saved, metadata: ToolMetadata) -> Decision:
     return made
 
 
+def _load_input(saved: Saved, _: object = None) -> InputText:
+    """Read the text of an input, which nobody validates before the call starts."""
+    data, paths = saved.data["arguments"], saved.data.get("unset", [])
+    if not is_object(data):
+        raise saved.wrong("arguments", "it is not an object")
+    if not is_array(paths):
+        raise saved.wrong("unset", "it is not a list of paths")
+    for path in paths:
+        if not (is_array(path) and path) or at_path(data, path) is NOTHING:
+            raise saved.wrong("unset", f"{shorten(path)} is not a path in the arguments")
+    return InputText(encoded(data), tuple([tuple(path) for path in paths]))
+
+
 def _load_result(saved: Saved, metadata: ToolMetadata) -> ToolResult:
     """Read the result of a call; with that of another the round could never end."""
     result = load_result(saved.inner("result"))
@@ -268,10 +290,7 @@ def _load_issue(saved: Saved, metadata: ToolMetadata) -> RecoverableToolCallIssu
 
 
 _HELD: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Saved, ToolMetadata], Any]]]] = {
-    "arguments": (
-        parse_json,
-        lambda saved, _: compact_json(saved.data["arguments"]).encode("utf-8", "surrogatepass"),
-    ),
+    "arguments": (lambda text: (text.chosen or text).data, _load_input),
     "ticket": (SuspendTicket.to_dict, load_ticket),
     "decision": (_dump_decision, _load_decision),
     "result": (dump_result, _load_result),

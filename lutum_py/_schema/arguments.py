@@ -15,14 +15,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError, SchemaSerializer, from_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
+from typing_extensions import is_typeddict
 
-from .._text.json import compact_json, infinity_in, is_object
+from .._text.json import compact_json, infinity_in, is_object, parse_json
 from .._text.on_demand import ONCE
 from .._text.unicode import sendable
+from .input_text import (
+    NOTHING,
+    Filler,
+    InputText,
+    at_path,
+    changed_members,
+    differing,
+    has_default,
+    has_factory,
+    has_none,
+    replaced,
+    restore,
+    same,
+)
 from .plain_types import is_fixed, is_model
 from .schema_reader import below, branches, meant_by_name
 
@@ -35,6 +50,19 @@ if TYPE_CHECKING:
 # of an empty text.
 NO_ARGUMENTS = frozenset({"", "null", '""'})
 """What models write for no arguments at all."""
+
+
+class UndescribedInput(ValueError):
+    """No text describes an input: validating what is written of it gives another one.
+
+    Attributes:
+        names: The members in which the two differ.
+    """
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(", ".join(names))
+        self.names = names
+
 
 _EMPTY = "{}"
 _MAX_MENDING = 4
@@ -53,7 +81,10 @@ class Arguments:
         is_plain: Whether it has fields of plain types only, as a model of ours.
         is_exact: Whether pydantic's JSON holds all of an input, and is the same of equal ones.
         keeps_names: Whether the keys of what `to_data` gives are those of the wire, of every input.
-        reads_same: Whether a text gives an equal input whenever it is read.
+        is_faithful: Whether what is written of an input that was read is read as that again.
+        is_fixed: Whether nothing can change an input in place.
+        is_live: Whether the text of an input can be written whenever it is asked for.
+        is_kept: Whether a change in place is found by a copy, and not by what is written.
         skipped: The names of the fields that lead to a `Skip()`, which hides none; None if there is
             none.
         validate_json: Text to input, straight; raises pydantic's `ValidationError`.
@@ -82,18 +113,21 @@ class Arguments:
         self._taken: Closing = taken
         self._validator = taken.validator
         self._serializer = taken.serializer
-        self._whole = taken.whole
         self.is_exact: bool = taken.is_exact
-        self.keeps_back: bool = taken.whole is not None
         self.keeps_names: bool = not taken.renames
-        self.reads_same: bool = taken.reads_same
+        self.is_faithful: bool = taken.is_faithful
+        self.is_kept: bool = not taken.is_faithful
         self.skipped: tuple[str, ...] | None = taken.skipped
         self.is_plain: bool = is_plain
         self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
+        self.is_live: bool = self.is_fixed and self.is_faithful
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
-    def coerce(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
+    def coerce(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...], str]:
         """Read text that failed to validate, if it leaves no doubt about what is meant.
+
+        Returns:
+            The input, the paths of what was coerced, and the text as it was read.
 
         Raises:
             ValidationError: The error that is given, if no coercing helps.
@@ -103,7 +137,7 @@ class Arguments:
         # Only after validation failed, so whatever a type itself takes, such as null, is never
         # coerced.
         if text.strip() in NO_ARGUMENTS:
-            return self.validate_json(_EMPTY), ()
+            return self.validate_json(_EMPTY), (), _EMPTY
         data: Any = None  # in which nothing is coerced, as in a text that is no JSON
         with suppress(TypeError, ValueError):  # a lone surrogate is a TypeError
             data = from_json(text)
@@ -123,7 +157,8 @@ class Arguments:
                 break
             paths += coerced
             try:
-                return self.validate_json(compact_json(data)), tuple(paths)
+                read = compact_json(data)
+                return self.validate_json(read), tuple(paths), read
             except ValidationError as again:
                 failed = again
             except ValueError:
@@ -162,18 +197,27 @@ class Arguments:
             )
         else:
             checked = self._validator.validate_python(_rechecked(value))
-        if self._taken.bounded:
-            # What is inside was checked by its own class, which may let them through.
-            found = infinity_in(self._serializer.to_python(checked, by_alias=self.keeps_names))
-            if found is not None:
-                loc, number = found
-                raise ValidationError.from_exception_data(
-                    self.type.__name__, [{"type": "finite_number", "loc": loc, "input": number}]
-                )
+        self._check_finite(checked)
         return checked
 
+    def _check_finite(self, value: Any) -> None:
+        """Refuse a number without a JSON form inside of an input.
+
+        Raises:
+            ValidationError: There is one.
+        """
+        # What is inside was checked by its own class, which may let them through.
+        if not self._taken.bounded:
+            return
+        found = infinity_in(self._serializer.to_python(value, by_alias=self.keeps_names))
+        if found is not None:
+            loc, number = found
+            raise ValidationError.from_exception_data(
+                self.type.__name__, [{"type": "finite_number", "loc": loc, "input": number}]
+            )
+
     def to_data(self, value: Any) -> Any:
-        """Return an input as the plain JSON data from which `from_data` makes it again.
+        """Return an input as plain JSON data.
 
         The keys are those of the wire. Two exceptions: where the type reads one name and writes
         another they are the names of the fields, and a default that JSON cannot carry is left out.
@@ -184,8 +228,7 @@ class Arguments:
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
-        data = self._plain(value) if self._whole is None else self._in_full(value)
-        return self._exact(data, value)
+        return self._exact(self._plain(value), value)
 
     def _exact(self, data: Any, value: Any) -> Any:
         if self.is_exact:
@@ -278,71 +321,257 @@ class Arguments:
             pass
         return self._dump(value, exclude_unset=True, warnings=warnings)
 
-    # A person is not shown what the author leaves out of what is written, as a password by
-    # `Field(exclude=True)`; what is kept has it, else the tool would get the default.
-    def _in_full(self, value: Any, *, warnings: bool = True) -> Any:
-        with suppress(PydanticSerializationError):  # of what has no JSON form, as a connection
-            data = self._dump(value, by=self._whole, warnings=warnings)
-            if infinity_in(data) is None:
-                return data
-        return self._plain(value, warnings=warnings)
+    # Inputs and their texts.
 
-    def from_data(self, data: Any) -> Any:
-        """Make an input of what `to_data` gave.
+    def whole(self, value: Any) -> InputText:
+        """Write an input out whole; one without a JSON form has no text."""
+        json = self._json(value)
+        if json is None or not self._taken.tracks_unset:
+            return InputText(json, is_proven=self.is_faithful)
+        if self._taken.is_flat and self.is_faithful and isinstance(value, BaseModel):
+            left = type(value).model_fields.keys() - value.model_fields_set
+            unset = tuple([(self._key_of(name),) for name in sorted(left)]) if left else ()
+            return InputText(json, unset, is_proven=True)
+        filler = Filler(has_none)
+        filler.filled(parse_json(json), value, NOTHING)
+        return InputText(json, tuple(filler.unset), is_proven=self.is_faithful)
 
-        Raises:
-            ValidationError: It does not fit.
-        """
-        return self._validator.validate_json(compact_json(data), by_alias=True, by_name=True)
+    def _key_of(self, name: str) -> str:
+        """Return the key under which a field is written."""
+        alias: str | None = self.type.model_fields[name].serialization_alias
+        return alias if alias is not None and self.keeps_names else name
 
-    def to_text(self, value: Any) -> bytes | None:
-        """Write an input as JSON, so that one that was changed in place is told by its text.
-
-        Returns:
-            What `from_text` makes the input of again; None if it has no JSON form.
-        """
+    def _json(self, value: Any) -> bytes | None:
         try:
-            try:
-                if self._whole is None:
+            if self.is_exact:
+                with suppress(PydanticSerializationError):  # of a default, which is left out
                     text: bytes = self._serializer.to_json(
                         value, by_alias=self.keeps_names, round_trip=True, warnings=False
                     )
-                    if self.is_exact and b"null" not in text:
+                    # A number that JSON has not is a null, which differs from what was there.
+                    if b"null" not in text or from_json(text) == self._dump(
+                        value, mode="python", warnings=False
+                    ):
                         return text
-                    # What is masked, has no order, or is a number that JSON has not, differs now.
-                    if from_json(text) == self._dump(value, mode="python", warnings=False):
-                        return text
-            except PydanticSerializationError:
-                pass  # of a default, perhaps, which is left out
-            take = self._plain if self._whole is None else self._in_full
-            data = self._exact(take(value, warnings=False), value)
-            return compact_json(data).encode("utf-8", "surrogatepass")
+            return encoded(self._exact(self._plain(value, warnings=False), value))
         except (TypeError, ValueError, RecursionError):
             return None
 
-    def from_text(self, text: bytes) -> Any:
-        """Make an input of what `to_text` gave.
+    def proposed(self, sent: str, value: Any) -> InputText:
+        """Describe an input that was read from a text: the text itself, with defaults.
+
+        Args:
+            sent: The text as it was read.
+            value: What was read from it.
+        """
+        whole = self.whole(value)
+        if self.is_faithful and whole.json is not None:
+            return whole
+        try:
+            data = parse_json(sent)
+        except ValueError:  # of a NaN, perhaps, in what is ignored
+            return whole
+        written = NOTHING if whole.json is None else whole.data
+        texts: list[InputText] = []
+        # Names that are not written are known to nobody who looks an argument up.
+        if not self.keeps_names and whole.json is not None:
+            texts.append(whole)
+        for fills, renames in _FILLING:
+            filler = Filler(fills, renames=renames)
+            text = encoded(filler.filled(data, value, written))
+            if not texts or text != texts[-1].json:
+                texts.append(InputText(text, tuple(filler.unset)))
+        texts[0].others = tuple(texts[1:])
+        return texts[0]
+
+    def proof(self, text: InputText, value: Any) -> tuple[InputText, Any] | None:
+        """Find out whether validating the text of an input gives the input.
+
+        Returns:
+            The text that does, which may be the one without defaults, or of the input written out,
+            and what it gave; None if no text does.
+        """
+        texts = [text, *text.others, self.whole(value)]
+        while texts:
+            each = texts.pop(0)
+            made, differs = self._again(each, value)
+            if not differs:
+                each.is_proven = True
+                return each, made
+            if each is text and text.others:
+                texts.insert(0, self._sparing(text.others[-1], value, differs))
+        return None
+
+    def _again(self, text: InputText, value: Any) -> tuple[Any, set[str]]:
+        """Read a text, and name the members in which what it gives is not a value."""
+        try:
+            made = None if text.json is None else self.read(text)
+        except ValidationError as error:
+            return None, {str(e["loc"][0]) for e in error.errors() if e["loc"]} or {""}
+        except Exception:  # noqa: BLE001 - a validator of the author's may raise anything
+            return None, {""}
+        return made, set() if same(made, value) else {"", *differing(made, value)}
+
+    def _sparing(self, sent: InputText, value: Any, names: set[str]) -> InputText:
+        """Write out a text that was sent with all defaults but for those of some members."""
+        filler = Filler(lambda owner, name: owner is not value or name not in names)
+        written = self.whole(value).data
+        data = filler.filled(sent.data, value, NOTHING if written is None else written)
+        return InputText(encoded(data), tuple(filler.unset))
+
+    def take(
+        self, value: Any, before: InputText | None = None, *, by_name: bool = False
+    ) -> tuple[Any, InputText]:
+        """Take an input that a program made, and find the text that describes it.
+
+        Args:
+            value: The input, or a dict of arguments as the model sends them.
+            before: The text of the input that it takes the place of, with what was read from it.
+            by_name: Whether it is a dict of fields by their names, not by those of the wire.
+
+        Returns:
+            What runs, and its text.
+
+        Raises:
+            ValidationError: It does not fit.
+            UndescribedInput: No text describes it.
+        """
+        if self.is_faithful:
+            checked = self.check(value, by_name=by_name)
+            text = self.whole(checked)
+            if self._taken.holds_classes:
+                self._prove(checked, [text])
+            return checked, text
+        if self._is_input(value):
+            whole = self.whole(value)
+            texts = [whole, self._bare(value)]
+            if before is not None and before.json is not None:
+                texts[1:1] = [self._replaced(before, value, whole), before]
+            return self._prove(value, texts)
+        made = self.check(value, by_name=by_name)
+        texts = [self.whole(made), self._bare(made)]
+        try:
+            sent = self.proposed(to_json(value).decode(), made)
+            texts[:0] = [sent, *sent.others]
+        except (PydanticSerializationError, ValueError):
+            pass  # what is in it has no form of its own, and may have one as a field
+        return self._prove(made, texts)
+
+    def edited(self, text: InputText, data: Any) -> tuple[Any, InputText]:
+        """Read the text of an input in which a person changed some members.
+
+        Args:
+            text: The text before.
+            data: The data after.
+
+        Returns:
+            What runs, and its text.
 
         Raises:
             ValidationError: It does not fit.
         """
-        return self._validator.validate_json(text, by_alias=True, by_name=True)
+        before = text.data
+        kept = [path for path in text.unset if same(at_path(before, path), at_path(data, path))]
+        bare = InputText(encoded(data), tuple(kept), is_proven=True)
+        made = self.read(bare)
+        whole = self.whole(made)
+        filler = Filler(has_default)
+        written = NOTHING if whole.json is None else whole.data
+        full = InputText(encoded(filler.filled(data, made, written)), tuple(filler.unset))
+        full.others = (bare,)
+        proof = (full, made) if self.is_faithful else self.proof(full, made)
+        if proof is None:
+            return made, bare
+        full = proof[0]
+        full.is_proven = True
+        return made, full
+
+    def _replaced(self, before: InputText, value: Any, whole: InputText) -> InputText:
+        """Put those members of an input that are not what they were into its old text."""
+        try:
+            written = whole.data
+            if written is None:  # a member has no form, and its text may still be there
+                names = changed_members(before.kept, value)
+                written = self._dump(value, include=names, warnings=False)
+            data = replaced(before.data, before.kept, value, written)
+            filler = Filler(has_none)
+            filler.filled(data, value, NOTHING)
+            return InputText(encoded(data), tuple(filler.unset))
+        except (TypeError, ValueError, RecursionError):
+            return InputText(None)
+
+    def _bare(self, value: Any) -> InputText:
+        """Write an input out without the defaults that it has, which may not survive."""
+        try:
+            data = self._dump(value, exclude_unset=True, warnings=False)
+            return InputText(encoded(self._exact(data, value)))
+        except (TypeError, ValueError, RecursionError):
+            return InputText(None)
+
+    def _is_input(self, value: Any) -> bool:
+        kind = get_origin(self.type) or self.type
+        return isinstance(value, dict if is_typeddict(kind) else kind)
+
+    def _prove(self, value: Any, texts: list[InputText]) -> tuple[Any, InputText]:
+        """Find the first text that gives the input.
+
+        Raises:
+            ValidationError: The first does not fit, and none of the others gives it.
+            UndescribedInput: None does.
+        """
+        raised: ValidationError | None = None
+        names: list[str] = []
+        for text in texts:
+            if text.json is None:
+                continue
+            try:
+                made = self.read(text)
+            except ValidationError as error:
+                raised = raised or error
+                continue
+            if same(made, value):
+                text.is_proven = True
+                return made, text
+            found = differing(made, value)
+            names = found if not names or len(found) < len(names) else names
+        try:
+            if raised is not None:
+                raise raised
+            if texts[0].json is None:
+                self.to_data(value)  # which says what has no form
+            self._check_finite(value)
+            raise UndescribedInput(names)
+        finally:
+            del raised
+
+    def read(self, text: InputText) -> Any:
+        """Make an input of its text.
+
+        Raises:
+            ValidationError: It does not fit.
+        """
+        assert text.json is not None
+        made = self._validator.validate_json(text.json, by_alias=True, by_name=True)
+        if text.unset:
+            restore(made, text.data, text.unset)
+        return made
 
     def _dump(
         self,
         value: Any,
         *,
-        by: SchemaSerializer | None = None,
         mode: str = "json",
         exclude_unset: bool = False,
+        include: set[str] | None = None,
         warnings: bool = True,
     ) -> Any:
-        return (by or self._serializer).to_python(
+        return self._serializer.to_python(
             value,
             mode=mode,
             by_alias=self.keeps_names,
             round_trip=True,
             exclude_unset=exclude_unset,
+            include=include,
             warnings=warnings and self._taken.warns,
         )
 
@@ -383,6 +612,15 @@ class PlainArguments(Arguments):
                     super().__init__(self._make(), is_plain=True)
                     self._is_made = True
             return object.__getattribute__(self, name)
+
+
+_FILLING: Final = ((has_default, True), (has_factory, True), (has_none, True), (has_none, False))
+"""How a text that was sent is written out, each time with less that was not sent."""
+
+
+def encoded(data: Any) -> bytes:
+    """Write plain data as the text of an input."""
+    return compact_json(data).encode("utf-8", "surrogatepass")
 
 
 def _is_frozen(model: type[BaseModel]) -> bool:

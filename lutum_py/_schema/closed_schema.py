@@ -21,6 +21,7 @@ from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_vali
 
 from .._text.immutable import dataclass
 from .._text.json import infinity_in, is_object
+from .faithful import is_faithful
 from .plain_types import is_model
 from .signature import SKIPPED
 
@@ -35,15 +36,17 @@ class Closing:
 
     Attributes:
         source: What the JSON schema is generated from.
-        whole: Writes what the author leaves out as well, by `Field(exclude=True)`; None if there is
-            nothing of it.
         closed: Whether unknown arguments are refused although the type does not say so.
         bounded: Whether numbers are finite although the type does not say so.
         renames: Whether some field is read under one name and written under another.
         is_exact: Whether pydantic's JSON of an input holds all of it, and is the same of equal
             ones: nothing in the type is masked, without an order, or written in a way of its own.
-        reads_same: Whether a text gives an equal input whenever it is read: no code of the author's
-            and no clock has a say.
+        is_faithful: Whether what is written of an input is read as that input again, by
+            construction; see `faithful`.
+        holds_classes: Whether a program may put in what a text does not have, as an instance of a
+            subclass.
+        tracks_unset: Whether a model in it knows which of its fields were set.
+        is_flat: Whether no other model in it does.
         warns: Whether pydantic may warn of what it writes; not where a list stands for an iterable,
             since a default may be another one.
         skipped: The place of a `Skip()`, which hides nothing in a schema: the names of fields; None
@@ -53,12 +56,14 @@ class Closing:
     source: type[BaseModel] | TypeAdapter[Any]
     validator: SchemaValidator
     serializer: SchemaSerializer
-    whole: SchemaSerializer | None = None
     closed: bool = False
     bounded: bool = False
     renames: bool = False
     is_exact: bool = True
-    reads_same: bool = True
+    is_faithful: bool = True
+    holds_classes: bool = False
+    tracks_unset: bool = False
+    is_flat: bool = False
     warns: bool = True
     skipped: tuple[str, ...] | None = None
 
@@ -96,20 +101,25 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
     serializer: Any = adapter.serializer
     if changed is not core_schema:
         validator = _built(SchemaValidator, changed, taking.classes)
-    whole: Any = None
+    # What the author leaves out of what is written, by `Field(exclude=True)`, is written too: the
+    # tool would get the default else, and a person would not see what the model has set.
     if taking.iterators or taking.excluded:
-        whole = _built(SchemaSerializer, changed, taking.classes)
+        serializer = _built(SchemaSerializer, changed, taking.classes)
     parts = list(schema_parts(core_schema))
     return Closing(
         source=input_type if is_model(input_type) else adapter,
         validator=validator,
-        serializer=serializer if taking.excluded or whole is None else whole,
-        whole=whole if taking.excluded else None,
+        serializer=serializer,
         closed=taking.closed,
         bounded=taking.bounded,
         renames=any(map(_is_renamed, parts)),
         is_exact=all(map(_is_exact, parts)),
-        reads_same=all(map(_reads_same, parts)),
+        is_faithful=is_faithful(core_schema),
+        holds_classes=any(part["type"] in _OPEN for part in parts),
+        tracks_unset=any(map(_tracks_unset, parts)),
+        is_flat=core_schema["type"] == "model"
+        and not core_schema.get("root_model")
+        and sum(part["type"] == "model" for part in parts) == 1,
         warns=not taking.iterators,
         skipped=_skipped_in(core_schema) if any(map(_is_skipped, parts)) else None,
     )
@@ -311,16 +321,11 @@ def keeps_extra(part: dict[str, Any]) -> bool:
     return "allow" in (part.get("extra_behavior"), config.get("extra_fields_behavior"))
 
 
-_OF_AN_AUTHOR: Final = frozenset(
-    {"custom_init", "default_factory", "discriminator", "missing", "now_op", "post_init"}
-)
+_OPEN: Final = frozenset({"any", "dataclass", "model"})
 
 
-def _reads_same(part: dict[str, Any]) -> bool:
-    kind: str = part["type"]
-    is_known = kind in _EXACT or kind in ("any", "set", "frozenset")
-    by_code = kind.startswith("function") or any(part.get(key) for key in _OF_AN_AUTHOR)
-    return is_known and not by_code
+def _tracks_unset(part: dict[str, Any]) -> bool:
+    return part["type"] == "model" and not hasattr(part["cls"], "__is_of_function__")
 
 
 def _is_renamed(field: dict[str, Any]) -> bool:

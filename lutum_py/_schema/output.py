@@ -18,6 +18,8 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from .._text.json import MOST_DIGITS, cut, has_long_number, is_array, is_object, parse_json, shorten
 from ..errors import FieldIssue, ToolOutputError
 from .arguments import fields_of
+from .faithful import is_faithful
+from .input_text import same
 from .plain_types import is_model, is_plain
 from .signature import type_name
 
@@ -60,9 +62,11 @@ class Output:
     def _build(self) -> Any:
         adapter = self.adapter
         self._serialize = adapter.serializer.to_json
-        validate = adapter.validator.validate_python
+        validate: Any = adapter.validator.validate_python
         # Worked out once for each type: an output of `list[str]` has no number that could be lost.
         self._trace, self._mode = _trace_of(adapter.core_schema)
+        if not is_faithful(adapter.core_schema):
+            validate = self._as_it_is
         self._validate = validate  # last: whoever finds it takes all for made
         return validate
 
@@ -115,6 +119,39 @@ class Output:
         except (PydanticSerializationError, ValueError, RecursionError) as error:
             raise self._refuse(tool, self._issues_of(value, error)) from error
         return text.decode() if len(text) <= MOST_DIGITS else self._readable(tool, text)
+
+    def _as_it_is(self, value: Any) -> Any:
+        """Check an output, and never make another value of it that is of its type as well.
+
+        What a tool gives is the value that a text stands for, such as bytes, and not the text of
+        them: validators that read that text have no say about it.
+
+        Raises:
+            ValidationError: It does not fit.
+        """
+        adapter = self.adapter
+        try:
+            valid = adapter.validator.validate_python(value)
+        except ValidationError:
+            if self._is_read_again(value):
+                return value
+            raise
+        if valid is value or same(valid, value):
+            return value
+        try:
+            adapter.serializer.to_json(value, warnings="error")
+        except (PydanticSerializationError, ValueError, RecursionError):
+            return valid  # of another type, as a dict for a model
+        return value
+
+    def _is_read_again(self, value: Any) -> bool:
+        """Whether the text of an output gives it again."""
+        adapter = self.adapter
+        try:
+            text = adapter.serializer.to_json(value, warnings="error", round_trip=True)
+            return same(adapter.validator.validate_json(text), value)
+        except (ValueError, RecursionError):
+            return False
 
     def _readable(self, tool: str, text: bytes) -> str:
         """Refuse a text that no parser here would read again; all others are as they are."""

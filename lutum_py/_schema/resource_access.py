@@ -88,19 +88,17 @@ def meet(some: Iterable[ResourceAccess], others: Iterable[ResourceAccess]) -> bo
 
 
 def accesses_of(
-    effects: tuple[ToolEffect, ...], arguments: Arguments, value: Any
+    effects: tuple[ToolEffect, ...], arguments: Arguments, data: Any
 ) -> tuple[ResourceAccess, ...]:
     """Say what a call accesses.
 
     Args:
         effects: What its tool declares.
         arguments: The arguments of the tool.
-        value: Those of the call.
+        data: Those of the call, as plain data; None if they have no JSON form.
     """
     if not effects:
         return EVERYTHING
-    has_targets = any(effect.target is not None for effect in effects)
-    data = _data(arguments, value) if has_targets else None
     found: dict[ResourceAccess, None] = {}
     for effect in effects:
         if effect.area is None:
@@ -111,14 +109,6 @@ def accesses_of(
                 place = None if effect.area == ANY_AREA else target
                 found[ResourceAccess(effect.area, place, effect.mutating)] = None
     return tuple(found)
-
-
-def _data(arguments: Arguments, value: Any) -> Any:
-    """Return arguments as plain data; None if they have no JSON form."""
-    try:
-        return arguments.to_data(value)
-    except (TypeError, ValueError, RecursionError):
-        return None
 
 
 def _given(arguments: Arguments, data: Any, target: str | None) -> list[Any]:

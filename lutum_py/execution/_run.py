@@ -21,6 +21,7 @@ from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._call.call import AnyToolCall
+from .._call.outcomes import outcome_of
 from .._context.cancellation import CancellationToken, finish
 from .._context.context import ToolContext
 from .._context.threads import Ended, run_in_thread, wait_for_thread
@@ -28,7 +29,7 @@ from .._text.json import shorten
 from .._text.own_code import is_interrupt
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
-from ..errors import Cancelled, LifecycleError, MisuseError, TimedOut, ToolError
+from ..errors import Cancelled, LifecycleError, MisuseError, TimedOut, ToolError, ToolInputError
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
@@ -181,13 +182,21 @@ class Run:
         """Whether its tool was started."""
         return self.number is not None
 
-    def _begin(self) -> None:
-        _, self.number = self.call._start(None, self.invocation)
+    def _begin(self) -> Outcome | None:
+        """Start the call; give what it ended with if its text does not fit any more."""
+        try:
+            _, self.number = self.call._start(None, self.invocation)
+        except ToolInputError:
+            if not self.call._stage.is_end:
+                raise
+            refused: Any = outcome_of(self.call)
+            return refused.result
         if self.on_started is not None:
             try:
                 self.on_started()
             except BaseException as error:  # noqa: BLE001 - such as Ctrl-C while it is told
                 self._fatal(error)
+        return None
 
     # Running from async code.
 
@@ -270,7 +279,8 @@ class Run:
     async def _run(self) -> Outcome:
         if self.is_stopped:
             return self._told(self._not_executed())
-        self._begin()
+        if (unfit := self._begin()) is not None:
+            return unfit
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
         # One future for all that may come first: the end, the deadline, the token.
         loop = task.get_loop()
@@ -315,7 +325,8 @@ class Run:
         """
         # With a task of its own the run costs a second task and a future. This way will do if
         # nothing but the deadline can stop it, and that can cancel the task from a timer.
-        self._begin()
+        if (unfit := self._begin()) is not None:
+            return unfit
         if self.timeout is not None and leave is not None:
             task: Any = asyncio.current_task()
             self.timer = task.get_loop().call_later(self.timeout, self._expire, task, leave)
@@ -552,7 +563,8 @@ class Run:
     def _run_sync(self) -> Outcome:
         if self.is_stopped:
             return self._not_executed()
-        self._begin()
+        if (unfit := self._begin()) is not None:
+            return unfit
         if self.timeout is not None:
             return self._run_in_time(self.timeout)
         try:

@@ -116,7 +116,7 @@ class FlowGate(Settled, CallGate):
                 known = [(keys, value) for keys, value, _ in faults]
                 values = [(keys, value) for keys, value, _ in values_at(final, ())]
                 faults[:0] = [(*each, None) for each in values if each not in known]
-            shown = call.spec.shown(call.input) if faults else None
+            shown = call._shown if faults else None
             return tuple([_trace(index, final, shown, each) for each in faults])
 
     def _read(self, call: AnyToolCall) -> Index:

@@ -247,7 +247,7 @@ class CallSpan:
             )
             if self._tracer.content and self.span.is_recording():
                 # What the tool gets, which may be other than what the model sent.
-                shown = self.call.spec.shown_json(self.call.input)
+                shown = self.call.spec.shown_json(self.call._described)
                 self._content(self.span, "gen_ai.tool.call.arguments", shown)
         return self
 

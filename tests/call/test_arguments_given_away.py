@@ -185,15 +185,13 @@ def told(call: AnyToolCall) -> list[object]:
     """All that can be seen of what a call is run with."""
     seen: list[object] = [repr(call), repr(call.input), repr(call.retry().input)]
     seen += [step.arguments for step in call.steps if step.kind in ("proposed", "changed")]
-    if call.name != "odd":
-        seen += [call.idempotency_key, call.digest]
-    return seen
+    return [*seen, call.idempotency_key, call.digest]
 
 
 def rewritten(call: AnyToolCall) -> AnyToolCall:
     """The same call with an input that the program put in the place of the model's."""
     if call.name == "odd":
-        call.input = {"given": Odd([2])}
+        call.input = {"given": [2]}
     else:
         given: Any = call.spec.arguments.to_data(call.input)
         part = "given" if "given" in given else "inner" if "inner" in given else "xs"
@@ -265,16 +263,10 @@ class Asked(Toolset):
     odd = tool(odd_seen, needs_approval=lambda input: len(input.given.xs) > 1)
 
 
-def refused(ask: Callable[[], object]) -> None:
-    """Ask about what cannot be shown to a person, since it has no digest."""
-    with pytest.raises(ToolInputError, match="has no JSON form"):
-        ask()
-
-
 BEHIND: dict[str, Callable[[Any, Any], Any]] = {
     "by whoever holds the call": lambda call, hooks: spoil(call.input.given),
     "by who was given the parts": lambda call, hooks: spoil(call.parts[1].given),
-    "by a later hook": lambda call, hooks: refused(lambda: call.hook_sync(hooks)),
+    "by a gate": lambda call, hooks: call.hook_sync(hooks),
 }
 RUN_ODD: dict[str, Callable[[Any], object]] = {
     "call": lambda call: call.call_sync(),
@@ -287,29 +279,34 @@ RUN_ODD: dict[str, Callable[[Any], object]] = {
 
 @over("way, run", [(way, run) for way in BEHIND for run in RUN_ODD])
 def test_nobody_changes_what_was_asked_about_though_it_has_no_json_form(way: str, run: str) -> None:
-    """What a condition let pass is run as the model sent it, where there is nothing to compare."""
+    """What a condition let pass is run as the model sent it: a gate gets an instance of its own."""
     SEEN.clear()
     metadata = ToolMetadata(id="c1", name="odd", arguments='{"given": [1]}')
     hooks: Any = Asked.HookSet()
     hooks.gate()(lambda metadata, input: spoil(input.given))
     call: Any = Asked.parse_tool_call(metadata).hook_sync(Asked.HookSet())
     BEHIND[way](call, hooks)
+    if way != "by a gate" and run != "again":
+        with pytest.raises(ToolInputError, match="has no JSON form"):  # and it is as it was
+            RUN_ODD[run](call)
     RUN_ODD[run](call)
     assert SEEN == ["Odd([1])"]
 
 
 @over("given", ["by a hook", "by hand"])
 def test_what_a_program_made_without_a_json_form_is_not_let_pass(given: str) -> None:
-    """Of such an input nobody could tell what was asked about, so it is refused with the remedy."""
+    """Nobody could be shown what runs, so such an input is refused with the remedy."""
     metadata = ToolMetadata(id="c1", name="odd", arguments='{"given": [1]}')
     hooks: Any = Asked.HookSet()
     call: Any = Asked.parse_tool_call(metadata)
     if given == "by a hook":
         hooks.on(Asked.odd)(lambda metadata, input: RunNormally(odd_seen.Input(given=Odd([2]))))
+        with pytest.raises(HookError, match=r"has no JSON form.*serializer"):
+            call.hook_sync(hooks)
     else:
-        call.input = odd_seen.Input(given=Odd([2]))
-    with pytest.raises(HookError, match=r"has no JSON form.*serializer"):
-        call.hook_sync(hooks)
+        with pytest.raises(ToolInputError, match=r"has no JSON form.*serializer"):
+            call.input = odd_seen.Input(given=Odd([2]))
+    assert repr(call.input.given) == "Odd([1])"
 
 
 numbers = count()

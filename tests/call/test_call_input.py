@@ -199,13 +199,12 @@ def test_an_input_without_an_end_is_refused() -> None:
     assert call.input.value is None
 
 
-def test_an_input_without_a_json_form_is_told_where_one_is_needed() -> None:
-    """What pydantic takes and cannot write has no digest, so no decision can be asked for."""
+def test_an_input_without_a_json_form_is_refused() -> None:
+    """What pydantic takes and cannot write has no text, so nobody could be shown what runs."""
     call = call_of(keep, {})
-    call.input = {"value": nested(300)}
-    with pytest.raises(ToolInputError, match="call 'c1' of tool `keep` has no JSON form"):
-        call.suspend(SuspendTicket())
-    assert call.status is CallStatus.NEW
+    with pytest.raises(ToolInputError, match="This input of tool `keep` has no JSON form"):
+        call.input = {"value": nested(300)}
+    assert call.input.value is None
 
 
 def test_a_failure_is_told_in_whatever_words_there_are() -> None:

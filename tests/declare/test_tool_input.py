@@ -483,14 +483,14 @@ class Computed(ToolInput[int]):
     ],
 )
 def test_calls_travel(model: Any, arguments: dict[str, Any]) -> None:
-    """A call pickles and copies, and its input comes back from the plain data that it gives."""
+    """A call pickles and copies, and its input comes back from its text."""
     call = call_of(model, arguments)
     for back in (pickle.loads(pickle.dumps(call)), copy.deepcopy(call), copy.copy(call)):
         assert type(back) is type(call)
         assert back.parts == call.parts
         assert back.digest == call.digest
     codec = call.spec.arguments
-    assert codec.from_data(codec.to_data(call.input)) == call.input
+    assert codec.read(codec.whole(call.input)) == call.input
 
 
 def test_an_output_is_checked() -> None:

@@ -23,6 +23,7 @@ from mcp.types import (
     InputRequiredResult,
     ResourceLink,
 )
+from pydantic import AfterValidator, Base64Bytes
 
 from lutum_py import (
     AnyToolCall,
@@ -662,6 +663,23 @@ async def test_a_gate_asks_the_user_of_the_client(kind: str) -> None:
         assert (text_of(result), result.is_error) == (text, is_error)
         assert person.asked == [("Add them?", {"type": "object", "properties": {}})]
         assert bool(RAN) is not is_error
+
+
+@tool_fn
+def unpack(raw: Base64Bytes, cents: Annotated[int, AfterValidator(lambda c: c * 100)]) -> str:
+    """Unpack bytes, and pay for that."""
+    return f"{raw.decode()} for {cents}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_was_shown_to_the_user_of_the_client_is_what_runs(kind: str) -> None:
+    """An input is validated once, also where the whole plan is with the client meanwhile."""
+    tools = Toolset.of("Unpacking", tool(unpack, needs_approval=True))
+    person = Person(yes())
+    async with connected(create_server(tools), kind, elicitation_callback=person) as client:
+        result = await client.call_tool("unpack", {"raw": "YUdrPQ==", "cents": 5})
+    assert text_of(result) == "aGk= for 500"
+    assert person.asked[0][0] == 'unpack {"raw":"YUdrPQ==","cents":5}?'
 
 
 @tool_fn(idempotent=True)

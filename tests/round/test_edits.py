@@ -147,17 +147,14 @@ def of_schema(properties: dict[str, Any], arguments: Any) -> tuple[ToolRoundPlan
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"on_behalf_of": "bob"}, ""),
-        (
-            {"on_behalf_of": "bob", "cents": 4},
-            "[The arguments of this call were edited: cents = 4]\n",
-        ),
+        ({"on_behalf_of": "bob"}, 'on_behalf_of = "bob"'),
+        ({"on_behalf_of": "bob", "cents": 4}, 'cents = 4, on_behalf_of = "bob"'),
     ],
 )
-def test_a_field_that_is_shown_to_nobody_is_not_told_to_the_model(
+def test_a_field_that_is_left_out_of_dumps_is_told_as_any(
     changes: dict[str, Any], line: str
 ) -> None:
-    """An edit may set it, and the tool gets it; the line does not say that it was left out."""
+    """An edit may set it, the tool gets it, and the line says so."""
 
     class Payment(BaseModel):
         cents: int
@@ -173,7 +170,7 @@ def test_a_field_that_is_shown_to_nobody_is_not_told_to_the_model(
     plan = opened(("c", "send", {"cents": 5}), toolset=Sending).plan()
     plan.amend_sync(plan.suspended[0].edit(changes, by="ann"), Sending.HookSet())
     (result,) = plan.resolve(done(plan.pending)).results
-    assert result.model_text == f"{line}for bob"
+    assert result.model_text == f"[The arguments of this call were edited: {line}]\nfor bob"
 
 
 def test_an_argument_that_is_left_out_is_named_too() -> None:

@@ -30,7 +30,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.errors import LifecycleError, PlanError, ResumeError, RoundClosedError
+from lutum_py.errors import HookError, LifecycleError, PlanError, ResumeError, RoundClosedError
 from tests.round.saved_plans import arguments, dumped, entry, loaded, planned, step
 from tests.round_tools import (
     CHARGE,
@@ -230,8 +230,8 @@ def test_what_is_not_json_is_not_saved() -> None:
     close(plan)
 
 
-def test_an_input_without_json_form_is_not_saved() -> None:
-    """An input that has no JSON form is an error, and the plan stays open."""
+def test_an_input_without_json_form_is_never_taken() -> None:
+    """An input that has no JSON form is an error of the hook, and the plan can be saved."""
 
     @tool_fn
     def keep(value: Any) -> None:
@@ -242,9 +242,11 @@ def test_an_input_without_json_form_is_not_saved() -> None:
 
     attic = Attic.HookSet()
     attic.on(Attic.keep_)(lambda metadata, input: RunNormally(keep.Input(value=object())))
-    plan = opened(("k", "keep", {"value": 1}), toolset=Attic).apply_hooks_sync(attic)
-    with pytest.raises(PlanError):
-        plan.dump_json()
+    asked = opened(("k", "keep", {"value": 1}), toolset=Attic)
+    with pytest.raises(HookError, match="has no JSON form"):
+        asked.apply_hooks_sync(attic)
+    plan = Attic.load_plan(asked.plan().dump_json())
+    assert input_of(plan.pending[0]).value == 1
     close(plan)
 
 

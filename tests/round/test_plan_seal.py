@@ -121,15 +121,27 @@ def steps_of(data: dict[str, Any], call_id: str) -> list[dict[str, Any]]:
 RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "unfit input": (
         lambda d: step(d, "p", "proposed").update(arguments={"amount": "x"}),
-        "no longer fits tool `pay`",
+        "`pay` were edited after the plan was saved",
     ),
     "no input": (
         lambda d: step(d, "c0", "proposed").update(arguments=None),
-        "no longer fits tool `add`",
+        r"calls\[0\]\.steps\[0\]\.arguments: it is missing",
     ),
-    "unfit earlier input": (
-        lambda d: step(d, "c2", "proposed").update(arguments={"a": "x"}),
-        "no longer fits tool `add`",
+    "no object": (
+        lambda d: step(d, "c0", "proposed").update(arguments=[1]),
+        r"calls\[0\]\.steps\[0\]\.arguments: it is not an object",
+    ),
+    "no paths": (
+        lambda d: step(d, "c0", "proposed").update(unset=1),
+        r"calls\[0\]\.steps\[0\]\.unset: it is not a list of paths",
+    ),
+    "no path": (
+        lambda d: step(d, "c0", "proposed").update(unset=[["a", None]]),
+        r"calls\[0\]\.steps\[0\]\.unset: .* is not a path in the arguments",
+    ),
+    "an unknown path": (
+        lambda d: step(d, "c0", "proposed").update(unset=[["zz"]]),
+        r"calls\[0\]\.steps\[0\]\.unset: .* is not a path in the arguments",
     ),
     "input missing": (
         lambda d: step(d, "p", "proposed").pop("arguments"),

@@ -6,6 +6,7 @@ import pickle
 from datetime import datetime
 from typing import Annotated, Any
 
+import pytest
 from pydantic import BaseModel, Field, SecretStr
 
 from lutum_py import (
@@ -22,6 +23,7 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.dialects import openai_chat
+from lutum_py.errors import ToolInputError
 from lutum_py.execution import run_sync
 from lutum_py.window import ResultCap
 from tests.cases import over
@@ -174,10 +176,10 @@ def keep(value: Any = None) -> str:
 
 
 def test_an_input_without_a_json_form_is_not_said() -> None:
-    """Nothing honest could stand there, and the round ends all the same."""
+    """It is not taken, and the round ends all the same."""
     plan = opened(("c1", "keep", {}), toolset=Toolset.of("Keeps", keep)).plan()
-    plan.pending[0].input = {"value": object()}
-    assert plan.calls[0].arguments is None
+    with pytest.raises(ToolInputError, match="has no JSON form"):
+        plan.pending[0].input = {"value": object()}
     assert run_sync(plan).resolve().results[0].ran_with is None
 
 

@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 
 from lutum_py._schema.arguments import Arguments
 from lutum_py._schema.exact_data import exact_data
+from lutum_py._schema.input_text import InputText
 from tests.cases import over
 
 
@@ -70,10 +71,10 @@ SEARCHES = st.builds(
 def test_the_short_way_writes_what_the_long_way_writes(one: Search, other: Search) -> None:
     """Nested models, dataclasses and mappings come back as they were; equal ones have one text."""
     arguments = Arguments(Search)
-    text = arguments.to_text(one)
+    text = arguments.whole(one).json
     assert text is not None
-    assert arguments.from_text(text) == one
-    assert (text == arguments.to_text(other)) is (one == other)
+    assert arguments.read(InputText(text)) == one
+    assert (text == arguments.whole(other).json) is (one == other)
     assert arguments.to_data(one) == exact_data(arguments._plain(one), one)
 
 
@@ -82,15 +83,15 @@ def test_a_change_in_place_shows_wherever_it_is_made() -> None:
     arguments = Arguments(Search)
     near, rome = Place(name="Oslo", lat=1.5), Place(name="Rome")
     given = Search(near=near, window=Window(1, [rome]), wann=1)
-    texts = [arguments.to_text(given)]
+    texts = [arguments.whole(given).json]
     near.tags.append("x")
-    texts.append(arguments.to_text(given))
+    texts.append(arguments.whole(given).json)
     rome.name = "Bergen"
-    texts.append(arguments.to_text(given))
+    texts.append(arguments.whole(given).json)
     given.by_name["a"] = Place(name="")
-    texts.append(arguments.to_text(given))
+    texts.append(arguments.whole(given).json)
     near.lat = math.inf
-    texts.append(arguments.to_text(given))
+    texts.append(arguments.whole(given).json)
     assert len(set(texts)) == 5
 
 
@@ -133,7 +134,7 @@ def test_what_pydantic_masks_or_shuffles_goes_the_long_way(inner: Any, value: An
     data = arguments.to_data(given)
     assert data == exact_data(arguments._plain(given), given)
     assert "**" not in str(data)
-    text = arguments.to_text(given)
+    text = arguments.whole(given).json
     assert text is not None
     assert b"**" not in text
     if isinstance(value, set):
@@ -152,9 +153,9 @@ def test_a_default_that_json_cannot_carry_is_left_out(default: Any) -> None:
     model = type("Odd", (BaseModel,), {"__annotations__": {"n": float, "m": int}, "n": default})
     arguments = Arguments(model)
     with_default = arguments.validate_json('{"m":1}')
-    text = arguments.to_text(with_default)
+    text = arguments.whole(with_default).json
     assert text == b'{"m":1}'
-    again = arguments.from_text(text).n
+    again = arguments.read(InputText(text)).n
     assert again is default or again == default
 
 
@@ -164,4 +165,4 @@ def test_a_half_of_a_surrogate_pair_is_written(model: type[BaseModel]) -> None:
     arguments = Arguments(model)
     place = Place.model_construct(name="\ud800", lat=None, tags=[])
     held = model.model_construct(near=place, inner=[place])
-    assert arguments.to_text(held) is not None
+    assert arguments.whole(held).json is not None

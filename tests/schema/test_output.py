@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    Base64Bytes,
+    Base64Str,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Json,
+    PlainSerializer,
+    StringConstraints,
+)
 from pydantic_core import ValidationError
 from typing_extensions import TypedDict
 
@@ -286,3 +296,50 @@ def test_an_output_is_checked_whoever_encodes_first(monkeypatch: pytest.MonkeyPa
     ):
         call_of(measure).call_sync()
     assert refused
+
+
+# An output is written as it is.
+
+
+def hundredfold(value: int) -> int:
+    return value * 100
+
+
+class Packed(BaseModel):
+    raw: Base64Bytes
+    sums: list[Annotated[int, AfterValidator(hundredfold)]] = []
+
+
+@over(
+    "kind, value, text",
+    [
+        (Base64Bytes, b"hi", '"aGk="'),
+        (Base64Bytes, b"aGk=", '"YUdrPQ=="'),
+        (Base64Str, "aGk=", '"YUdrPQ=="'),
+        (list[Base64Bytes], [b"a", b"YQ=="], '["YQ==","WVE9PQ=="]'),
+        (Annotated[int, AfterValidator(hundredfold)], 5, "5"),
+        (Json[list[int]], [1], "[1]"),
+        (Packed, Packed(raw=b"YQ==", sums=[1]), '{"raw":"YQ==","sums":[100]}'),
+        (Packed, {"raw": "YQ==", "sums": [1]}, '{"raw":"YQ==","sums":[100]}'),
+        (Annotated[str, StringConstraints(to_lower=True)], "A", '"A"'),
+    ],
+)
+def test_an_output_is_never_validated_into_another_value(kind: Any, value: Any, text: str) -> None:
+    """What a tool gives is the value; the text of it is what its type writes."""
+    assert Output(kind).encode("tool", value) == text
+
+
+def test_an_output_that_its_validators_refuse_is_refused() -> None:
+    """A check of the author's holds, also beside a serializer."""
+
+    def small(value: int) -> int:
+        if value > 9:
+            raise ValueError("too much")
+        return value
+
+    kind = Annotated[int, AfterValidator(small), PlainSerializer(str)]
+    assert Output(kind).encode("tool", 5) == '"5"'
+    with pytest.raises(ToolOutputError, match="too much"):
+        Output(kind).encode("tool", 10)
+    with pytest.raises(ToolOutputError):
+        Output(Base64Bytes).encode("tool", [])

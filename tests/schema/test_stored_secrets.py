@@ -58,7 +58,7 @@ def test_a_secret_comes_back_from_wherever_it_stands() -> None:
     arguments = Arguments(Vault)
     vault = arguments.validate_json(json.dumps(sent))
     data = arguments.to_data(vault)
-    again = arguments.from_data(data)
+    again = arguments.read(arguments.whole(vault))
     assert again == vault
     assert {each.name: each.key.get_secret_value() for each in again.kept} == {"a": "ka", "b": "kb"}
     assert again.by_name["y"].get_secret_value() == "2"
