@@ -34,7 +34,6 @@ from .history import (
     CallRound,
     CallStep,
     Move,
-    RequestedStep,
     Said,
     Step,
     answers_in,
@@ -44,6 +43,7 @@ from .history import (
     new_step,
     steps_of_kind,
     this_try,
+    with_stage_read,
 )
 from .lifecycle import AGAIN, DECIDE, STAGES, CallStatus, refused
 
@@ -232,7 +232,7 @@ class BaseCall:
                     number if kind == "changed" else last.input,
                 )
             )
-            last = RequestedStep._make(made) if kind == "requested" else made
+            last = with_stage_read(made, last) if kind in _STAGE_READ else made
             yield last
 
     def _refused(
@@ -507,6 +507,7 @@ _GOES_ON_IN: Final = {
     "saved": "and goes on there. Load it, and run the call that it has",
     "requested": "and goes on within a call that requested it. Run the calls of that call's plan",
 }
+_STAGE_READ: Final = ("requested", "late")
 _INNER_STAGES: Final = ("unreviewed", "awaiting", "returning")
 _TARGETS: Final = {
     "started": CallStatus.RUNNING,
