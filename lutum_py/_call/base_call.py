@@ -194,7 +194,8 @@ class BaseCall:
         """
         review = self._review
         if review is not None and moves[-1][0] == "started":
-            return review.start(self, moves)
+            draft: Any = self
+            return review.start(draft, moves)
         entries = self._entries
         while True:
             number = len(entries)

@@ -237,7 +237,7 @@ class RoundState:
             move: Gives the step for a call as it is.
         """
         self._close(how)
-        for call in (*reversed(self._round.inner.values()), *self._calls):  # inner ones first
+        for call in (*reversed([*self._round.inner.values()]), *self._calls):  # inner ones first
             while call._stage.is_open:
                 if call._append_all(move(call), since=len(call._entries)) is not None:
                     break

@@ -854,7 +854,7 @@ def test_a_call_whose_id_is_empty_comes_back_as_any_other() -> None:
 def test_a_late_outcome_of_another_try_leaves_a_call_that_waits_as_it_is() -> None:
     """It changes no stage: the call still comes back once those that it requested have results."""
     plan = opened(asks([("note", {"text": "a"})]))
-    (call,) = plan.pending
+    call: Any = plan.pending[0]
     waits = list[Any]()
 
     def meanwhile(**_: Any) -> Any:
