@@ -35,7 +35,6 @@ from .history import (
     CallRound,
     CallStep,
     Move,
-    RequestedStep,
     Said,
     Step,
     answers_in,
@@ -46,6 +45,7 @@ from .history import (
     new_step,
     steps_of_kind,
     this_try,
+    with_stage_read,
 )
 from .lifecycle import DECIDE, STAGES, CallStatus, again, refused
 
@@ -228,9 +228,8 @@ class BaseCall:
                 of_run = number if kind == "started" else last.run
                 of_input = number if kind == "changed" else last.input
                 plain = (kind, stage, at, by, phase, verdict, reason, digest, detail)
-                last = new_step((*plain, of_run, of_input))
-                if kind == "requested":
-                    last = RequestedStep._make(last)
+                made = new_step((*plain, of_run, of_input))
+                last = with_stage_read(made, last) if kind in _STAGE_READ else made
                 steps.append(last)
             entry = tuple(steps)
             if entries.setdefault(number, entry) is entry:
@@ -556,6 +555,7 @@ _GOES_ON_IN: Final = {
     "saved": "and goes on there. Load it, and run the call that it has",
     "requested": "and goes on within a call that requested it. Run the calls of that call's plan",
 }
+_STAGE_READ: Final = ("requested", "late")
 _INNER_STAGES: Final = ("unreviewed", "awaiting", "returning")
 _TARGETS: Final = {
     "started": CallStatus.RUNNING,

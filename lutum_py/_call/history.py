@@ -110,18 +110,37 @@ Move: TypeAlias = tuple[StepKind, Said]
 # Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls
 # its result. So it is worked out when it is read.
 class RequestedStep(Step):
-    """The step by which a call leaves its tool to wait for calls that it requested.
+    """The step by which a call leaves its tool to wait for calls, or a `late` one behind that.
 
-    `detail` has these calls. The stage is read from them: the call comes back once each of them
-    has its result.
+    In the place of the stage it has what was requested. The stage is read from that: the call comes
+    back once each of these calls has its result.
     """
 
     __slots__ = ()
 
     @property
+    def asked(self) -> Any:
+        """What was requested: an `Ask`."""
+        return self[1]
+
+    @property
     def stage(self) -> Stage:  # pyright: ignore[reportIncompatibleVariableOverride] - read alone
-        """The stage of the call: `awaiting`, until each call in `detail` has its result."""
-        return _RETURNING if self.detail.is_answered else _ASKING
+        """The stage of the call: `awaiting`, until each call that it requested has its result."""
+        return _RETURNING if self.asked.is_answered else _ASKING
+
+
+def with_stage_read(step: Step, last: Step | None) -> Step:
+    """Return a `requested` or `late` step so that its stage is read, if the call waits for others.
+
+    Args:
+        step: The step.
+        last: The step before it.
+    """
+    if step.kind == "requested":
+        return RequestedStep._make((step.kind, step.detail, *step[2:]))
+    if isinstance(last, RequestedStep):
+        return RequestedStep._make((step.kind, last.asked, *step[2:]))
+    return step
 
 
 _ASKING: Final = STAGES["awaiting"]
@@ -168,7 +187,9 @@ def leads_to(
         # A call that waits was not run, so it can only be given up. The table goes by the kind of a
         # step, and which end an `ended` means is in its `verdict`.
         is_fit = stage.name not in ("suspended", "awaiting") or end.name == "cancelled"
-        if stage is _ASKING and any(each._stage.is_open for each in last.detail.calls):
+        if isinstance(last, RequestedStep) and any(
+            each._stage.is_open for each in last.asked.calls
+        ):
             return None
         return end if stage.may_end and is_fit else None
     if kind == "reviewed" and stage.is_end and phase != "after":

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
-from .._call.drivers import HookGenerator, drive, drive_sync
+from .._call.drivers import drive, drive_sync
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._declare.hook_names import HOOK_KINDS, Phase, generated_names, slot_of
 from .._declare.policy_hooks import policy_methods
@@ -19,6 +19,7 @@ from .._text.json import shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import HookError, UnknownToolError
 from .decorator_types import (
+    AfterVerdict,
     ArgsHookDecorator,
     GateDecorator,
     GateVerdict,
@@ -185,13 +186,15 @@ class HookSet(HookPlaces[T]):
     @overload
     def after(
         self, selector: Selector[Input, Output], /
-    ) -> HookDecorator[[ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
+    ) -> HookDecorator[[ToolCall[Input, Output], ToolResult], AfterVerdict[Output]]: ...
     @overload
     def after(
         self, selector: type[Any] | None = None, /
-    ) -> HookDecorator[[ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
+    ) -> HookDecorator[[ToolCall[Any, Any], ToolResult], AfterVerdict[Any]]: ...
     def after(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
         """Register a function of `(call, result)` that may return another result.
+
+        It returns `Complete(output)`, `Reject(reason)`, a `ToolResult`, or None to leave it.
 
         Args:
             selector: The tool, or a nested toolset for its tools; all tools if it is left out.
@@ -377,12 +380,6 @@ class HookSet(HookPlaces[T]):
     async def hook_tool_call(self, call: AnyToolCall, /) -> HookOutcome:
         """Send one call through the hooks."""
         return await call.hook(self)
-
-    def _decision_generator(self, call: AnyToolCall, /) -> HookGenerator[object]:
-        """Return the generator that lets the hooks review one call."""
-        from .pipeline import review_calls  # slow to import
-
-        return review_calls([call], self)
 
     async def description_overrides(self) -> list[tuple[Selector[Any, Any], str]]:
         """Run the description hooks.

@@ -23,6 +23,7 @@ from .._call.history import (
     CallRound,
     CallRowState,
     Move,
+    RequestedStep,
     result_in,
     settled_by,
     state_in,
@@ -151,7 +152,7 @@ class RoundState:
             return known[1]
         entry = _entry_of(call)
         # One that requested others comes back by itself, when these have their results.
-        if call._last.kind != "requested":
+        if not isinstance(call._last, RequestedStep):
             self._placed[call.id] = (length, entry)
         return entry
 

@@ -19,12 +19,12 @@ from .._call.history import (
     BY_TOOL,
     END_OF,
     SPENT,
-    RequestedStep,
     Step,
     hook_key,
     iso_time,
     leads_to,
     recorded_in,
+    with_stage_read,
 )
 from .._call.lifecycle import STAGES, StepKind
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
@@ -221,8 +221,9 @@ def _load_step(
         detail = saved.get("hook", str, None)
     elif kind == "ended" and phase in SOURCES:
         detail = (None, detail) if said == "success" else None
-    make = RequestedStep if kind == "requested" else Step
-    return make(kind, stage, at, by, phase, said, reason, digest, detail)
+    step = Step(kind, stage, at, by, phase, said, reason, digest, detail)
+    last = history[-1] if history else None
+    return with_stage_read(step, last) if kind in ("requested", "late") else step
 
 
 def load_ticket(saved: Saved, _: object = None) -> SuspendTicket:

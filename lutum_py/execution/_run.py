@@ -190,7 +190,8 @@ class Run:
             if not self.call._stage.is_end:
                 raise
             refused: Any = outcome_of(self.call)
-            return refused.result
+            result: ToolResult = refused.result
+            return result
         if self.on_started is not None:
             try:
                 self.on_started()

@@ -849,3 +849,28 @@ def test_a_call_whose_id_is_empty_comes_back_as_any_other() -> None:
     (outer, inner) = plan.calls
     assert (outer.id, outer.state, inner.state) == ("", "finished", "finished")
     plan.discard()
+
+
+def test_a_late_outcome_of_another_try_leaves_a_call_that_waits_as_it_is() -> None:
+    """It changes no stage: the call still comes back once those that it requested have results."""
+    plan = opened(asks([("note", {"text": "a"})]))
+    call: Any = plan.pending[0]
+    waits = list[Any]()
+
+    def meanwhile(**_: Any) -> Any:
+        call.retry()
+        plan.record(asyncio.run(execute(call)))
+        waits.append(states(plan)["c1"])
+        return []
+
+    with pytest.raises(LifecycleError, match="is over"):
+        call._finish(call.apply(meanwhile), 1)
+    assert waits == ["awaiting"]
+    assert [each.kind for each in call.steps][-2:] == ["requested", "late"]
+    plan = Desk.load_plan(plan.dump_json())
+    assert states(plan) == {"c1": "awaiting", "c1/1": "unreviewed"}
+    plan = plan.apply_hooks_sync(let_pass)
+    step(plan)
+    assert states(plan) == {"c1": "pending", "c1/1": "finished"}
+    assert plan.pending[0].status is CallStatus.RESUMING
+    plan.discard()

@@ -36,6 +36,7 @@ from lutum_py.errors import (
 from lutum_py.execution import execute_sync, run_sync
 from tests.cases import over
 from tests.round_tools import close, opened
+from tests.sample_tools import input_of
 
 
 @tool_fn
@@ -244,7 +245,7 @@ def test_a_condition_cannot_change_the_input() -> None:
     keeps = Toolset.of("Keeps", tool(keep, needs_approval=grows))
     kept = opened(("c1", "keep", {"names": ["a"]}), toolset=keeps)
     (call,) = kept.plan().pending
-    assert call.input.names == ["a"]
+    assert input_of(call).names == ["a"]
     assert [step.kind for step in call.steps] == ["proposed", "reviewed"]
     close(kept)
 
