@@ -8,7 +8,7 @@ is here, so that this one cannot be run as well.
 from __future__ import annotations
 
 from .._call.base_call import BaseCall
-from .._call.history import Move, Said, recorded_in, settled_by, state_in
+from .._call.history import Move, Said, Step, recorded_in, settled_by, state_in, this_try
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall, issue_in
 from .._hooks.registered_hook import RegisteredHook
@@ -63,10 +63,19 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         # call that cannot be used takes the place of its rejection.
         if not history[-1].stage.is_end:
             moves.insert(0, ("ended", said))
-        elif settled_by(history).verdict != result.status and issue_in(history) is None:
+        elif _status_of(history) != result.status and issue_in(history) is None:
             raise CommitError([DuplicateResult(result.id, result.name)])
         if call._append_all(*moves, since=since) is not None:
             return
+
+
+def _status_of(history: tuple[Step, ...]) -> str | None:
+    """Return the status of the result that a call ended with, as after-hooks left it."""
+    for step in reversed(this_try(history)):
+        if step.phase == "after" and step.verdict == "replaced":
+            replaced: ToolResult = step.detail[1]
+            return replaced.status
+    return settled_by(history).verdict
 
 
 def _faults(calls: SortedCalls, result: ToolResult, call: BaseCall | None) -> list[CommitFault]:

@@ -250,7 +250,8 @@ async def run(
             rejected holds up none.
         hooks: Decide about calls that other calls request; then calls are run until nothing is
             pending. Without hooks, calls that were requested and are not decided stay
-            in `unreviewed`.
+            in `unreviewed`. After-hooks of a hook set see the result of each call before the plan
+            has it, and each result that the plan has and they have not seen.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
         options: More options of a run; see `RunOptions`.

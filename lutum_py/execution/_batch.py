@@ -252,7 +252,11 @@ class Batch:
             plan.take_cut_off(run.call, run.outcome)
             raise
         if plan.settings.hooks is not None:
-            outcome = await drive(plan.shown(run.call, outcome))
+            try:
+                outcome = await drive(plan.shown(run.call, outcome))
+            except BaseException:  # the plan has it, and knows which hooks have not seen it
+                plan.take_cut_off(run.call, outcome)
+                raise
         self._came_to[place] = outcome
         plan.take(run.call, outcome)
         return outcome
@@ -333,7 +337,11 @@ class Batch:
                 plan.take_cut_off(run.call, run.outcome)
             raise
         if plan is not None:
-            self.done[place] = drive_sync(plan.shown(run.call, self.done[place]))
+            try:
+                self.done[place] = drive_sync(plan.shown(run.call, self.done[place]))
+            except BaseException:
+                plan.take_cut_off(run.call, self.done[place])
+                raise
             plan.take(run.call, self.done[place])
 
     def _account(self, error: BaseException) -> list[Outcome]:

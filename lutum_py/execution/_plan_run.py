@@ -12,7 +12,7 @@ from typing import Any
 
 from .._call.call import AnyToolCall
 from .._call.drivers import HookGenerator
-from .._call.history import CallRowState, end_of, steps_of_kind
+from .._call.history import CallRowState, end_of, result_in, state_in, steps_of_kind
 from .._call.outcomes import AwaitingCall, SuspendedCall
 from .._round.ending import check_shown
 from .._round.events import CallEventKind, tell_asked, tell_row
@@ -76,7 +76,7 @@ class PlanRun:
         is_started, self._is_started = self._is_started, True
         if is_started and not inner:
             return False
-        if inner and hooks is not None:
+        if hooks is not None:
             yield from settle_within(self.plan, hooks, self.settings.on_event)
             yield from self._show_again()
         if self._in_order:
@@ -90,16 +90,19 @@ class PlanRun:
         return bool(self.ready)
 
     def _show_again(self) -> HookGenerator[None]:
-        """Show what calls within others came to while an after-hook raised, or was cut off."""
+        """Show what came of calls before, or while an after-hook raised, or was cut off."""
+        for call in self.plan._readable:
+            if state_in(call._history) in ("handled", "finished"):
+                yield from self.shown(call, result_in(call._history))
         for call in self.plan.pending:
             end = end_of(call._history) if call.id in self.plan._state._round.inner else None
             if end is not None and isinstance(end.detail, ToolResult):
                 outcome = yield from self.shown(call, end.detail)
                 self.take(call, outcome)
 
-    def shown(self, call: AnyToolCall, outcome: Outcome) -> HookGenerator[Outcome]:
-        """Show the result of a call within another to after-hooks, before that one sees it."""
-        if self.settings.hooks is not None and call.id in self.plan._state._round.inner:
+    def shown(self, call: AnyToolCall, outcome: Any) -> HookGenerator[Outcome]:
+        """Show what a call came to to the after-hooks, before the plan is given it."""
+        if self.settings.hooks is not None:
             outcome = yield from show_to(call, outcome, self.settings.hooks)
         return outcome
 

@@ -118,7 +118,8 @@ def test_a_hidden_parameter_may_have_a_default() -> None:
     """A hidden parameter with a default need not be given."""
     metadata = ToolMetadata(id="c1", name="greet", arguments='{"name": "Ada"}')
     call = MoreTools.parse_tool_call(metadata)
-    assert result_of(running(execute(call.retry()))).output == "Hello Ada"
+    assert result_of(running(execute(call))).output == "Hello Ada"
+    call.retry()
     assert result_of(running(execute(call, skipped={"greeting": "Hi"}))).output == "Hi Ada"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AnyToolCall, Session, ToolContext, ToolResult, Toolset, tool, tool_fn
+from lutum_py import AnyToolCall, Reject, Session, ToolContext, ToolResult, Toolset, tool, tool_fn
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import HookError, MisuseError
 from lutum_py.execution import outcomes_of, run, run_sync
@@ -94,14 +94,14 @@ def test_a_call_that_asks_for_too_much_has_ended(is_sync: bool) -> None:
 
 @over("is_sync", [False, True])
 def test_after_hooks_are_asked_by_a_run_before_the_asking_call_continued(is_sync: bool) -> None:
-    """Once a result within, by whoever it was given; results of the turn are for the commit."""
+    """Each result once, within or of the turn, by whoever it was given."""
     hooks = Asking.HookSet()
     seen: list[str] = []
 
     @hooks.after()
-    def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
+    def shown(call: AnyToolCall, result: ToolResult) -> Reject | None:
         seen.append(result.id)
-        return call.retry().fail("hidden") if result.id == "c1/1" else None
+        return Reject("hidden") if result.id == "c1/1" else None
 
     plan = opened(asks([("note", {"text": "a"}), ("pay", {"cents": 1})]), toolset=Asking)
     ran(plan, is_sync=is_sync, hooks=hooks)
@@ -112,10 +112,10 @@ def test_after_hooks_are_asked_by_a_run_before_the_asking_call_continued(is_sync
     with pytest.raises(MisuseError, match="hook set that decided"):
         ran(plan, is_sync=is_sync)
     ran(plan, is_sync=is_sync, hooks=hooks)
-    assert seen == ["c1/1", "c1/2"]
-    results = plan.apply_after_hooks_sync(hooks)
     assert seen == ["c1/1", "c1/2", "c1"]
-    assert plan.commit(Session(), results).results[0].output == [["c1/1 error", "c1/2 success"]]
+    assert plan.apply_after_hooks_sync(hooks) == []
+    assert seen == ["c1/1", "c1/2", "c1"]
+    assert plan.commit(Session()).results[0].output == [["c1/1 rejected", "c1/2 success"]]
 
 
 @over("is_sync", [False, True])

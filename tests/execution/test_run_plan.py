@@ -331,10 +331,11 @@ def test_raise_errors_raises_when_all_are_recorded(running: Any) -> None:
 def test_what_a_plan_does_not_take_comes_out(running: Any) -> None:
     """The round was closed while its call ran: nothing is lost in silence."""
     plan = plan_of(("note", "a"))
-    with pytest.raises(RoundClosedError) as caught:
+    with pytest.raises(LifecycleError, match="as `late`") as caught:
         running(plan, on_event=lambda event: plan.discard() if event.kind == "started" else None)
     assert done == ["a"]
     assert len(outcomes_of(caught.value)) == 1
+    assert [(each.kind, each.verdict) for each in plan.steps][-1] == ("late", "success")
 
 
 @over("is_cancelled", [False, True])
@@ -354,7 +355,7 @@ async def test_asyncio_prints_nothing_of_calls_whose_plan_was_closed(is_cancelle
         gate.set()
     if is_cancelled:
         task.cancel()
-    with pytest.raises(asyncio.CancelledError if is_cancelled else RoundClosedError) as caught:
+    with pytest.raises(asyncio.CancelledError if is_cancelled else LifecycleError) as caught:
         await task
     assert len(outcomes_of(caught.value)) == 2
     del task, caught

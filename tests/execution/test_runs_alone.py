@@ -11,7 +11,7 @@ import pytest
 
 from lutum_py import CallStatus, SuspendTicket, ToolResult
 from lutum_py.context import ToolSuspended
-from lutum_py.errors import Cancelled, RoundClosedError, TimedOut
+from lutum_py.errors import Cancelled, LifecycleError, TimedOut
 from lutum_py.execution import Outcome, execute, execute_all, outcomes_of, run
 from tests.cases import over
 
@@ -391,7 +391,7 @@ def test_a_round_that_is_closed_meanwhile_is_an_error_and_no_hold_up() -> None:
                 plan.discard()
             return await work(n, None)  # type: ignore[arg-type]
 
-        with pytest.raises(RoundClosedError) as caught:
+        with pytest.raises(LifecycleError, match="as `late`") as caught:
             await run(plan, skipped={"act": act}, default_timeout=SOON, grace=SOON)
         assert [each[0] for each in said(outcomes_of(caught.value))] == ["indeterminate"] * 2
         work.release.set()
