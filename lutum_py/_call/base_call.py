@@ -1,9 +1,9 @@
 """The history of a call, and the one way to write it.
 
 A history is a dict that maps 0, 1, 2 … to *entries*: tuples of the steps that happen together.
-There is one way to write, `entries.setdefault(len(entries), entry) is entry`. CPython does it in
-one piece, with and without a global lock, so each number has one writer: of two threads that start
-a call, one gets the number. The loser reads again, and asks the table whether its steps may still
+There is one way to write, `entries.setdefault(len(entries), entry) is entry`. CPython does it at
+once, with and without a global lock, so each number has one writer: of two threads that start a
+call, one gets the number. The loser reads again, and asks the table whether its steps may still
 follow. So there is no lock, and no second place that says how far a call has come.
 
     0  proposed
@@ -60,6 +60,11 @@ if TYPE_CHECKING:
 
 _SUSPENDED = STAGES["suspended"]
 _AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"], STAGES["elsewhere"])
+
+
+def is_in_run(last: Step, run: int) -> bool:
+    """Whether the run of this number is in progress after a step."""
+    return last.run == run and last.stage in _AT_WORK
 
 
 class BaseCall:
@@ -207,39 +212,55 @@ class BaseCall:
             if since is not None and number != since:
                 return None
             last = entries[number - 1][-1]
-            if run is not None and (last.run != run or last.stage not in _AT_WORK):
+            if run is not None and not is_in_run(last, run):
                 raise self._refused("ended", over=True)
-            entry = tuple(self._steps_after(last, number, moves))
+            now, steps = time(), []
+            for kind, said in moves:
+                get: Any = said.get
+                verdict, phase, at = get("verdict"), get("phase"), get("at", now)
+                stage = leads_to(last, kind, phase, verdict)
+                if stage is None:
+                    end = END_OF[verdict or ""] if kind == "ended" else None
+                    raise self._refused(kind, None if end is None else end.status)
+                if at < last.at:  # time servers put clocks back
+                    at = last.at
+                by, reason, digest, detail = get("by"), get("reason"), get("digest"), get("detail")
+                of_run = number if kind == "started" else last.run
+                of_input = number if kind == "changed" else last.input
+                plain = (kind, stage, at, by, phase, verdict, reason, digest, detail)
+                last = new_step((*plain, of_run, of_input))
+                if kind == "requested":
+                    last = RequestedStep._make(last)
+                steps.append(last)
+            entry = tuple(steps)
             if entries.setdefault(number, entry) is entry:
                 return number
 
-    def _steps_after(self, last: Step, number: int, moves: tuple[Move, ...]) -> Iterator[Step]:
-        """Make the steps of an entry, each of which the table has after the one before."""
-        now = time()
-        for kind, said in moves:
-            verdict, phase = said.get("verdict"), said.get("phase")
-            stage = leads_to(last, kind, phase, verdict)
-            if stage is None:
-                end = END_OF[verdict or ""] if kind == "ended" else None
-                raise self._refused(kind, None if end is None else end.status)
-            at = said.get("at", now)
-            made: Any = new_step(
-                (
-                    kind,
-                    stage,
-                    max(at, last.at),  # time servers put clocks back
-                    said.get("by"),
-                    phase,
-                    verdict,
-                    said.get("reason"),
-                    said.get("digest"),
-                    said.get("detail"),
-                    number if kind == "started" else last.run,
-                    number if kind == "changed" else last.input,
-                )
-            )
-            last = RequestedStep._make(made) if kind == "requested" else made
-            yield last
+    def _append_outcome(self, move: Move, since: int | None, run: int | None) -> int | None:
+        """Do as `_append_all` does with what a run came to, and lose it in no case.
+
+        Raises:
+            LifecycleError: As there. If the run is over, the history has its outcome as `late`.
+        """
+        try:
+            return self._append_all(move, since=since, run=run)
+        except LifecycleError:
+            if run is not None:
+                kind, said = move
+                if kind == "ended":
+                    self._append("late", verdict=said.get("verdict"), detail=said.get("detail"))
+                else:
+                    self._append("late", verdict=kind)
+            raise
+
+    def _late(self, kind: StepKind) -> LifecycleError:
+        """Note that a run which is over came to this, and return the error that says so."""
+        self._append("late", verdict=kind)
+        return self._refused("ended", over=True)
+
+    def _is_in_run(self, run: int) -> bool:
+        """Whether a run is in progress, by the number of its start."""
+        return is_in_run(self._last, run)
 
     def _refused(
         self, kind: StepKind, target: CallStatus | None = None, *, over: bool = False

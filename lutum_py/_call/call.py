@@ -18,8 +18,6 @@ from .._transcript.result import ToolResult, failure, make_result, unknown_outco
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolOutputError
 from .base_call import BaseCall
 from .call_state import CallState
-from .deciding import ask_declared, ask_function, settle
-from .decisions import Review, write_all
 from .drivers import HookGenerator, drive, drive_sync
 from .history import ON_RECORD, Said, was_begun
 from .lifecycle import CallStatus
@@ -171,12 +169,8 @@ class AnyToolCall(CallState):
             LifecycleError: The call has a result, or that run is over: then the result is in the
                 history as `late`.
         """
-        try:
-            self._append_all(("ended", {"verdict": result.status, "detail": result}), run=run)
-        except LifecycleError:
-            if run is not None:
-                self._append("late", verdict=result.status, detail=result)
-            raise
+        said: Said = {"verdict": result.status, "detail": result}
+        self._append_outcome(("ended", said), None, run)
         return result
 
     def _of_another_tool(self) -> ToolOutputError:
@@ -223,11 +217,14 @@ class AnyToolCall(CallState):
             MisuseError: The code is not text.
             LifecycleError: The call has ended already, or waits for a decision.
         """
+        return self._fail(message, code)
+
+    def _fail(self, message: str, code: str | None, run: int | None = None) -> ToolResult:
         message = sendable(words_of(message))
         if code is not None:
             _check_text(self, "code", code)
             code = sendable(code)
-        return self._ended(failure(self.metadata, "error", message, code))
+        return self._ended(failure(self.metadata, "error", message, code), run)
 
     def reject(self, reason: str) -> RejectedCall:
         """Refuse the call; the model is told the reason.
@@ -251,9 +248,6 @@ class AnyToolCall(CallState):
             MisuseError: The reason or the code is not text.
             LifecycleError: The call was not started, so that it surely did nothing, or has ended.
         """
-        _check_text(self, "reason", reason)
-        if code is not None:
-            _check_text(self, "code", code)
         is_open = self.status in (_NEW, _RESUMING)
         if is_open and not was_begun(self._history) and self._round.closed_by != ON_RECORD:
             raise LifecycleError(
@@ -261,7 +255,13 @@ class AnyToolCall(CallState):
                 f"that is known: it is {self.status}. Answer it with `call.fail(message)` or "
                 "`call.reject(reason)`."
             )
-        return self._ended(unknown_outcome(self.metadata, reason, code))
+        return self._give_up(reason, code)
+
+    def _give_up(self, reason: str, code: str | None, run: int | None = None) -> ToolResult:
+        _check_text(self, "reason", reason)
+        if code is not None:
+            _check_text(self, "code", code)
+        return self._ended(unknown_outcome(self.metadata, reason, code), run)
 
     def handled(self, output: Any) -> HandledCall[Any, Any]:
         """Answer the call without running it, as a hook does.
@@ -448,20 +448,12 @@ class AnyToolCall(CallState):
 
 
 def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]:
-    """Let a hook set decide by its own generator, and call anything else as a function."""
+    """Let hooks review one call by itself."""
+    from .._hooks.pipeline import review_calls  # slow to import
+
     if not call._stage.may_ask:
         raise call._refused("reviewed")
-    generator: Callable[[AnyToolCall], HookGenerator[None]] | None
-    generator = None if isinstance(hooks, type) else getattr(hooks, "_decision_generator", None)
-    call._take_changes()
-    if generator is not None:
-        yield from generator(call)
-    else:
-        review = Review(call)
-        yield from ask_function(review, hooks)
-        yield from ask_declared(review)
-        settle(review)
-        write_all([review])
+    yield from review_calls([call], hooks)
     return call if call._stage.may_start else outcome_of(call)
 
 

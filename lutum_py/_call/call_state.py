@@ -25,6 +25,7 @@ from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
 from .base_call import SETTLED, BaseCall
 from .history import (
+    HOOK_PHASES,
     NO_ROUND,
     ON_RECORD,
     PICKLED,
@@ -116,7 +117,10 @@ class CallState(BaseCall):
             self._selector,
             self._coerced,
         )
-        made._entries, made._flat = self._entries.copy(), self._flat
+        made._entries, made._flat = self._entries.copy(), None
+        if review is not None and review.target is self:  # which may have grown since
+            for number in range(review.since, len(made._entries)):
+                del made._entries[number]
         made._round, made._review = self._round, review
         number, input, text = self._lent()
         # An instance that can be changed belongs to one call alone.
@@ -257,7 +261,10 @@ class CallState(BaseCall):
     @property
     def _is_rewritten(self) -> bool:
         """Whether the program, a hook or a person replaced the input that was decoded."""
-        return self._last.input != 0 or any(step.kind == "changed" for step in self._entries[0][1:])
+        if self._last.input:
+            return True
+        first = self._entries[0]
+        return len(first) > 1 and any(step.kind == "changed" for step in first)
 
     # What the program reads and changes.
 
@@ -346,16 +353,17 @@ class CallState(BaseCall):
 
     def __reduce__(self) -> tuple[Any, ...]:
         _, input, text = self._made()
-        history = tuple(
-            step._replace(detail=hook_key(step.detail))
-            if step.kind == "reviewed" and step.phase == "execution"
-            else step
-            for step in self._history
-        )
+        steps = tuple(map(_without_hook, self._history))
         closed_by = self._round.closed_by
         call_round = self._round if closed_by == ON_RECORD else self._round.copy_as(PICKLED)
-        state = (history, self.coerced, text, call_round)
+        state = (steps, self.coerced, text, call_round)
         return (_rebuild, (self.selector, self.metadata, input, state))
+
+
+def _without_hook(step: Step) -> Step:
+    """Return a step as it travels: with the name of a hook, since few functions can be pickled."""
+    is_hook = step.kind == "reviewed" and step.phase in HOOK_PHASES
+    return step._replace(detail=hook_key(step.detail)) if is_hook else step
 
 
 def _rebuild(

@@ -125,10 +125,16 @@ def _take_run(hook: str, review: Review, answer: Any) -> None:
 
 def settle(review: Review) -> None:
     """Let a call end or wait as was decided about it."""
+    call, wait = review.call, review.edited
     if review.verdict is None:
+        if wait is not None and review.is_asked_again:
+            again: Said = {"by": wait.by, "phase": wait.phase, "verdict": wait.verdict}
+            again |= {"digest": call.digest, "detail": wait.detail}
+            review.moves.append(("suspended", again))
+            if wait.phase is None:
+                review.moves.append(("recorded", {"verdict": "suspended"}))
         return
     verdict, by, phase, reason, detail = review.verdict
-    call = review.call
     said: Said = {"by": by, "phase": phase, "detail": detail}
     if verdict == "suspend":
         call._lent()  # written down, so that what is approved is what runs
@@ -199,7 +205,7 @@ def ask_approval(review: Review) -> HookGenerator[None]:
 def ask_rules(review: Review) -> HookGenerator[None]:
     """Let the rules of a call's tool review it, unless they or a person did with its arguments."""
     call = review.call
-    if call._is_ruled and not review.is_edit:
+    if call._is_ruled and review.edited is None:
         return
     waits = review.verdict
     for rule in call.selector.rules:
@@ -364,7 +370,7 @@ def take_changes(hook: str, review: Review) -> None:
 def _checked(hook: str, review: Review, value: Any, did: str) -> Any:
     """Validate the input that hooks returned, or left behind in place."""
     call = review.call
-    if call._answers and not review.is_edit:
+    if call._answers and review.edited is None:
         call._put_back()
         raise hook_error(
             hook,

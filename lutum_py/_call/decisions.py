@@ -26,8 +26,8 @@ from .._schema.secrets import MASK
 from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
-from ..errors import MisuseError
-from .history import HOOK_PHASES, Move, Said, StepPhase, said_by
+from ..errors import LifecycleError, MisuseError
+from .history import HOOK_PHASES, Move, Said, Step, StepPhase, said_by
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -175,16 +175,17 @@ class Review:
         target: The call.
         call: What hooks are shown: the call itself, or a draft of it.
         moves: What is written before all that the hooks say.
-        is_edit: Whether a person edited the input, which hooks may still change.
+        edited: Of a call whose input a person edited, the step by which it waited: hooks may still
+            change the input, and then it waits for the same again.
 
     Attributes:
         since: How many entries the history had.
         moves: What was said so far.
         verdict: Why the call does not go on; None while it does.
-        is_closed: Whether the pass is over, so that a draft that somebody kept cannot start.
+        is_closed: Whether a draft cannot start: the pass is over, or it is a gate's.
     """
 
-    __slots__ = ("call", "is_closed", "is_edit", "moves", "since", "target", "verdict")
+    __slots__ = ("call", "edited", "is_closed", "moves", "since", "target", "verdict")
 
     def __init__(
         self,
@@ -192,14 +193,14 @@ class Review:
         call: AnyToolCall | None = None,
         moves: tuple[Move, ...] = (),
         *,
-        is_edit: bool = False,
+        edited: Step | None = None,
     ) -> None:
         self.target = target
         self.since = len(target._entries)
         self.call = target if call is None else call
         self.moves: list[Move] = [*moves]
         self.verdict: Verdict | None = None
-        self.is_edit = is_edit
+        self.edited = edited
         self.is_closed = False
 
     def note(
@@ -234,11 +235,22 @@ class Review:
         """Make a draft for a function that reviews a call: what is done to it is not the call's."""
         return self.call._copy_for(self)
 
+    def draft_for_gate(self) -> AnyToolCall:
+        """Make a draft for a gate, which may look at the call, and cannot start it."""
+        judged = Review(self.target, self.call)
+        judged.is_closed = True
+        return judged.draft()
+
     def replace_input(self, value: Any, by: str | None, phase: StepPhase | None) -> None:
         """Let the call go on with another input, which is valid."""
         if self.call is self.target:
             self.call = self.draft()
         self.moves.append(self.call._replace_input(value, by, phase))
+
+    @property
+    def is_asked_again(self) -> bool:
+        """Whether hooks changed what a person edited, so that it waits for the person again."""
+        return self.edited is not None and self.call.digest != self.call._answers[0].digest
 
     def start(self, draft: AnyToolCall, moves: tuple[Move, ...]) -> int | None:
         """Start the call itself, because a function started its draft: a call runs once.
@@ -246,20 +258,25 @@ class Review:
         From here on the draft is the call.
 
         Raises:
-            LifecycleError: Somebody did something with the call meanwhile, or the pass is over.
+            LifecycleError: Somebody did something with the call meanwhile, or the draft cannot be
+                started: it is a gate's, or the pass is over.
         """
         target, since = self.target, self.since
+        target._check_round_open()
+        if self.is_closed:
+            raise LifecycleError(
+                f"Call {target.id!r} of tool `{target.name}` is not started: this is a draft, "
+                "which hooks were given to decide about the call. Run the call that the plan has, "
+                "as in `plan.pending`."
+            )
         own = [
             (step.kind, said_by(step))
             for step in draft._history[len(self.call._history) :]
             if step.kind in ("changed", "reviewed")
         ]
-        number = None
-        if not self.is_closed:
-            target._check_round_open()
-            number = target._append_all(*self.moves, *own, *moves, since=since)
+        number = target._append_all(*self.moves, *own, *moves, since=since)
         if number is None:
-            raise target._refused("started") if self.is_closed else target._grown(since)
+            raise target._grown(since)
         if target._last.input == number:
             target._held = (number, *draft._held[1:])
         draft._entries, draft._review, draft._flat = target._entries, None, None

@@ -158,8 +158,9 @@ def leads_to(
 ) -> Stage | None:
     """Return the stage that a step after another leads to, if it may follow.
 
-    That is what the table says, and two rules that it cannot say: after an end only after-hooks can
-    review, and a call that waits ends only as cancelled.
+    That is what the table says, and three rules that it cannot say: after an end only after-hooks
+    can review, a call that waits ends only as cancelled, and one that requested others ends after
+    these.
     """
     stage = last.stage
     if kind == "ended":
@@ -167,6 +168,8 @@ def leads_to(
         # A call that waits was not run, so it can only be given up. The table goes by the kind of a
         # step, and which end an `ended` means is in its `verdict`.
         is_fit = stage.name not in ("suspended", "awaiting") or end.name == "cancelled"
+        if stage is _ASKING and any(each._stage.is_open for each in last.detail.calls):
+            return None
         return end if stage.may_end and is_fit else None
     if kind == "reviewed" and stage.is_end and phase != "after":
         return None
@@ -482,7 +485,7 @@ _OF_STAGE: Mapping[Stage, CallRowState] = {
 def state_in(history: tuple[Step, ...]) -> CallRowState:
     """Say by its history which list of a plan a call is in."""
     stage = history[-1].stage
-    if stage.may_start or stage is _RUNNING:
+    if stage.is_pending:
         return "pending"
     of_stage = _OF_STAGE.get(stage)
     if of_stage is not None:

@@ -6,9 +6,9 @@ written is here, and the documentation draws its diagram from the same table.
 
     new --suspended--> suspended --decided--> resuming --started--> running --ended--> succeeded
 
-What the table lacks is refused and changes nothing. Three rules do not fit into it and are in
+What the table lacks is refused and changes nothing. Four rules do not fit into it and are in
 `history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks can review,
-and a call that waits can end only as cancelled.
+a call that waits can end only as cancelled, and one that requested others ends after these.
 """
 
 from __future__ import annotations
@@ -160,9 +160,20 @@ class Stage:
         may_start: Whether the call may be started.
         may_end: Whether it may get its result.
         is_open: Whether it has no result and goes on here.
+        is_pending: Whether it is started here, or was.
     """
 
-    __slots__ = ("is_end", "is_open", "leads", "may_ask", "may_end", "may_start", "name", "status")
+    __slots__ = (
+        "is_end",
+        "is_open",
+        "is_pending",
+        "leads",
+        "may_ask",
+        "may_end",
+        "may_start",
+        "name",
+        "status",
+    )
 
     def __init__(self, name: StageName) -> None:
         self.name = name
@@ -172,6 +183,7 @@ class Stage:
         self.may_start = "started" in TABLE[name]
         self.may_end = "ended" in TABLE[name] and name != "elsewhere"
         self.is_open = "moved" in TABLE[name]
+        self.is_pending = self.may_start or name == "running"
         self.leads: dict[str, Stage] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -361,6 +361,7 @@ class AwaitingCall(PendingOutcome):
     _known: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, hash=False)
     _before: int = field(default=0, repr=False)  # how often the call had asked
     _trace: str | None = field(default=None, repr=False, compare=False)
+    _run: int | None = field(default=None, repr=False, compare=False)  # by which it left
 
     def _traced(self, trace: str) -> None:
         """Note the span that what is requested is under, as W3C writes a `traceparent`."""
@@ -505,7 +506,7 @@ def suspend(call: AnyToolCall, ticket: SuspendTicket, run: int | None = None) ->
         since, digest = len(call._entries), call.digest
         verdict = BY_TOOL if call._stage.name == "running" else None
         said: Said = {"verdict": verdict, "digest": digest, "detail": ticket}
-        if call._append_all(("suspended", said), since=since, run=run) is not None:
+        if call._append_outcome(("suspended", said), since, run) is not None:
             return SuspendedCall(call, ticket, digest, verdict is not None)
 
 

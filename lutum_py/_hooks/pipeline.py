@@ -70,7 +70,7 @@ _STRICTEST: Final = ("block", "suspend", "complete")
 def review_calls(
     calls: Iterable[AnyToolCall], hooks: Hooks, note: Callable[[Hooks], None] | None = None
 ) -> HookGenerator[list[Review]]:
-    """Let hooks review calls that may start, and write what they say.
+    """Let hooks review calls that were not started, and write what they say.
 
     Args:
         calls: The calls.
@@ -86,10 +86,16 @@ def review_calls(
     """
     reviews: list[Review] = []
     for call in calls:
-        if call._stage.may_start:
+        if call._stage.may_ask:
             call._take_changes()  # no hook is to be blamed for them
             reviews.append(again(call))
     yield from review_all(reviews, hooks)
+    for review in reviews:
+        is_asked = review.target._stage.name != "unreviewed" or any(
+            kind == "reviewed" for kind, _ in review.moves
+        )
+        if not is_asked:
+            review.moves.insert(0, ("reviewed", {"phase": "gate"}))  # there was nobody to ask
     if note is not None:
         note(hooks)
     write_all(reviews)
@@ -119,6 +125,15 @@ def _is_before_hooks(step: Step) -> bool:
 
 def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     """Let hooks review calls, stage by stage; the caller writes what they say."""
+    try:
+        yield from _review_stages(reviews, hooks)
+    except BaseException:
+        for review in reviews:
+            review.is_closed = True  # whoever kept a draft does not start the call with it
+        raise
+
+
+def _review_stages(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     given: Any = hooks
     places: HookPlaces[Any] | None = given if isinstance(hooks, HookPlaces) else None
     # Stages after the first, for the few calls that have any: the rest pays for none of them.
@@ -132,13 +147,16 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
             selector = call.selector
             if places is not None:
                 execution, gates, before = places._decisions_for(selector)
-        asked = _asked_in(call) if len(call._entries) > 1 else ()
-        is_approved = bool(asked) and not review.is_edit and bool(call._answers)
+        asked: list[Any] = []
+        if len(call._entries) > 1:
+            if not call._stage.may_ask:  # it went on while others were reviewed
+                continue
+            asked = _asked_in(call)
+        is_approved = bool(asked) and review.edited is None and bool(call._answers)
         if places is None:
             if not _was_asked(given, asked) and not is_approved:
                 yield from ask_function(review, given)
         else:
-            hook: RegisteredHook | None = None
             for hook in execution if not is_approved else ():
                 if asked and _was_asked(hook.function, asked):
                     continue
@@ -158,12 +176,11 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                 apply_decision(hook.name, review, decision, shown, hook.function, wanted)
                 if review.verdict is not None:
                     break
-            else:
-                if hook is not None:
-                    take_changes(hook.name, review)
         if gates or before or selector.needs_review:
             more.append((review, gates, before))
     for review, _, _ in more:
+        # What hooks did to the input in place is looked for once: here, or as the call starts.
+        take_changes("of the execution hooks", review)
         # Rules review also what a function lets wait: they may still change it, or end it.
         if review.verdict is None or review.verdict.verdict == "suspend":
             yield from ask_rules(review)
@@ -171,7 +188,7 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
         if _goes_on(review):
             yield from _ask_gates(asked_gates, review)
     for review, _, hooks_before in more:
-        if _goes_on(review):
+        if hooks_before and _goes_on(review) and not review.is_asked_again:
             yield from _ask_before(hooks_before, review)
     for review in reviews:
         settle(review)
@@ -215,7 +232,7 @@ def _ask_before(before: list[RegisteredHook], review: Review) -> HookGenerator[N
     call = review.call
     done = [step.detail for step in call._history if step.phase == "before"] if before else ()
     for key, hook in keyed(before):
-        if key in done:
+        if key in done or not call._stage.may_ask:  # it may have gone on meanwhile
             continue
         answer = yield from ask(hook.name, hook.function, call, call.metadata, call._lend_copy())
         if answer is not None:
@@ -238,7 +255,7 @@ def _ask_gates(gates: list[RegisteredHook], review: Review) -> HookGenerator[Non
         shown = call._lend_copy()
         given: tuple[Any, ...] = (call.metadata, shown)
         if isinstance(gate.function, CallGate):
-            given = (review.draft(), decision)
+            given = (review.draft_for_gate(), decision)
             _check_conversation(gate, call)
         elif gate.takes_decision:
             given = (*given, decision)

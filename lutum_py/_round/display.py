@@ -78,7 +78,8 @@ def _entries(calls: SortedCalls, what: str) -> list[Entry]:
         arguments = row.proposed
         if isinstance(call, AnyToolCall):
             arguments = call.spec.shown_json(call._written())
-        parts = (Part("", arguments, "code"), *_why(row, history), *_steps_in_words(history))
+        said = _steps_in_words(history, _first_text(call))
+        parts = (Part("", arguments, "code"), *_why(row, history), *said)
         about = _within(f"{each.id} {each.tool}" for each in row.ancestors)
         made.append(Entry(row.id, row.tool, state, kind, about, parts))
     return made
@@ -137,9 +138,14 @@ _WORDS: Final = {
 
 # `started (+0.002 s)`, `ended (+1.3 s)`: each step has the time since the one before, so the
 # duration of a run is at its `ended`, and that of a wait at its decision.
-def _steps_in_words(history: tuple[Step, ...]) -> Iterator[Part]:
-    """Say what happened to a call, a part a step, with the time since the last."""
-    last, text = history[0].at, history[0].detail
+def _steps_in_words(history: tuple[Step, ...], text: bytes | None) -> Iterator[Part]:
+    """Say what happened to a call, a part a step, with the time since the last.
+
+    Args:
+        history: The steps.
+        text: The arguments that were proposed, if these can be told.
+    """
+    last = history[0].at
     for step in history[1:]:
         said = _in_words(step, text)
         text = step.detail if step.kind == "changed" else text
@@ -147,6 +153,14 @@ def _steps_in_words(history: tuple[Step, ...]) -> Iterator[Part]:
             continue
         yield Part(said.label, f"{said.text} (+{step.at - last:.3g} s)", said.kind)
         last = step.at
+
+
+def _first_text(call: BaseCall) -> bytes | None:
+    """Return the arguments that were proposed, defaults included, if others came after them."""
+    if not isinstance(call, AnyToolCall) or not call._is_rewritten:
+        return None
+    proposed: bytes | None = call._history[0].detail
+    return proposed or call.spec.arguments.to_text(call._input_of(None))
 
 
 def _in_words(step: Step, before: bytes | None) -> Part | None:
@@ -233,7 +247,7 @@ def _saved_entry(call: BaseCall, saved: Saved, outer: Iterable[str]) -> Entry:
     for step in history:
         if step.kind == "suspended":
             parts += _ticket_parts(step.detail)
-    parts += _steps_in_words(history)
+    parts += _steps_in_words(history, history[0].detail)
     if "waits_for" in saved.data:
         parts.append(Part("in order", f"waits for {', '.join(saved.texts('waits_for'))}"))
     if issue is not None:

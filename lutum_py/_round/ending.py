@@ -535,13 +535,14 @@ def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:
     # it reads "Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
     for inner in call._asked_for():
         given, ended = results.get(inner.id), end_of(inner._history)
+        begun = was_begun(inner._history)
         if given is not None:
             how = str(given.status)
         elif ended is not None:
             how = str(ended.verdict)
-        elif was_begun(inner._history):
-            how = "indeterminate"
         else:
+            how = "indeterminate" if begun else "cancelled"
+        if how == "cancelled" and not begun:
             how = "not executed"
         said.append(f"{inner.id} of tool {inner.name}: {how}")
     return f" Within it, {'; '.join(said)}." if said else ""

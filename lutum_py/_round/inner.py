@@ -24,14 +24,13 @@ from typing import Any, Final, NamedTuple
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, decoded_calls
-from .._call.decisions import Review, write_all
 from .._call.drivers import HookGenerator
 from .._call.history import ANSWERED, Move, Step, result_in, state_in, steps_of_kind
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
 from .._declare.offer import NotOnOffer
-from .._hooks.pipeline import AfterSaid, after, review_all, was_asked_after
+from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import keyed
 from .._text.json import compact_json, json_data, shorten
@@ -61,13 +60,16 @@ _ASKED: Final = STAGES["unreviewed"]
 # What a tool leaves with.
 
 
-def asking_call(call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any) -> AwaitingCall:
+def asking_call(
+    call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any, run: int | None = None
+) -> AwaitingCall:
     """Read what a tool requested as it left.
 
     Args:
         call: Its call.
         asked: What it raised.
         toolset: Any toolset: it saves the session that the tool leaves, if it leaves one.
+        run: The run in which it was.
 
     Raises:
         MisuseError: What it leaves is of a wrong kind, or a call was started.
@@ -101,7 +103,8 @@ def asking_call(call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any) -> A
             f"Tool `{call.name}` (call {call.id!r}) leaves {shorten(state)} as its state. Leave "
             "bytes, a text or a Session."
         )
-    return AwaitingCall(call, turn, state, session, known, _times_asked(call))
+    before = _times_asked(call)
+    return AwaitingCall(call, turn, state, session, known, before, _run=run)
 
 
 def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
@@ -252,6 +255,9 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
     while True:
         call = calls._open_call(given, "cannot request others")
         since = len(call._entries)
+        run = asking._run if call is given else None
+        if run is not None and not call._is_in_run(run):
+            raise call._late("requested")
         if asking._before != (asked := _times_asked(call)):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` has requested calls {asked} times in "
@@ -265,7 +271,7 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
             )
         fault = _too_much(calls, call, len(asking.turn.tool_calls))
         if fault is not None:
-            return given.fail(fault[1], code=fault[0])
+            return given._fail(fault[1], fault[0], asking._run)
         made = tuple(_made(calls, call, asking))
         left = Left(asking.turn, asking.state, asking._session, calls.toolset)
         requested: Move = "requested", {"detail": Ask(made, left, asking._trace)}
@@ -357,16 +363,14 @@ def decide_asked(
         on_event: Is told what was decided about each call.
         by: The call whose requests are meant; by default all of them.
     """
+
+    def note(hooks: Hooks) -> None:
+        calls._state._check_open()
+        calls._note_hooks(hooks)
+        calls._state._is_decided = True
+
     asked = [each for each in calls.unreviewed if by is None or each._asked_by == by.id]
-    reviews = [Review(call) for call in asked]
-    yield from review_all(reviews, hooks)
-    for review in reviews:
-        if all(kind != "reviewed" for kind, _ in review.moves):
-            review.moves.insert(0, ("reviewed", {"phase": "gate"}))  # there was nobody to ask
-    calls._state._check_open()
-    calls._note_hooks(hooks)
-    calls._state._is_decided = True
-    write_all(reviews)
+    reviews = yield from review_calls(asked, hooks, note)
     for review in reviews:
         if state_in(review.target._history) == "handled":
             yield from show_to(review.target, result_in(review.target._history), hooks)

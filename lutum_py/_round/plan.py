@@ -118,9 +118,17 @@ class OpenCalls(Generic[T_co]):
             drive_sync(generator, first=first)
         return as_plan(calls)
 
+    # As of calls, two of them could both end the round.
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise MisuseError(
-            f"A {self._WHAT.lower()} is not copied or pickled: its round would end twice. Save it "
+            f"A {self._WHAT.lower()} is not pickled: its round would end twice. Save it "
             "with `plan.dump_json()`, and go on with `load_plan`."
         )
 

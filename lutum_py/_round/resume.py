@@ -240,12 +240,10 @@ def amend(
         )
     # Hooks are shown a draft. So nothing of the edit is in a history before it is taken in, and a
     # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
-    review = _edited(waiting, decision, decision.edit)
+    review = _edited(waiting, wait, decision, decision.edit)
     state._amending |= {call.id}
     try:
         yield from review_all([review], hooks)
-        if review.verdict is None:
-            _bind(waiting, review)
     except (ToolInputError, PydanticSerializationError) as error:
         raise HookError(
             f"The hooks gave call {call.id!r} of tool `{call.name}` an input that has no "
@@ -265,7 +263,9 @@ def amend(
     return became
 
 
-def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any]) -> Review:
+def _edited(
+    waiting: SuspendedCall, wait: Step | None, decision: Decision, edit: Mapping[str, Any]
+) -> Review:
     """Begin the review of a call with the arguments of the edit, approved, and open to hooks.
 
     Raises:
@@ -297,7 +297,7 @@ def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any])
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
     by = decision.decider
-    review = Review(call, is_edit=True)
+    review = Review(call, edited=wait)
     review.call = review.draft()
     decided: Move = "decided", {"by": by, "verdict": "edit", "digest": digest, "detail": decision}
     review.call._append_all(decided)
@@ -305,17 +305,6 @@ def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any])
     if digest != waiting.digest:
         review.replace_input(value, by, "decision")
     return review
-
-
-def _bind(waiting: SuspendedCall, review: Review) -> None:
-    """Let an edit that a hook changed once more wait again, as it is then."""
-    wait, draft = wait_of(waiting.call._history), review.call
-    # If another decision came while hooks were awaited, nothing waits; `_find` refuses the edit.
-    if wait is not None and draft.digest != draft._answers[0].digest:
-        again: Said = {"by": wait.by, "phase": wait.phase, "verdict": wait.verdict}
-        review.moves.append(("suspended", {**again, "digest": draft.digest, "detail": wait.detail}))
-        if wait.phase is None:
-            review.moves.append(("recorded", {"verdict": "suspended"}))
 
 
 # Shown `{"to": "eve", "key": "**********"}`, edited to `{"to": "bob", "key": "**********"}`: the

@@ -157,18 +157,33 @@ class RoundState:
 
     @property
     def _sorted(self) -> Lists:
-        calls = [*self._all()]
+        inner = self._round.inner
+        calls: Any = [*self._all()] if inner or self._unread else self._calls
         length = sum([len(call._entries) for call in calls])
         listed = self._listed
-        if listed is None or listed[0] != length:
-            made: dict[CallRowState, list[ListEntry]] = {name: [] for name in _STATES}
-            for call in calls:
-                entry = self._place_of(call)
+        if listed is not None and listed[0] == length:
+            return listed[1]
+        made: dict[CallRowState, list[ListEntry]] = {name: [] for name in _STATES}
+        pending: list[Any] = []  # nearly all are
+        for call in calls:
+            entries = call._entries
+            last = entries[len(entries) - 1][-1]
+            # What was started and has ended is told by its result: see `state_in`.
+            just_ended = (
+                last.kind == "ended" and last.phase is None and last.run == len(entries) - 2
+            )
+            if just_ended or last.stage.is_pending:
+                pending.append(call)
+                continue
+            entry = self._place_of(call)
+            if entry.state == "pending":
+                pending.append(call)
+            else:
                 made[entry.state].append(entry)
-            in_order = [sorted(each, key=_AT) for each in made.values()]
-            lists = Lists._make(tuple([e.value for e in of]) for of in in_order)
-            listed = self._listed = (length, lists)
-        return listed[1]
+        _, *others = [tuple([e.value for e in sorted(of, key=_AT)]) for of in made.values()]
+        lists = Lists(tuple(pending), *others)
+        self._listed = (length, lists)
+        return lists
 
     @property
     def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]:

@@ -76,7 +76,7 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
         None: _Row(_ENDS, "result"),
     },
     "recorded": {None: _Row((*_ENDS, "suspended"), "result", _ENDS)},
-    "late": {None: _Row(_ENDS, "result", _ENDS)},
+    "late": {None: _Row((*_ENDS, "suspended", "requested"), "result", _ENDS)},
     "moved": {None: _Row()},
     "retried": {None: _Row((SPENT, None))},
     "requested": {None: _Row()},

@@ -28,7 +28,7 @@ from ._outcome import (
     ExecutionErrors,
     Outcome,
     as_error,
-    lost,
+    end_unstarted,
     not_executed,
     raise_with,
     telling,
@@ -192,7 +192,12 @@ class Batch:
         task = self._tasks[place]
         if not task.done() and place not in self.done:
             run = self.runs[place]
-            outcome = self.done[place] = run.abandon_alone(task)
+            try:
+                outcome = run.abandon_alone(task)
+            except LifecycleError as error:  # the run was over, such as that its round was aborted
+                self.interrupt = self.interrupt or error
+                outcome = run.lost(error)
+            self.done[place] = outcome
             with self._kept():
                 run._told(outcome)
             with self._kept():
@@ -354,9 +359,9 @@ class Batch:
 
     def _not_started(self, place: int) -> Outcome:
         call = self.runs[place].call
-        outcome = not_executed(call, ", because the run was cancelled first.")
-        is_mine = self.plan is None and call._stage.may_start
-        return call._ended(outcome) if is_mine else outcome
+        why = ", because the run was cancelled first."
+        ended = end_unstarted(call, why) if self.plan is None else None
+        return ended or not_executed(call, why)
 
     def _noted(self, place: int, error: BaseException) -> Outcome:
         """Keep what came in the way of a run, to be raised in the end."""
@@ -368,10 +373,10 @@ class Batch:
         known = self._known(place)
         if known is not None:
             return known
-        run, name = self.runs[place], type(error).__name__
+        run = self.runs[place]
         if not run.is_started:  # it may still be run, or somebody else runs it
-            return not_executed(run.call, f": {name} came before it.")
-        return lost(run.call, f"{name} ended it.")
+            return not_executed(run.call, f": {type(error).__name__} came before it.")
+        return run.lost(error)
 
     def _unless_broken(self, outcomes: list[Outcome]) -> list[Outcome]:
         """Return the outcomes, or raise what was noted."""

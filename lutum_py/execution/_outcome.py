@@ -14,13 +14,13 @@ from __future__ import annotations
 import logging
 from asyncio import CancelledError
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from traceback import format_exception
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 from .._call.call import AnyToolCall, decoded_calls
-from .._call.history import was_begun
-from .._call.lifecycle import CallStatus
-from .._call.outcomes import NotEnded
+from .._call.history import Move, was_begun
+from .._call.outcomes import NotEnded, suspend
 from .._context.context import ToolContext, ToolSuspended
 from .._context.inner import ToolRequestedCalls
 from .._context.progress import ProgressStatus
@@ -181,10 +181,11 @@ def raise_with(error: BaseException, outcomes: Sequence[Outcome], who: str) -> N
     raise telling(error if is_interrupt(error) else as_error(error, who), outcomes)
 
 
-def finished(call: AnyToolCall, output: Any, on_error: OnError) -> ToolResult:
+# Each outcome names its run: one of a run that is over is refused, and in the history as `late`.
+def finished(call: AnyToolCall, run: int, output: Any, on_error: OnError) -> ToolResult:
     """Answer a call whose function returned."""
     try:
-        return call.finish(output)
+        return call._finish(output, run)
     except LifecycleError:
         raise
     except BaseException as raised:  # a validator of the output type may raise anything
@@ -193,30 +194,32 @@ def finished(call: AnyToolCall, output: Any, on_error: OnError) -> ToolResult:
         error = as_error(raised, f"The output of tool `{call.name}`")
         on_error(error)
         text = str(error) if isinstance(error, ToolOutputError) else _describe(error)
-        return call.fail(text, code="invalid_output")
+        return call._fail(text, "invalid_output", run)
 
 
-def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
+def failed(call: AnyToolCall, run: int, error: Exception, on_error: OnError) -> Outcome:
     """Answer a call whose function raised: it may have suspended itself, or said why it failed."""
     meant = sole(error)
     try:
         if isinstance(meant, ToolSuspended):
-            return call.suspend(meant.ticket)
+            return suspend(call, meant.ticket, run)
         if isinstance(meant, ToolRequestedCalls):
-            return asking_call(call, meant, Toolset)
+            return asking_call(call, meant, Toolset, run)
+    except LifecycleError:
+        raise
     except Exception as refused:  # noqa: BLE001 - what it asks with may raise anything
         error = meant = refused  # as if `ctx.suspend` or `ctx.request_calls` had raised it
     on_error(error)
     unknown = unknown_in(meant)
     if unknown is not None:
-        return call.indeterminate(words_of(unknown.reason), code=unknown.code)
+        return call._give_up(words_of(unknown.reason), unknown.code, run)
     if isinstance(meant, Cancelled):
-        return cancelled(call, meant.reason)
+        return cancelled(call, run, meant.reason)
     if isinstance(meant, TimedOut) and meant.is_in_doubt:
-        return cut_off(call, meant.reason, meant.code)
+        return cut_off(call, run, meant.reason, meant.code)
     if isinstance(meant, ToolError):
-        return call.fail(str(meant), code=meant.code)
-    return call.fail(f"Execution failed: {_describe(meant)}", code="execution_failed")
+        return call._fail(str(meant), meant.code, run)
+    return call._fail(f"Execution failed: {_describe(meant)}", "execution_failed", run)
 
 
 def unknown_in(error: Exception) -> OutcomeUnknown | None:
@@ -238,9 +241,9 @@ def tells(error: Exception) -> bool:
     return says or unknown_in(error) is not None
 
 
-def cancelled(call: AnyToolCall, reason: str) -> ToolResult:
+def cancelled(call: AnyToolCall, run: int, reason: str) -> ToolResult:
     """Answer a call that says itself that it stopped, or that only reads."""
-    return call._ended(_cancellation(call, reason, Cancelled.code))
+    return call._ended(_cancellation(call, reason, Cancelled.code), run)
 
 
 def _cancellation(call: AnyToolCall, reason: str, code: str) -> ToolResult:
@@ -280,14 +283,32 @@ def was_stopped(outcome: Outcome) -> bool:
     return isinstance(outcome, ToolResult) and outcome.status in ("indeterminate", "cancelled")
 
 
-def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:
+def end_unstarted(
+    call: AnyToolCall, why: str, code: str = Cancelled.code, what: str = "not executed"
+) -> ToolResult | None:
+    """Answer a call that is not started here, as `not_executed` has it.
+
+    Returns:
+        The result; None if the call cannot be started: somebody has started or ended it, or asks.
+    """
+    while True:
+        since = len(call._entries)
+        if not call._stage.may_start:
+            return None
+        result = not_executed(call, why, code, what)
+        ended: Move = "ended", {"verdict": result.status, "detail": result}
+        if call._append_all(ended, since=since) is not None:
+            return result
+
+
+def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult | None:
     """Answer a call that was not started, since another may still work on what it accesses."""
     why = (
         f", because call {doubtful.id!r} of tool `{doubtful.name}` came before it, accesses the "
         "same, and has an unknown outcome: perhaps it still works. Find out what it did, and call "
         "again."
     )
-    return call._ended(not_executed(call, why, "after_doubt", "not started"))
+    return end_unstarted(call, why, "after_doubt", "not started")
 
 
 def only_reads(call: AnyToolCall) -> bool:
@@ -296,7 +317,7 @@ def only_reads(call: AnyToolCall) -> bool:
     return all(each.spec.definition.only_reads for each in every)
 
 
-def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
+def cut_off(call: AnyToolCall, run: int, why: str, code: str) -> ToolResult:
     """Answer a call that was started, and of which nobody knows what it did or still does.
 
     A plain error would invite another call, under another key, and what this one did would be done
@@ -305,16 +326,17 @@ def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
     # `indeterminate` says to the model: do not simply try again. A tool that only reads can be
     # tried again without harm, and an `error` says that.
     if not only_reads(call):
-        return call.indeterminate(_doubt(why), code=code)
+        return call._give_up(_doubt(why), code, run)
     if code == Cancelled.code:
-        return cancelled(call, why)
-    return call.fail(f"{TimedOut.prefix}{why}", code=code)
+        return cancelled(call, run, why)
+    return call._fail(f"{TimedOut.prefix}{why}", code, run)
 
 
-def lost(call: AnyToolCall, why: str) -> ToolResult:
-    """Do as `cut_off` does for a call that may have an answer by now, which is lost."""
-    if call.status is CallStatus.RUNNING:
-        return cut_off(call, why, "cancelled")
+def lost(call: AnyToolCall, run: int, why: str) -> ToolResult:
+    """Do as `cut_off` does for a run that may be over by now, with an answer that is lost."""
+    if call._is_in_run(run):
+        with suppress(LifecycleError):  # it ended just now
+            return cut_off(call, run, why, Cancelled.code)
     return unknown_outcome(call.metadata, _doubt(why), "cancelled")
 
 

@@ -115,7 +115,8 @@ class PlanRun:
             is_free = call in outer_of(self.plan, doubtful.id)  # it is within this one
             if call._stage.may_start and not is_free and meet(doubtful.accesses, call.accesses):
                 outcome = after_doubt(call, doubtful)
-                self.take(call, outcome)
+                if outcome is not None:
+                    self.take(call, outcome)
                 return outcome
         return None
 

@@ -21,7 +21,6 @@ from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.history import Move
 from .._context.cancellation import CancellationToken, finish
 from .._context.context import ToolContext
 from .._context.threads import Ended, run_in_thread, wait_for_thread
@@ -29,7 +28,7 @@ from .._text.json import shorten
 from .._text.own_code import is_interrupt
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
-from ..errors import Cancelled, MisuseError, TimedOut, ToolError
+from ..errors import Cancelled, LifecycleError, MisuseError, TimedOut, ToolError
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
@@ -37,10 +36,10 @@ from ._outcome import (
     Outcome,
     as_error,
     cut_off,
+    end_unstarted,
     failed,
     finished,
     lost,
-    not_executed,
     only_reads,
     raise_with,
     sole,
@@ -127,7 +126,7 @@ class Run:
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
         self.on_started: Callable[[], object] | None = None
         self.cause = _Cause.ITSELF
-        self.is_started = False
+        self.number: int | None = None
         self.hidden: dict[str, Any] = {}
         # Checked when the run is made, for all calls of a batch before the first is started: a
         # missing `db=` is found while nothing has happened yet.
@@ -177,9 +176,13 @@ class Run:
         """Whether its tool was not started, and it has no outcome either: it may still be run."""
         return self.outcome is None and not self.is_started
 
+    @property
+    def is_started(self) -> bool:
+        """Whether its tool was started."""
+        return self.number is not None
+
     def _begin(self) -> None:
-        self.call.start(None, self.invocation)
-        self.is_started = True
+        _, self.number = self.call._start(None, self.invocation)
         if self.on_started is not None:
             try:
                 self.on_started()
@@ -296,7 +299,11 @@ class Run:
             # The same exception goes on: others may know it by its message or class.
             await self._stop(task, "the task that ran the call was cancelled", to_its_end)
             self.cause, self.on_error = _Cause.OWNER, _ignore
-            raise stop from ExecutionCancelled([self._told(self._outcome(task))])
+            try:
+                outcome = self._outcome(task)
+            except LifecycleError as error:  # the run was over, such as that its round was aborted
+                outcome = self.lost(error)
+            raise stop from ExecutionCancelled([self._told(outcome)])
         return self._told(self._outcome(task))
 
     async def run_alone(self, leave: Callable[[], None] | None) -> Outcome:
@@ -413,7 +420,7 @@ class Run:
 
     def _finished(self, output: Any) -> Outcome:
         try:
-            return finished(self.call, output, self.on_error)
+            return finished(*self._mine, output, self.on_error)
         except Exception:
             raise
         except BaseException as error:  # noqa: BLE001 - of a validator of the output type
@@ -423,11 +430,13 @@ class Run:
         if self.cause is _Cause.DEADLINE:
             return self._cut_off("was cancelled")
         if self.cause is _Cause.OWNER:
-            return cut_off(self.call, "the run was cut off before the tool finished.", "cancelled")
+            return cut_off(
+                *self._mine, "the run was cut off before the tool finished.", "cancelled"
+            )
         if self.is_stopped:
             return self._cut_off("cut off")
         why = "the tool was cancelled, though nobody asked it to stop."
-        return cut_off(self.call, why, "cancelled")
+        return cut_off(*self._mine, why, "cancelled")
 
     def _raised(self, error: BaseException) -> Outcome:
         if not isinstance(error, Exception):
@@ -454,7 +463,7 @@ class Run:
             # Words that nobody wrote for the model are for the log alone.
             what = f"said {str(meant)!r}" if self.is_said else f"raised {type(meant).__name__}"
             return self._cut_off(what)
-        return failed(self.call, error, self.on_error)
+        return failed(*self._mine, error, self.on_error)
 
     def _told(self, outcome: Outcome) -> Outcome:
         """Keep the outcome, and let the log and the sink know of a call that failed."""
@@ -469,10 +478,20 @@ class Run:
 
     def _fatal(self, error: BaseException) -> Outcome:
         """Let an interrupt out with the outcome of the call, unless the run is over anyway."""
-        self.outcome = outcome = lost(self.call, f"{type(error).__name__} ended it.")
+        self.outcome = outcome = self.lost(error)
         if self.cause is _Cause.OWNER:
             return outcome
         raise telling(error, [outcome])
+
+    def lost(self, error: BaseException) -> Outcome:
+        """Say what a run that was started comes to if something else ended it."""
+        return lost(*self._mine, f"{type(error).__name__} ended it.")
+
+    @property
+    def _mine(self) -> tuple[AnyToolCall, int]:
+        """The call, and the number of its run."""
+        assert self.number is not None
+        return self.call, self.number
 
     def _goes_on(self) -> Outcome:
         return self._cut_off("cannot be stopped" if self.cause is _Cause.DEADLINE else "goes on")
@@ -483,7 +502,7 @@ class Run:
         why = f"the tool was asked to stop and {what}"
         if self.cause is not _Cause.OWNER and (reason := self._stop_reason()):
             why += f": {reason}"
-        return cut_off(self.call, why, "cancelled")
+        return cut_off(*self._mine, why, "cancelled")
 
     def _timed_out(self, what: str, *, is_known: bool = False) -> Outcome:
         """The deadline passed; `is_known` where the function itself said that it stopped."""
@@ -491,17 +510,14 @@ class Run:
         error = TimedOut(f"{late} and {what}.", not is_known)
         self.on_error(error)
         if is_known:
-            return self.call.fail(str(error), code=error.code)
-        return cut_off(self.call, f"the tool {error.reason}", error.code)
+            return self.call._fail(str(error), error.code, self.number)
+        return cut_off(*self._mine, f"the tool {error.reason}", error.code)
 
     def _not_executed(self) -> Outcome:
         why = f", because {self._stop_reason() or 'it was cancelled.'}"
         while True:
-            since = len(self.call._entries)
             self.call._may_start(None, self.invocation)
-            result = not_executed(self.call, why)
-            ended: Move = "ended", {"verdict": result.status, "detail": result}
-            if self.call._append_all(ended, since=since) is not None:
+            if (result := end_unstarted(self.call, why)) is not None:
                 return result
 
     def _stop_reason(self) -> str | None:

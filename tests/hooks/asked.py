@@ -27,6 +27,11 @@ def parse(metadata: ToolMetadata = USER) -> AnyToolCall:
     return AppTools.parse_tool_call(metadata)
 
 
+def dry_run_of(call: AnyToolCall) -> AnyToolCall:
+    """A call of the same tool with the same input: what is done with it is not the call's."""
+    return type(call)(call.metadata, call.input, selector=call.selector)
+
+
 def on_user(*hooks: Any) -> Any:
     """A hook set with execution hooks for `get_user`."""
     made = AppTools.HookSet()

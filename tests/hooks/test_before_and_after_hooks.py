@@ -19,8 +19,8 @@ from lutum_py import (
     ToolResult,
     Transcript,
 )
-from lutum_py.errors import CommitError, HookError, MisuseError
-from tests.hooks.asked import SEARCH, TICKET, USER, on_user, parse, returned
+from lutum_py.errors import CommitError, HookError, LifecycleError, MisuseError
+from tests.hooks.asked import SEARCH, TICKET, USER, dry_run_of, on_user, parse, returned
 from tests.sample_tools import (
     ALICE,
     AppTools,
@@ -114,17 +114,15 @@ class TestAfterHooks:
         """A result that an after-hook returns is committed, and the next after-hook sees it."""
 
         def shout(call: AnyToolCall, result: ToolResult) -> ToolResult:
-            return call.retry().complete({"hits": [result.output["hits"][0].upper()]})
+            return dry_run_of(call).complete({"hits": [result.output["hits"][0].upper()]})
 
-        async def twice(call: AnyToolCall, result: ToolResult) -> ToolResult:
-            return call.retry().complete({"hits": result.output["hits"] * 2})
+        async def twice(call: AnyToolCall, result: ToolResult) -> Complete[Any]:
+            return Complete({"hits": result.output["hits"] * 2})
 
         hooks = on_user(lambda metadata, input: Complete(ALICE))
         hooks.after(AppTools.web_search)(shout)
         hooks.register_web_search_after_hook(twice)
-        hooks.after(AppTools.data.get_user)(
-            lambda call, result: call.retry().complete(User(name="Bob"))
-        )
+        hooks.after(AppTools.data.get_user)(lambda call, result: Complete(User(name="Bob")))
         with opened(AppTools, USER, SEARCH) as asked:
 
             async def run() -> Any:
@@ -140,14 +138,42 @@ class TestAfterHooks:
             ]
             assert plan.handled[0].output == {"name": "Bob"}
 
-    @pytest.mark.parametrize("answer", [3, Complete(ALICE), Reject("no")])
-    def test_an_after_hook_gives_a_result_or_nothing(self, answer: Any) -> None:
-        """Anything but a result or None is a HookError, and so is the result of another call."""
+    def test_an_after_hook_may_refuse_a_result(self) -> None:
+        """The model reads the reason in its place; the call keeps the status that the tool reached,
+        and the refusal has one of its own.
+        """
+        hooks = AppTools.HookSet()
+        hooks.after()(lambda call, result: Reject("not for you"))
+        with opened(AppTools, USER) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            (call,) = plan.pending
+            (shown,) = plan.apply_after_hooks_sync(hooks, [call.complete(ALICE)])
+            assert isinstance(shown, ToolResult)
+            assert (shown.status, shown.rejection_reason) == ("rejected", "not for you")
+            assert call.status == "succeeded"
+            assert plan.resolve([shown]).results == (shown,)
+
+    @pytest.mark.parametrize("answer", [Complete({"name": 3}), Reject(3)])  # type: ignore[arg-type]
+    def test_what_an_after_hook_answers_has_to_fit(self, answer: Any) -> None:
+        """An unfit output and a reason that is no text are a HookError, and nothing is written."""
         hooks = AppTools.HookSet()
         hooks.after()(lambda call, result: answer)
         with opened(AppTools, USER) as asked:
             plan = asked.plan()
-            with pytest.raises(HookError, match=returned(answer, "a ToolResult or None")):
+            result = plan.pending[0].complete(ALICE)
+            steps = plan.pending[0].steps
+            with pytest.raises(HookError, check=lambda error: error.call_id == "u1"):
+                plan.apply_after_hooks_sync(hooks, [result])
+            assert plan.pending[0].steps == steps
+
+    @pytest.mark.parametrize("answer", [3, RunNormally(1), Block("no")])
+    def test_an_after_hook_gives_a_result_or_nothing(self, answer: Any) -> None:
+        """Anything else is a HookError that lists what it may give."""
+        hooks = AppTools.HookSet()
+        hooks.after()(lambda call, result: answer)
+        with opened(AppTools, USER) as asked:
+            plan = asked.plan()
+            with pytest.raises(HookError, match=returned(answer, "a ToolResult, Complete(")):
                 plan.apply_after_hooks_sync(hooks, [plan.pending[0].complete(ALICE)])
 
     def test_an_after_hook_cannot_answer_another_call(self) -> None:
@@ -223,11 +249,11 @@ class TestAfterHooks:
         """After a hook that leaves the result as it is, the next one still may replace it."""
         hooks = AppTools.HookSet()
         hooks.after()(lambda call, result: None)
-        hooks.after()(lambda call, result: call.retry().fail("replaced"))
+        hooks.after()(lambda call, result: Complete(User(name="replaced")))
         with opened(AppTools, USER) as asked:
             plan = asked.plan()
             (shown,) = plan.apply_after_hooks_sync(hooks, [plan.pending[0].complete(ALICE)])
-        assert shown.model_text == "replaced"
+        assert shown.model_text == '{"name":"replaced"}'
 
     def test_a_before_hook_of_a_tool_is_asked_about_no_other(self) -> None:
         """What is registered for one tool is not asked about the calls of another."""
@@ -275,7 +301,7 @@ class TestAfterHooks:
         @hooks.after()
         def mask(call: AnyToolCall, result: ToolResult) -> ToolResult:
             seen.append(call.id)
-            return call.retry().fail("masked")
+            return dry_run_of(call).fail("masked")
 
         transcript = Transcript()
         with opened(AppTools, USER if how == "handled" else SEARCH) as asked:
@@ -307,12 +333,12 @@ class TestAfterHooks:
         neither what the tool gave, nor what an earlier hook made of it.
         """
         hooks = AppTools.HookSet()
-        hooks.after()(lambda call, result: call.retry().complete({"hits": ["half"]}))
+        hooks.after()(lambda call, result: Complete({"hits": ["half"]}))
         masks = AppTools.HookSet()
 
         @masks.after()
-        def mask(call: AnyToolCall, result: ToolResult) -> ToolResult:
-            return call.retry().complete({"hits": ["masked"]})
+        def mask(call: AnyToolCall, result: ToolResult) -> Complete[Any]:
+            return Complete({"hits": ["masked"]})
 
         transcript = Transcript()
         with opened(AppTools, SEARCH) as asked:
@@ -337,7 +363,7 @@ class TestAfterHooks:
     def test_a_result_that_nobody_showed_the_hooks_is_taken(self) -> None:
         """What the program made of what the hooks gave, or of another try, is its own word."""
         hooks = AppTools.HookSet()
-        hooks.after()(lambda call, result: call.retry().complete({"hits": ["masked"]}))
+        hooks.after()(lambda call, result: Complete({"hits": ["masked"]}))
         with opened(AppTools, SEARCH) as asked:
             plan = asked.plan()
             call = plan.pending[0]
@@ -396,9 +422,9 @@ class TestAfterHooks:
         """The plan keeps what a hook put in the place of a recorded result, and asks it once."""
         seen: list[str] = []
 
-        def sign(call: AnyToolCall, result: ToolResult) -> ToolResult:
+        def sign(call: AnyToolCall, result: ToolResult) -> Complete[Any]:
             seen.append(call.id)
-            return call.retry().complete({"hits": ["signed"]})
+            return Complete({"hits": ["signed"]})
 
         hooks = AppTools.HookSet()
         hooks.after(AppTools.web_search)(sign)
@@ -451,8 +477,10 @@ class TestAfterHooks:
 
 
 class TestOnce:
-    def test_two_who_ask_at_once_ask_once(self) -> None:
-        """A before-hook is marked before it is asked, so that it counts a call once."""
+    def test_of_two_who_ask_at_once_one_counts(self) -> None:
+        """Both ask, since neither can know what the other will hear. What the first wrote counts,
+        the second is told so, and nobody is asked about the call again.
+        """
         seen: list[str] = []
         hooks = AppTools.HookSet()
 
@@ -461,12 +489,18 @@ class TestOnce:
             seen.append(metadata.id)
             await asyncio.sleep(0)
 
-        async def both(asked: Any) -> None:
-            await asyncio.gather(asked.apply_hooks(hooks), asked.apply_hooks(hooks))
+        async def both(asked: Any) -> list[Any]:
+            passes = asked.apply_hooks(hooks), asked.apply_hooks(hooks)
+            return await asyncio.gather(*passes, return_exceptions=True)
 
         with opened(AppTools, SEARCH) as asked:
-            asyncio.run(both(asked))
-        assert seen == ["s1"]
+            plan, error = asyncio.run(both(asked))
+            assert isinstance(error, LifecycleError)
+            assert "Call 's1' of tool `web_search` was reviewed by `" in str(error)
+            assert seen == ["s1", "s1"]
+            asyncio.run(asked.apply_hooks(hooks))
+            assert [step.phase for step in plan.pending[0].steps[1:]] == ["before"]
+        assert seen == ["s1", "s1"]
 
     def test_one_that_raised_is_asked_again(self) -> None:
         """A before-hook that raised is unmarked: the next pass asks it, and then no more."""

@@ -22,7 +22,7 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
 )
-from lutum_py.errors import HookError
+from lutum_py.errors import HookError, LifecycleError
 from lutum_py.typing import CallGate, HookOutcome
 from tests.cases import over
 from tests.hooks.asked import returned
@@ -182,9 +182,8 @@ def test_siblings_of_a_suspended_call_go_on() -> None:
 
 def test_a_gate_may_give_a_whole_result() -> None:
     """A `ToolResult` of a gate is the call's result as it is, with its status and message."""
-    call = parse()
-    answer = call.retry().fail("not today", code="closed")
-    outcome = call.hook_sync(gated(answer))
+    answer = parse().fail("not today", code="closed")
+    outcome = parse().hook_sync(gated(answer))
     assert isinstance(outcome, HandledCall)
     assert outcome.result is answer
     assert outcome.input == GetUserArgs(user_id="alice")
@@ -400,8 +399,53 @@ class TestCallGates:
         hooks.gate()(Careful())
         call = parse(SEARCH)
         assert isinstance(call.hook_sync(hooks), RejectedCall)
-        assert seen == [(call, None)]
-        assert seen[0][0].input == web_search.Input(query="x")
+        ((given, decision),) = seen
+        assert (given.metadata, decision) == (call.metadata, None)
+        assert given.input == web_search.Input(query="x")
+
+    @pytest.mark.parametrize("act", ["assign", "complete", "reject", "suspend"])
+    def test_what_a_gate_does_to_the_call_does_not_count(self, act: str) -> None:
+        """A gate is given a draft: only what it returns is the call's."""
+        acts: dict[str, Any] = {
+            "assign": lambda call: setattr(call, "input", GetUserArgs(user_id="bob")),
+            "complete": lambda call: call.complete(ALICE),
+            "reject": lambda call: call.reject("no"),
+            "suspend": lambda call: call.suspend(TICKET),
+        }
+
+        class Meddling(CallGate):
+            def __call__(self, call: AnyToolCall, decision: Decision | None, /) -> None:
+                acts[act](call)
+
+        hooks = AppTools.HookSet()
+        hooks.gate()(Meddling())
+        call = parse()
+        assert call.hook_sync(hooks) is call
+        assert (call.status, input_of(call).user_id) == ("new", "alice")
+        assert [(step.kind, step.phase) for step in call.steps[1:]] == [("reviewed", "gate")]
+
+    @pytest.mark.parametrize("is_kept", [False, True])
+    def test_a_gate_cannot_start_the_call(self, is_kept: bool) -> None:
+        """Neither while it is asked nor afterwards, with a draft that it kept."""
+        kept: list[AnyToolCall] = []
+
+        class Eager(CallGate):
+            def __call__(self, call: AnyToolCall, decision: Decision | None, /) -> None:
+                kept.append(call)
+                if not is_kept:
+                    call.start()
+
+        hooks = AppTools.HookSet()
+        hooks.gate()(Eager())
+        with opened(AppTools, SEARCH) as asked:
+            if is_kept:
+                asked.apply_hooks_sync(hooks)
+                with pytest.raises(LifecycleError, match=r"draft.*`plan\.pending`"):
+                    kept[0].start()
+            else:
+                with pytest.raises(HookError, match=r"draft.*`plan\.pending`"):
+                    asked.apply_hooks_sync(hooks)
+            assert asked.tool_calls[0].status == "new"
 
     def test_the_base_decides_nothing(self) -> None:
         """The base class is there to be inherited from."""

@@ -163,7 +163,7 @@ class TestPlainFunctions:
             plan = asked.apply_hooks_sync(rename)
             assert plan.pending[0].input == GetUserArgs(user_id="bob")
             assert plan.pending[0].selector is AppTools.data.get_user
-            assert input_of(asked.tool_calls[0]).user_id == "alice"
+            assert asked.tool_calls == plan.pending
 
     def test_an_input_made_by_hand_is_validated(self) -> None:
         """A call that a function made by hand cannot smuggle an input past validation."""
@@ -192,7 +192,8 @@ class TestPlainFunctions:
                 ("reject", "blocked query"),
                 ("suspend", "approve"),
             ]
-            assert all(call.status is CallStatus.NEW for call in asked.tool_calls)
+            statuses = [CallStatus.SUCCEEDED, CallStatus.CANCELLED, CallStatus.SUSPENDED]
+            assert [call.status for call in asked.tool_calls] == statuses
 
     def test_async_functions_work(self) -> None:
         """A plain function may be async."""

@@ -89,7 +89,7 @@ class TestExecutionHooks:
         with opened(AppTools, USER) as asked:
             plan = asked.apply_hooks_sync(hooks)
             (call,) = plan.pending
-        said = [(step.kind, step.phase) for step in call.steps]
+            said = [(step.kind, step.phase) for step in call.steps]
         passed = [("reviewed", "execution")] * 3
         changed = [("reviewed", "execution"), ("changed", "execution")] if changes else []
         assert said == [("proposed", None), *passed, *changed, ("reviewed", "gate")]
@@ -140,13 +140,15 @@ class TestExecutionHooks:
         transcript = Transcript()
         with opened(AppTools, USER) as asked:
             plan = asked.apply_hooks_sync(hooks)
-            assert input_of(asked.tool_calls[0]).user_id == "alice"
             assert input_of(plan.pending[0]).user_id == "bob"
+            assert plan.pending[0].metadata.arguments == USER.arguments
             committed = plan.commit(transcript, [plan.pending[0].complete(ALICE)])
         assert committed.results[0].arguments == USER.arguments
 
     def test_a_second_pass_touches_only_what_is_pending(self) -> None:
-        """A second `apply_hooks` sees what is pending, and adds to the other lists."""
+        """A second `apply_hooks` sees what is pending, and adds to the other lists, of the older
+        plan as well: both show the same round.
+        """
         seen: list[str] = []
 
         def handle(id: str) -> Any:
@@ -160,11 +162,11 @@ class TestExecutionHooks:
             first = asked.apply_hooks_sync(handle("u1"))
             second = first.apply_hooks_sync(handle("l1"))
             assert seen == ["u1", "s1", "l1", "s1", "l1"]
-            assert [each.metadata.id for each in first.rejected] == ["u1"]
-            assert [each.metadata.id for each in second.rejected] == ["u1", "l1"]
-            assert [call.id for call in second.pending] == ["s1"]
-            assert len(first.decisions) == 3
-            assert [record.call_id for record in second.decisions] == ["u1", "s1", "l1", "s1", "l1"]
+            for plan in (first, second):
+                assert [each.metadata.id for each in plan.rejected] == ["u1", "l1"]
+                assert [call.id for call in plan.pending] == ["s1"]
+                said = [record.call_id for record in plan.decisions]
+                assert said == ["u1", "s1", "l1", "s1", "l1"]
 
     def test_async_and_sync_hooks_mix(self) -> None:
         """An async hook is awaited in its place, among sync ones."""
@@ -187,13 +189,27 @@ class TestExecutionHooks:
             plan = asyncio.run(asked.apply_hooks(hooks))
             assert [each.output for each in plan.handled] == [User(name="ALICE")]
 
-    def test_the_call_that_was_asked_about_is_not_changed(self) -> None:
-        """`call.hook` gives what became of the call, and leaves the call as it was."""
-        for decision in (RunNormally(GetUserArgs(user_id="b")), Complete(ALICE), Reject("no")):
-            call = parse()
-            outcome = call.hook_sync(on_user(lambda metadata, input, d=decision: d))
-            assert outcome is not call
-            assert (call.status, input_of(call).user_id) == (CallStatus.NEW, "alice")
+    @pytest.mark.parametrize(
+        ("decision", "status"),
+        [
+            (RunNormally(GetUserArgs(user_id="alice")), CallStatus.NEW),
+            (Complete(ALICE), CallStatus.SUCCEEDED),
+            (Reject("no"), CallStatus.CANCELLED),
+        ],
+    )
+    def test_what_hooks_decide_is_of_the_call_itself(
+        self, decision: Any, status: CallStatus
+    ) -> None:
+        """`call.hook` gives what became of the call, and writes it into its history."""
+        call = parse(sent("get_user", "u1", user_id="bob"))
+        outcome = call.hook_sync(
+            on_user(
+                lambda metadata, input: RunNormally(GetUserArgs(user_id="alice")),
+                lambda *_: decision,
+            )
+        )
+        assert (outcome is call) == (status is CallStatus.NEW)
+        assert (call.status, input_of(call).user_id) == (status, "alice")
 
     def test_hooks_of_a_nested_toolset_decide_for_the_outer_one(self) -> None:
         """An outer round goes through the inner hooks, and its outcomes are the outer toolset's."""

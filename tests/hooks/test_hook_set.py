@@ -428,12 +428,15 @@ def test_a_call_made_by_hand_finds_its_hooks_by_name() -> None:
     """A call outside of any toolset is decided about as a call of the same tool of that name."""
     hooks = AppTools.HookSet()
     hooks.on(AppTools.data.get_user)(lambda metadata, input: Complete(ALICE))
-    call = GetUserArgs.Call(sent("get_user", user_id="x"), GetUserArgs(user_id="x"))
-    assert isinstance(call.hook_sync(hooks), HandledCall)
+
+    def made() -> AnyToolCall:
+        return GetUserArgs.Call(sent("get_user", user_id="x"), GetUserArgs(user_id="x"))
+
+    assert isinstance(made().hook_sync(hooks), HandledCall)
     with pytest.raises(HookError, check=lambda error: error.tool == "get_user"):
-        call.hook_sync(PingTools.HookSet())
+        made().hook_sync(PingTools.HookSet())
     with pytest.raises(HookError):
-        call.hook_sync(TwinTools.HookSet())
+        made().hook_sync(TwinTools.HookSet())
 
 
 def test_a_name_alone_does_not_make_it_the_same_tool() -> None:

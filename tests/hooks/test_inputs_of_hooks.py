@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from lutum_py import (
     AnyToolCall,
     AssistantTurn,
+    Decision,
     NeedsTools,
     RunNormally,
     ToolInput,
@@ -19,8 +20,8 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.errors import HookError
-from tests.sample_tools import input_of
+from lutum_py.typing import CallGate
+from tests.sample_tools import input_of, opened
 
 
 class Line(BaseModel):
@@ -91,30 +92,58 @@ def hooks_of(phase: str) -> Any:
 @pytest.mark.parametrize("phase", ["on", "function"])
 @pytest.mark.parametrize("call", [ORDER, NOTE])
 def test_an_execution_hook_may_change_its_input_in_place(phase: str, call: ToolMetadata) -> None:
-    """It is the call's from then on, as one that is returned, and the round keeps its own."""
+    """It is the call's from then on, as one that is returned; who did it is not known."""
     asked = round_of(call)
-    before = input_of(asked.tool_calls[0]).model_copy(deep=True)
-    plan = asked.apply_hooks_sync(hooks_of(phase))
-    after = before.model_copy(deep=True)
+    after = input_of(asked.tool_calls[0]).model_copy(deep=True)
     spoil(after)
-    assert (plan.pending[0].input, asked.tool_calls[0].input) == (after, before)
-    assert [step.kind for step in plan.pending[0].steps] == ["proposed", "reviewed", "changed"]
-    assert [step.kind for step in asked.tool_calls[0].steps] == ["proposed"]
+    plan = asked.apply_hooks_sync(hooks_of(phase))
+    assert plan.pending[0].input == after
+    steps = [(step.kind, step.by is None) for step in plan.pending[0].steps]
     plan.discard()
+    changed = ("changed", phase == "on")
+    assert steps == [("proposed", True), ("reviewed", False), changed]
 
 
-@pytest.mark.parametrize("phase", ["gate", "before"])
+@pytest.mark.parametrize("phase", ["gate", "call gate", "condition", "before"])
 @pytest.mark.parametrize("call", [ORDER, NOTE])
-def test_an_input_changed_in_place_is_a_hook_error(phase: str, call: ToolMetadata) -> None:
-    """What a hook that decides nothing about the input does to it never leaks into the round."""
-    asked = round_of(call)
-    before = input_of(asked.tool_calls[0]).model_copy(deep=True)
-    with pytest.raises(
-        HookError, match=rf"\(call '{call.id}'\) changed the input in place\. Return"
-    ):
-        asked.apply_hooks_sync(hooks_of(phase))
-    assert asked.tool_calls[0].input == before
-    asked.discard()
+def test_who_judges_an_input_cannot_change_it(phase: str, call: ToolMetadata) -> None:
+    """Gates, conditions and before-hooks each get an input of their own: what one does to it in
+    place neither the next one sees, nor the tool, and no error is made of it.
+    """
+    seen: list[Any] = []
+
+    def judge(input: Any) -> None:
+        seen.append(input.model_copy(deep=True))
+        spoil(input)
+
+    def condition(input: Any) -> bool:
+        judge(input)
+        return False
+
+    class Spoiling(CallGate):
+        def __call__(self, call: AnyToolCall, decision: Decision | None, /) -> None:
+            judge(call.input)
+
+    class Asking(Toolset):
+        order = tool(OrderArgs, needs_approval=condition)
+        note = tool(note, needs_approval=condition)
+
+    toolset = Asking if phase == "condition" else Desk
+    hooks: Any = toolset.HookSet()
+    for _ in range(2):
+        if phase == "call gate":
+            hooks.gate()(Spoiling())
+        elif phase != "condition":
+            getattr(hooks, phase)()(lambda metadata, input: judge(input))
+    with opened(toolset, call) as asked:
+        before = input_of(asked.tool_calls[0]).model_copy(deep=True)
+        plan = asked.apply_hooks_sync(hooks)
+        (pending,) = plan.pending
+        assert seen == [before] * (1 if phase == "condition" else 2)
+        assert pending.input == before
+        assert "changed" not in [step.kind for step in pending.steps]
+        if call is NOTE:
+            assert pending.call_sync().output == 1
 
 
 @pytest.mark.parametrize("phase", ["on", "gate", "before", "function"])

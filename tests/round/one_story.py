@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -21,10 +21,16 @@ class Receipt(BaseModel):
     paid: int
 
 
+MEANWHILE: list[Callable[[], object]] = []
+"""What happens while a bag is filled."""
+
+
 @tool_fn
 def fill(items: list[str]) -> int:
     """Fill a bag, and put one thing more into it."""
     items.append("of the tool")
+    while MEANWHILE:
+        MEANWHILE.pop()()
     return len(items)
 
 

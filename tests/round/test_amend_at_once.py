@@ -65,7 +65,7 @@ def test_of_two_edits_at_once_one_goes_through_hooks() -> None:
     assert plan.amend_sync(decision, Shop.HookSet()) is None
     refused(plan, first.edit({"a": 6}), Shop.HookSet(), ResumeError, "is not suspended")
     assert [result.output for result in done(plan.pending)] == [5, 7]
-    assert [edit.call_id for edit in plan.edits] == ["c0", "c1"]
+    assert [edit.call_id for edit in plan.edits] == ["c1", "c0"]  # as they were taken in
     close(plan)
 
 

@@ -56,7 +56,7 @@ def change_in_place(opened_round: ToolRound[Any]) -> None:
 def approve(opened_round: ToolRound[Any]) -> None:
     plan = opened_round.plan()
     plan.resume(plan.suspended[0].approve())
-    plan.apply_hooks_sync(Asking.HookSet())
+    _ = plan.apply_hooks_sync(Asking.HookSet()).pending[0].input
 
 
 @over("toolset, use", [(Free, change_in_place), (Asking, approve)])

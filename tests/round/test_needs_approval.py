@@ -98,10 +98,9 @@ def test_it_is_asked_after_every_kind_of_hooks() -> None:
     def passes(call: AnyToolCall) -> AnyToolCall:
         return call
 
-    call = Desk.parse_tool_call(desk_call("c0", 6000))
-    assert call.hook_sync(passes).ticket.message  # type: ignore[union-attr]
-    assert call.hook_sync(Desk.HookSet()).ticket.message  # type: ignore[union-attr]
     for hooks in (passes, Desk.HookSet()):
+        call = Desk.parse_tool_call(desk_call("c0", 6000))
+        assert call.hook_sync(hooks).ticket.message  # type: ignore[union-attr]
         plan = desk(6000).apply_hooks_sync(hooks)
         assert waiting(plan) == ["c0"]
         close(plan)
@@ -231,7 +230,7 @@ def test_a_condition_that_breaks_decides_nothing(condition: Any, said: str) -> N
 
 
 def test_a_condition_cannot_change_the_input() -> None:
-    """What it does to its copy is an error, as for every hook."""
+    """It judges an input of its own: what it does to that is dropped."""
 
     @tool_fn
     def keep(names: list[str]) -> str:
@@ -244,8 +243,9 @@ def test_a_condition_cannot_change_the_input() -> None:
 
     keeps = Toolset.of("Keeps", tool(keep, needs_approval=grows))
     kept = opened(("c1", "keep", {"names": ["a"]}), toolset=keeps)
-    with pytest.raises(HookError):
-        kept.plan()
+    (call,) = kept.plan().pending
+    assert call.input.names == ["a"]
+    assert [step.kind for step in call.steps] == ["proposed", "reviewed"]
     close(kept)
 
 
@@ -349,11 +349,19 @@ def test_decide_makes_the_decision_that_was_meant() -> None:
 
 
 def test_a_round_that_is_committed_without_a_plan_asks_too() -> None:
-    """What was not run waits; what was answered has its result, and nobody is asked of it."""
+    """What was not run waits, and goes on from the plan as any call that waits."""
     opening = desk(6000)
     with pytest.raises(CommitError) as caught:
         opening.commit(Session())
     assert isinstance(caught.value.faults[0], UnresolvedSuspension)
+    plan = opening.plan()
+    plan.resume(plan.suspended[0].approve())
+    assert plan.resolve([plan.pending[0].complete("done")]).results[0].is_success
+
+
+def test_a_call_that_was_answered_needs_no_approval() -> None:
+    """It has its result, so a commit without a plan asks nobody about it."""
+    opening = desk(6000)
     committed = opening.resolve([opening.tool_calls[0].complete("done")])
     assert committed.results[0].is_success
 

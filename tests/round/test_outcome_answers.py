@@ -16,6 +16,7 @@ from lutum_py import (
     RecoverableToolCallIssue,
     Session,
     SuspendTicket,
+    ToolMetadata,
     Toolset,
     tool,
     tool_fn,
@@ -42,17 +43,23 @@ def _round() -> Any:
     return opened.round
 
 
+def _call() -> Any:
+    return Desk.parse_tool_call(
+        ToolMetadata(id="c1", name="pay", arguments='{"payee":"Acme","pin":"1234"}')
+    )
+
+
 def test_outcomes_are_immutable() -> None:
     """No field of what became of a call, or of a turn, can be set or deleted afterwards."""
     round_ = _round()
-    (call,) = round_.tool_calls
+    call = _call()
     issue = RecoverableToolCallIssue(call.metadata, "unknown_tool", "none")
     finished = Desk.read_turn(ScriptedModel.text("Hi"))
     assert isinstance(finished, Finished)
     made: tuple[Any, ...] = (
-        call.retry().handled("Acme"),
-        call.retry().reject("no"),
-        call.retry().suspend(SuspendTicket()),
+        call.handled("Acme"),
+        _call().reject("no"),
+        _call().suspend(SuspendTicket()),
         issue,
         ContinueSuggestion.of((issue,)),
         NeedsTools(round_),
@@ -70,11 +77,8 @@ def test_outcomes_are_immutable() -> None:
 
 def test_an_outcome_is_a_success_an_error_or_pending() -> None:
     """Exactly one of the three holds, of a result and of a call that waits."""
-    round_ = _round()
-    call = round_.tool_calls[0]
-    round_.discard()
-    waiting = call.retry().suspend(SuspendTicket())
-    for outcome in (call.retry().complete("Acme"), call.retry().fail("no"), waiting):
+    waiting = _call().suspend(SuspendTicket())
+    for outcome in (_call().complete("Acme"), _call().fail("no"), waiting):
         said = [outcome.is_success, outcome.is_error, outcome.is_pending]
         assert said.count(True) == 1
     assert waiting.is_pending
@@ -82,9 +86,7 @@ def test_an_outcome_is_a_success_an_error_or_pending() -> None:
 
 def test_a_call_that_waits_has_the_shape_of_a_pending_result() -> None:
     """The ticket and the final arguments are there, secrets masked, and it is plain data."""
-    round_ = _round()
-    call = round_.tool_calls[0]
-    round_.discard()
+    call = _call()
     call.input = {"payee": "Globex", "pin": "9"}
     ticket = SuspendTicket(
         id="t1", action="approve_payment", message="Pay?", parameters={"cents": 5}
@@ -150,10 +152,7 @@ def test_what_is_no_model_is_refused_before_anything_is_said(model: Any) -> None
 
 def test_a_failure_with_a_code_is_an_error() -> None:
     """Whether a failure names a code changes what is told, and not how the call ended."""
-    round_ = _round()
-    (call,) = round_.tool_calls
-    round_.discard()
-    plain, coded = call.retry().fail("no luck"), call.retry().fail("no luck", code="unlucky")
+    plain, coded = _call().fail("no luck"), _call().fail("no luck", code="unlucky")
     assert (plain.status, coded.status) == ("error", "error")
     assert (plain.model_text, coded.model_text) == ("no luck", "[unlucky] no luck")
 

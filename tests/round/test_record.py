@@ -17,7 +17,6 @@ from lutum_py import (
     CallStatus,
     Complete,
     ResumeMode,
-    RunNormally,
     Session,
     SuspendTicket,
     ToolContext,
@@ -298,7 +297,7 @@ def test_that_a_hook_was_asked_names_the_hook(phase: str, key: Any) -> None:
 def test_a_call_that_runs_is_left_by_the_dump() -> None:
     """The dump says that it was left, so that two loads of one text are equal to the microsecond.
 
-    Here the call is as it was: what is left is the copy in the text.
+    Here the call has moved: it was not left, and goes on where the text is loaded.
     """
     plan = opened(*adds(2)).plan()
     call = plan.pending[0]
@@ -309,7 +308,7 @@ def test_a_call_that_runs_is_left_by_the_dump() -> None:
         "started",
         "abandoned",
     ]
-    assert [step.kind for step in call.steps] == ["proposed", "started"]
+    assert [step.kind for step in call.steps] == ["proposed", "started", "moved"]
     one, two = Shop.load_plan(text), Shop.load_plan(text)
     assert [row.steps for row in one.calls] == [row.steps for row in two.calls]
     assert (one.calls, one.in_doubt[0].steps[-1].kind) == (two.calls, "abandoned")
@@ -518,32 +517,22 @@ def test_what_is_of_a_wrong_type_is_refused_as_that(name: str) -> None:
     close(plan)
 
 
-def test_a_result_of_another_status_is_that_of_another_try() -> None:
+def test_a_result_of_another_status_is_another_result() -> None:
     """Two statuses of one end, as an error and an unknown outcome, are no one outcome either."""
     plan = opened(*adds(1)).plan()
     call = plan.pending[0]
     call.start()
     call.indeterminate("lost")
-    plan.record(Shop.parse_tool_call(call.metadata).fail("refused"))
+    before = snapshot(plan)
+    with pytest.raises(CommitError, check=lambda error: "DuplicateResult" in repr(error.faults)):
+        plan.record(Shop.parse_tool_call(call.metadata).fail("refused"))
+    assert snapshot(plan) == before
+    plan.record(call.retry().fail("refused"))
     (row,) = plan.calls
     said = [(step.kind, step.verdict) for step in row.steps[2:]]
-    assert said == [("ended", "indeterminate"), ("retried", None)] + [
+    assert said == [("ended", "indeterminate"), ("retried", "spent")] + [
         (kind, "error") for kind in ("ended", "recorded")
     ]
-    close(plan)
-
-
-def test_a_result_that_an_older_plan_refuses_changes_nothing() -> None:
-    """The call ended in a newer plan, whose hooks changed it; here it cannot end once more."""
-    hooks = Shop.HookSet()
-    hooks.on(Shop.add)(lambda metadata, input: RunNormally(input.model_copy(update={"b": 9})))
-    plan = opened(*adds(1)).plan()
-    newer = plan.apply_hooks_sync(hooks)
-    newer.pending[0].call_sync()
-    before = snapshot(plan), snapshot(newer)
-    with pytest.raises(LifecycleError, match="Go on with the newer plan"):
-        plan.record(Shop.parse_tool_call(plan.pending[0].metadata).fail("no"))
-    assert (snapshot(plan), snapshot(newer)) == before
     close(plan)
 
 

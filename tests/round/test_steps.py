@@ -22,6 +22,7 @@ from lutum_py import (
     SuspendTicket,
     ToolRoundPlan,
 )
+from lutum_py.errors import LifecycleError
 from lutum_py.typing import CallStep
 from tests.round.one_story import (
     FILL,
@@ -175,7 +176,7 @@ WAYS: list[tuple[str, Callable[[], Plan], str, list[str]]] = [
         "changed in place",
         _hooked(hooks(on=_in_place)),
         "pending",
-        ["reviewed on/execution/run_normally", "changed on/execution"],
+        ["reviewed on/execution/run_normally", "changed"],
     ),
     (
         "completed",
@@ -230,8 +231,8 @@ WAYS: list[tuple[str, Callable[[], Plan], str, list[str]]] = [
     (
         "function runs",
         _function(lambda call: call.handled(call.invoke_sync())),
-        "handled",
-        ["reviewed function/execution/complete", "started", "ended function/execution/success"],
+        "finished",
+        ["started", "ended //success", "recorded //success"],
     ),
     (
         "function rejects",
@@ -409,21 +410,19 @@ def test_a_question_and_its_answer_carry_ids_reasons_and_digests() -> None:
     close(plan)
 
 
-def test_another_try_keeps_what_decided_and_not_what_was_done() -> None:
-    """`retried` makes a history of its own; the plan's is as it was until it is told."""
+def test_another_try_goes_on_in_the_same_history() -> None:
+    """`retry` returns the call, which is new again, and what was decided and done stays told."""
     plan = desk().apply_hooks_sync(waiting())
     plan.resume(plan.suspended[0].approve(by="ann"))
     call = one(plan)
     call.start()
     call.fail("away")
-    made = call.retry()
+    assert call.retry() is call.retry() is call  # the second writes nothing
     decided = ["reviewed gate/gate/suspend", "suspended gate/gate", "decided ann//resume"]
-    assert history(made.steps) == ["proposed", *decided, "retried"]
-    assert history(call.steps) == ["proposed", *decided, "started", "ended //error"]
-    made.call_sync()
-    assert history(plan.steps) == ["proposed", *decided, "started", "ended //error"]
-    plan.record(forged(call.metadata))
-    assert history(call.retry().steps) == ["proposed", *decided, "retried"]
+    tried = ["proposed", *decided, "started", "ended //error", "retried"]
+    assert history(call.steps) == tried
+    plan.record(call.call_sync())
+    assert history(plan.steps) == [*tried, "started", "ended //success", "recorded //success"]
     close(plan)
 
 
@@ -600,8 +599,8 @@ def test_events_tell_the_steps_so_far() -> None:
     close(plan)
 
 
-def test_hook_sets_that_are_asked_at_once_tell_of_it_without_going_back_in_time() -> None:
-    """What one said first and wrote last stands behind what the other wrote, at its time."""
+def test_of_hook_sets_that_review_a_call_at_once_one_counts() -> None:
+    """The pass that ends last finds that the call has grown: it raises, and writes nothing."""
 
     async def asked() -> Any:
         go = asyncio.Event()
@@ -623,18 +622,14 @@ def test_hook_sets_that_are_asked_at_once_tell_of_it_without_going_back_in_time(
         await asyncio.sleep(0)
         await call.hook(quick)
         go.set()
-        await asking
+        with pytest.raises(LifecycleError, match=r"'c1'.* was reviewed by .*passes"):
+            await asking
         close(plan)
         return call.steps
 
     steps = asyncio.run(asked())
-    assert [(step.by or "").rpartition(".")[2] for step in steps[1:]] == [
-        "passes",
-        "passes",
-        "waits",
-    ]
-    times = [step.at for step in steps]
-    assert times == sorted(times)
+    assert [(step.by or "").rpartition(".")[2] for step in steps[1:2]] == ["passes"]
+    assert [step.kind for step in steps] == ["proposed", "reviewed", "ended"]
 
 
 def test_steps_compare_by_all_they_say() -> None:

@@ -1,4 +1,4 @@
-"""However plans of one round are asked, run, saved and loaded, all views agree."""
+"""However the calls of a round are asked, run, tried again, saved and loaded, all views agree."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from lutum_py.errors import (
 from lutum_py.typing import CallStep
 from tests.profiles import scaled
 from tests.round.one_story import (
+    MEANWHILE,
     Desk,
     blocked,
     desk,
@@ -84,15 +85,20 @@ TABLE = {
         "suspended": "waits",
         "started": "running",
     },
-    "running": {"suspended": "waits", "abandoned": "doubt"},
-    "doubt": {"suspended": "waits"},
+    "running": {"suspended": "waits", "abandoned": "doubt", "retried": "new"},
+    "doubt": {"suspended": "waits", "retried": "new"},
     "waits": {"decided": "resuming", "recorded": "waits"},
-    ENDED: {"reviewed": ENDED, "recorded": ENDED},
+    ENDED: {"reviewed": ENDED, "recorded": ENDED, "retried": "new"},
 }
+for _stage, _row in TABLE.items():
+    _row["late"] = _stage
 STATUS = {"new": "new", "resuming": "resuming", "waits": "suspended"}
 STATUS |= {"running": "running", "doubt": "running"}
 STATUS_OF = {"success": "succeeded", "error": "failed", "indeterminate": "failed"}
 STATUS_OF |= {"rejected": "cancelled", "cancelled": "cancelled"}
+
+
+_GIVEN_UP = ("rejected", "cancelled")
 
 
 class Told:
@@ -107,6 +113,10 @@ class Told:
         self.is_left = self.is_recorded = False
         settled: CallStep | None = None
         for step in others:
+            if step.kind == "retried":  # not what was refused, or answered by a hook or person
+                is_done = self.stage != ENDED or (settled is not None and settled.phase is None)
+                assert is_done, history(steps)
+                assert self.stage != ENDED or settled is None or settled.verdict not in _GIVEN_UP
             if step.kind == ENDED:
                 assert self.stage != ENDED, history(steps)
                 assert self.stage != "waits" or step.verdict in ("rejected", "cancelled"), history(
@@ -124,15 +134,17 @@ class Told:
                 self.is_recorded = True
             self.started += step.kind == "started"
             self.is_left |= step.kind == "abandoned"
-            if step.kind in ("started", "decided"):  # whoever approved it knew of the doubt
+            if step.kind in ("started", "decided", "retried"):  # whoever did it knew of the doubt
                 self.is_left = False
             if step.kind == "changed":
                 self.arguments = step.arguments
         at = [str(step.at) for step in steps]
         assert at == sorted(at)
+        self.may_retry = self.stage not in (ENDED, "waits")
         if self.stage == ENDED:
             assert settled is not None
             self.status = STATUS_OF[str(settled.verdict)]
+            self.may_retry = settled.phase is None and settled.verdict not in _GIVEN_UP
         else:
             self.status = STATUS[self.stage]
         self.state = self._state(settled)
@@ -150,26 +162,39 @@ class Told:
         return "in_doubt" if self.is_left else "pending"
 
 
+_WITH_RESULTS = ("finished", "handled", "rejected", "unusable")
+
+
 class OneStory(RuleBasedStateMachine):
-    """The open plans of one round."""
+    """The plans of one round, each of which shows the same."""
 
     def __init__(self) -> None:
         super().__init__()
         calls = [(id, "fill", {"items": [id]}) for id in IDS[:2]]
         self.plans: list[ToolRoundPlan[Any]] = [desk(*calls, ("u", "nope", {})).plan()]
-        self.made_of: dict[ToolRoundPlan[Any], ToolRoundPlan[Any]] = {}
+        self.known: dict[str, Any] = {}
         self.results: dict[str, Any] = {}
 
     def teardown(self) -> None:
         close(self.plans[0])
+        self.all_views_agree()
+        for row in self.plans[0].calls:
+            assert Told(row.steps).stage == ENDED
+
+    @property
+    def open(self) -> list[ToolRoundPlan[Any]]:
+        """The oldest plan, and some newer ones."""
+        return [self.plans[0], *self.plans[1:][-2:]]
 
     def plan(self, data: st.DataObject) -> ToolRoundPlan[Any]:
-        return data.draw(st.sampled_from(self.plans[-4:]), label="plan")
+        return data.draw(st.sampled_from(self.open), label="plan")
 
     def calls(self, plan: ToolRoundPlan[Any]) -> dict[str, Any]:
+        """The calls that were listed once: each is one object, wherever it stands."""
         waits = [each.call for each in plan.suspended]
-        found = (*plan.pending, *plan.in_doubt, *waits)
-        return {call.id: call for call in found}
+        for call in (*plan.pending, *plan.in_doubt, *waits):
+            assert self.known.setdefault(call.id, call) is call
+        return self.known
 
     def call(self, data: st.DataObject) -> tuple[ToolRoundPlan[Any], Any]:
         plan = self.plan(data)
@@ -183,8 +208,10 @@ class OneStory(RuleBasedStateMachine):
         plan = self.plan(data)
         before = self.told(plan)
         self.hook(plan, HOOKS[asked]())
-        rows = {row.id: (row.state, row.arguments) for row in plan.calls}
-        assert rows == {id: told[:2] for id, told in before.items()}
+        for id, (state, arguments, steps) in self.told(plan).items():
+            assert steps[: len(before[id][2])] == before[id][2]
+            if Told(before[id][2]).stage not in ("new", "resuming"):
+                assert (state, arguments, steps) == before[id]
 
     @rule(
         data=st.data(),
@@ -232,7 +259,7 @@ class OneStory(RuleBasedStateMachine):
         named: dict[str, Any] = {"on": on, "gate": gate, "before": before}
         if call is not None:
             made = function if where == "function" else hooks(**{where: named[where]})
-            with suppress(HookError):
+            with suppress(HookError, LifecycleError):
                 self.hook(plan, made)
 
     def told(self, plan: ToolRoundPlan[Any]) -> dict[str, Any]:
@@ -243,7 +270,7 @@ class OneStory(RuleBasedStateMachine):
         how=st.sampled_from(sorted(ACTS)),
     )
     def do(self, data: st.DataObject, how: str) -> None:
-        """Do something with a call: the table allows it, and no newer plan goes on with it."""
+        """Do something with a call, if the table allows it."""
         _, call = self.call(data)
         if call is None:
             return
@@ -257,15 +284,28 @@ class OneStory(RuleBasedStateMachine):
         }.get(how, stage not in (ENDED, "waits"))
         try:
             given = ACTS[how](call)
-        except LifecycleError as error:
+        except LifecycleError:
             assert call.steps == before
-            is_older = "Go on with the newer plan" in str(error)
-            assert not may or is_older or how == "indeterminate"
+            assert not may or how == "indeterminate"
             return
         assert may
         assert Told(call.steps).started - Told(before).started == (how in ("start", "call"))
         if how != "start":
             self.results[call.id] = given
+
+    @rule(data=st.data(), how=st.sampled_from(["retry", "complete", "fail", "suspend"]))
+    def run_late(self, data: st.DataObject, how: str) -> None:
+        """A run that is over by something that was done meanwhile changes nothing any more."""
+        _, call = self.call(data)
+        if call is None or Told(call.steps).stage not in ("new", "resuming"):
+            return
+        MEANWHILE[:] = [call.retry if how == "retry" else lambda: ACTS[how](call)]
+        with pytest.raises(LifecycleError, match="is over"):
+            call.call_sync()
+        assert call.steps[-1].kind == "late"
+        wanted = {"retry": "new", "complete": "succeeded", "fail": "failed"}
+        assert call.status == wanted.get(how, "suspended")
+        self.results.pop(call.id, None)
 
     @precondition(lambda self: self.results)
     @rule(data=st.data())
@@ -280,7 +320,8 @@ class OneStory(RuleBasedStateMachine):
             return
         state, _, steps = self.told(plan)[id]
         assert state in ("finished", "suspended")
-        assert (steps[-1].kind, steps[:-1]) == ("recorded", before[id][2])
+        assert steps[: len(before[id][2])] == before[id][2]
+        assert [each.kind for each in steps if each.kind != "late"][-1] == "recorded"
 
     @rule(data=st.data())
     def record_unread(self, data: st.DataObject) -> None:
@@ -304,19 +345,15 @@ class OneStory(RuleBasedStateMachine):
         else:
             decision = suspended.edit({"items": ["e"]}, by="ann")
         made = rewritten("x") if "change" in way else waiting()
-        try:
-            plan.amend_sync(decision, made)
-        except LifecycleError:
-            with pytest.raises(LifecycleError, match="Go on with the newer plan"):
-                suspended.call.reject("no")
-            assert self.told(plan) == before
-            return
+        plan.amend_sync(decision, made)
+        id = suspended.call.id
+        assert [step.kind for step in self.told(plan)[id][2]][len(before[id][2])] == "decided"
         assert plan.amend_sync(decision, made) is None
         assert any(each.id == decision.decision_id for each in plan.steps)
         asked = [(each.call.id, each.digest) for each in plan.suspended]
         if (suspended.call.id, suspended.digest) in asked:  # it asks the very same once more
             return
-        with pytest.raises((ResumeError, LifecycleError)):
+        with pytest.raises(ResumeError):
             plan.amend_sync(suspended.approve(by="bob", reason="too late"), made)
 
     @rule(data=st.data())
@@ -324,17 +361,19 @@ class OneStory(RuleBasedStateMachine):
         _, call = self.call(data)
         if call is None:
             return
-        before = call.steps
+        before, digest, told = call.steps, call.digest, Told(call.steps)
         try:
-            made = call.retry()
+            assert call.retry() is call
         except LifecycleError:
             assert call.steps == before
+            assert not told.may_retry
             return
-        kinds = [step.kind for step in made.steps]
-        assert kinds[-1] == "retried"
-        assert not {"started", "abandoned", "ended", "recorded"} & set(kinds)
-        assert (made.digest, made.idempotency_key) == (call.digest, call.idempotency_key)
-        assert call.steps == before
+        assert told.may_retry
+        is_written = told.stage not in ("new", "resuming")
+        assert [step.kind for step in call.steps[len(before) :]] == ["retried"] * is_written
+        assert (call.digest, call.status.is_terminal) == (digest, False)
+        if is_written:
+            self.results.pop(call.id, None)
 
     @rule(data=st.data())
     def assign(self, data: st.DataObject) -> None:
@@ -353,20 +392,10 @@ class OneStory(RuleBasedStateMachine):
         assert call.input == fill.Input(items=["own"])
 
     def hook(self, plan: ToolRoundPlan[Any], hooks: Any) -> None:
-        made = plan.apply_hooks_sync(hooks)
-        self.plans.append(made)
-        self.made_of[made] = plan
+        self.plans.append(plan.apply_hooks_sync(hooks))
 
     def dumped(self, plan: ToolRoundPlan[Any]) -> str | None:
         """The text of a plan, whose round is closed by it."""
-        before: list[ToolRoundPlan[Any]] = [plan]
-        while before[-1] in self.made_of:
-            before.append(self.made_of[before[-1]])
-        if any(each not in before for each in self.plans):
-            # Another plan, which this one is not made of, may go on with a call in its own way.
-            with suppress(LifecycleError, PlanError):
-                return plan.dump_json()
-            return None
         open_rows = [row for row in plan.calls if row.state in ("pending", "in_doubt")]
         if any(Told(row.steps).stage in (ENDED, "waits") for row in open_rows):
             with pytest.raises(PlanError, match=r"`plan\.record\(outcome\)`"):
@@ -379,13 +408,20 @@ class OneStory(RuleBasedStateMachine):
         """Go on with what was loaded."""
         plan = self.plan(data)
         before, edits, resumed = self.told(plan), plan.edits, plan.resumed
-        inputs = {id: (call.input, call.digest) for id, call in self.calls(plan).items()}
+        inputs = {id: (each.input, each.digest) for id, each in self.calls(plan).items()}
         text = self.dumped(plan)
         if text is None:
             return
+        assert {row.id: row.state for row in plan.calls} == {
+            id: state for id, (state, _, _) in before.items()
+        }
+        for call in self.known.values():
+            with pytest.raises(LifecycleError):
+                call.start()
         loaded = Desk.load_plan(text)
         self.plans = [loaded]
         self.results.clear()
+        self.known = {}
         after = self.told(loaded)
         for id, (state, arguments, steps) in before.items():
             is_running = Told(steps).stage == "running"
@@ -395,12 +431,18 @@ class OneStory(RuleBasedStateMachine):
             assert [step.kind for step in after[id][2][len(steps) :]] == ["abandoned"] * is_running
         assert (loaded.edits, loaded.resumed) == (edits, resumed)
         found = self.calls(loaded)
-        assert {id: (call.input, call.digest) for id, call in found.items()} == inputs
+        assert {id: inputs[id] for id in found} == {
+            id: (each.input, each.digest) for id, each in found.items()
+        }
 
     @invariant()
     def all_views_agree(self) -> None:
-        for plan in self.plans[-4:]:
-            self.check(plan)
+        told = [
+            (self.told(plan), plan.steps, plan.decisions, plan.edits, plan.resumed, repr(plan))
+            for plan in self.open
+        ]
+        assert all(each == told[0] for each in told)
+        self.check(self.plans[-1])
 
     def check(self, plan: ToolRoundPlan[Any]) -> None:
         told = {row.id: Told(row.steps) for row in plan.calls}
@@ -418,6 +460,8 @@ class OneStory(RuleBasedStateMachine):
         }
         assert lists == {name: [id for id in IDS if told[id].state == name] for name in lists}
         by_row = {row.id: row for row in plan.calls}
+        for id, row in by_row.items():
+            assert (row.result is not None) == (row.state in _WITH_RESULTS), id
         for id, call in self.calls(plan).items():
             assert call.steps == by_row[id].steps
             assert call.status is CallStatus(told[id].status)
@@ -432,14 +476,13 @@ class OneStory(RuleBasedStateMachine):
             assert waits.digest == waits.call.digest
         every = {step for row in plan.calls for step in row.steps}
         assert set(plan.steps) == every
-        for decision in plan.decisions:
-            matching = [
-                step
-                for step in plan.steps
-                if (step.call_id, step.by, step.phase, step.verdict)
-                == (decision.call_id, decision.hook, decision.phase, decision.decision)
-            ]
-            assert matching
+        assert [
+            (each.call_id, each.hook, each.phase, each.decision) for each in plan.decisions
+        ] == [
+            (step.call_id, step.by, step.phase, step.verdict)
+            for step in plan.steps
+            if step.kind == "reviewed" and step.verdict and step.phase in ("execution", "gate")
+        ]
         edited = [s for s in plan.steps if s.kind == "decided" and s.verdict == "edit"]
         assert {edit.call_id for edit in plan.edits} == {step.call_id for step in edited}
         for edit in plan.edits:

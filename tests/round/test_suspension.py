@@ -413,12 +413,6 @@ def test_nothing_done_to_an_input_that_waits_reaches_the_call() -> None:
 
 def test_an_approved_input_changed_in_place_does_not_run() -> None:
     """An approved call runs with what was approved, whatever is done to an input that is shown."""
-    plan = waiting(*adds(1))
-    call = plan.resume(approval(plan, "c0"))
-    assert isinstance(call, AnyToolCall)
-    input_of(call).__dict__["a"] = 999  # a copy: what was approved is out of reach
-    assert input_of(call).a != 999
-    close(plan)
     hooks = Till.HookSet()
     hooks.gate(Till.charge)(lambda metadata, input: Suspend(SuspendTicket()))
     plan = opened(CHARGE, toolset=Till).apply_hooks_sync(hooks)
