@@ -132,12 +132,12 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
             selector = call.selector
             if places is not None:
                 execution, gates, before = places._decisions_for(selector)
-        asked = _asked_in(call) if len(call._entries) > 1 else ()
-        is_approved = bool(asked) and not review.is_edit and bool(call._answers)
+        asked = _asked_in(call) if call._last.kind != "proposed" else ()
         if places is None:
-            if not _was_asked(given, asked) and not is_approved:
+            if not _was_asked(given, asked):
                 yield from ask_function(review, given)
         else:
+            is_approved = not review.is_edit and bool(call._answers)
             hook: RegisteredHook | None = None
             for hook in execution if not is_approved else ():
                 if asked and _was_asked(hook.function, asked):
