@@ -259,9 +259,9 @@ class Review:
         target._check_round_open()
         if self.is_closed:
             raise LifecycleError(
-                f"Call {target.id!r} of tool `{target.name}` is not started: this is a draft, which "
-                "hooks were given to decide about the call. Run the call that the plan has, as in "
-                "`plan.pending`."
+                f"Call {target.id!r} of tool `{target.name}` is not started: this is a draft, "
+                "which hooks were given to decide about the call. Run the call that the plan has, "
+                "as in `plan.pending`."
             )
         own = [
             (step.kind, said_by(step))
