@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, overload
 
 from typing_extensions import ParamSpec, TypeVar
 
-from .._call.decisions import Block, Complete, Suspend
+from .._call.decisions import Block, Complete, Reject, Suspend
 from .._transcript.result import ToolResult
 from .registered_hook import CallGate
 
@@ -35,6 +35,9 @@ Gave = TypeVar("Gave", default=Any)
 
 GateVerdict: TypeAlias = Block | Suspend | Complete[Output] | ToolResult | None
 """What a gate returns."""
+
+AfterVerdict: TypeAlias = Complete[Output] | Reject | ToolResult | None
+"""What an after-hook returns."""
 
 
 class Fits(Protocol[Asked, Answer_co, Written, Returned_co]):

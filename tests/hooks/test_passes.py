@@ -89,11 +89,11 @@ def test_a_pass_counts_for_every_call_that_is_as_it_was(kind: str, done: str) ->
         if kind == "set":
             hooks = inner
 
-            @inner.gate()
             def late(metadata: ToolMetadata, input: Any) -> None:
                 if metadata.id == "u3":
                     grow[done](grown)
 
+            inner.gate()(late)
         with pytest.raises(LifecycleError, match=rf"Call 'u2' of tool `get_user` was {done} while"):
             asyncio.run(opened_round.apply_hooks(hooks))
         assert asked.taken() == ["u1", "u2", "u3"]
@@ -118,11 +118,11 @@ def test_a_pass_that_raises_writes_nothing() -> None:
     asked = Asked()
     hooks = hooks_of(asked, "set")
 
-    @hooks.gate()
     def broken(metadata: ToolMetadata, input: Any) -> None:
         if metadata.id == "u3":
             raise OSError("down")
 
+    hooks.gate()(broken)
     with opened(AppTools, *CALLS) as opened_round:
         with pytest.raises(HookError):
             opened_round.apply_hooks_sync(hooks)
