@@ -192,7 +192,9 @@ class HookSet(HookPlaces[T]):
         self, selector: type[Any] | None = None, /
     ) -> HookDecorator[[ToolCall[Any, Any], ToolResult], AfterVerdict[Any]]: ...
     def after(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
-        """Register a function of `(call, result)` that may return another result.
+        """Register a function of `(call, result)` that may put another result in its place.
+
+        It returns None, `Complete(output)`, `Reject(reason)` or a `ToolResult` of the call.
 
         It returns `Complete(output)`, `Reject(reason)`, a `ToolResult`, or None to leave it.
 

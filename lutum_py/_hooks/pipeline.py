@@ -154,11 +154,11 @@ def _review_stages(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[Non
             if not call._stage.may_ask:  # it went on while others were reviewed
                 continue
             asked = _asked_in(call)
-        is_approved = bool(asked) and review.edited is None and bool(call._answers)
         if places is None:
-            if not _was_asked(given, asked) and not is_approved:
+            if not _was_asked(given, asked):
                 yield from ask_function(review, given)
         else:
+            is_approved = review.edited is None and bool(call._answers)
             for hook in execution if not is_approved else ():
                 if asked and _was_asked(hook.function, asked):
                     continue

@@ -489,7 +489,7 @@ class TestOnce:
             seen.append(metadata.id)
             await asyncio.sleep(0)
 
-        async def both(asked: Any) -> list[Any]:
+        async def both(asked: Any) -> Any:
             passes = asked.apply_hooks(hooks), asked.apply_hooks(hooks)
             return await asyncio.gather(*passes, return_exceptions=True)
 

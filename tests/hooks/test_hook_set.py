@@ -430,7 +430,10 @@ def test_a_call_made_by_hand_finds_its_hooks_by_name() -> None:
     hooks.on(AppTools.data.get_user)(lambda metadata, input: Complete(ALICE))
 
     def made() -> AnyToolCall:
-        return GetUserArgs.Call(sent("get_user", user_id="x"), GetUserArgs(user_id="x"))
+        call: AnyToolCall = GetUserArgs.Call(
+            sent("get_user", user_id="x"), GetUserArgs(user_id="x")
+        )
+        return call
 
     assert isinstance(made().hook_sync(hooks), HandledCall)
     with pytest.raises(HookError, check=lambda error: error.tool == "get_user"):
