@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from .lifecycle import Stage, StepKind
 
 _SUSPENDED = STAGES["suspended"]
-_AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"], STAGES["elsewhere"])
+_AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"])
 
 
 def is_in_run(last: Step, run: int) -> bool:
@@ -265,7 +265,7 @@ class BaseCall:
         self, kind: StepKind, target: CallStatus | None = None, *, over: bool = False
     ) -> LifecycleError:
         stage = self._stage
-        if over:
+        if over and stage.name != "elsewhere":
             return LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` is {self.status} by now: the run that "
                 "this is the outcome of is over. The outcome is in `call.steps`, as `late`."

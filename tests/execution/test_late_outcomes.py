@@ -137,7 +137,10 @@ async def test_what_an_earlier_run_comes_to_does_not_end_a_later_one(first: str)
     outcome = await later
     plan.record(outcome)
     assert [each.output for each in plan.finished] == ["paid"]
-    assert Desk.load_plan(plan.dump_json()).finished == plan.finished
+    loaded = Desk.load_plan(plan.dump_json())
+    assert loaded.finished == plan.finished
+    assert [each.kind for each in loaded.steps] == [each.kind for each in plan.steps]
+    loaded.discard()
 
 
 ENDS: dict[str, Callable[[ToolRoundPlan[Any]], object]] = {
