@@ -113,6 +113,19 @@ def test_a_pass_counts_for_every_call_that_is_as_it_was(kind: str, done: str) ->
             assert input_of(grown).user_id == "other!"
 
 
+def test_a_pass_goes_through_all_calls_stage_by_stage() -> None:
+    """No gate is asked before the execution hooks are done with every call, and no before-hook
+    before the gates are.
+    """
+    asked = Asked()
+    hooks = hooks_of(asked, "set")
+    hooks.before()(lambda metadata, input: asked.ids.append(f"before {metadata.id}"))
+    hooks.gate()(asked.gate)
+    with opened(AppTools, *CALLS[:2]) as opened_round:
+        opened_round.apply_hooks_sync(hooks)
+    assert asked.taken() == ["u1", "u2", "gate u1", "gate u2", "before u1", "before u2"]
+
+
 def test_a_pass_that_raises_writes_nothing() -> None:
     """Nothing of a pass counts in which a hook raised, also of the calls that it was done with."""
     asked = Asked()
