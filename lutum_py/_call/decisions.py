@@ -181,10 +181,10 @@ class Review:
         since: How many entries the history had.
         moves: What was said so far.
         verdict: Why the call does not go on; None while it does.
-        is_closed: Whether a draft cannot start: the pass is over, or it is a gate's.
+        may_start: Whether a function in place of hooks is asked right now: it may run its draft.
     """
 
-    __slots__ = ("call", "is_closed", "is_edit", "moves", "since", "target", "verdict")
+    __slots__ = ("call", "is_edit", "may_start", "moves", "since", "target", "verdict")
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class Review:
         self.moves: list[Move] = [*moves]
         self.verdict: Verdict | None = None
         self.is_edit = is_edit
-        self.is_closed = False
+        self.may_start = False
 
     def note(
         self,
@@ -234,12 +234,6 @@ class Review:
         """Make a draft for a function that reviews a call: what is done to it is not the call's."""
         return self.call._copy_for(self)
 
-    def draft_for_gate(self) -> AnyToolCall:
-        """Make a draft for a gate, which may look at the call, and cannot start it."""
-        judged = Review(self.target, self.call)
-        judged.is_closed = True
-        return judged.draft()
-
     def replace_input(self, value: Any, by: str | None, phase: StepPhase | None) -> None:
         """Let the call go on with another input, which is valid."""
         if self.call is self.target:
@@ -253,11 +247,11 @@ class Review:
 
         Raises:
             LifecycleError: Somebody did something with the call meanwhile, or the draft cannot be
-                started: it is a gate's, or the pass is over.
+                started: it is a gate's, or the function that it was for has answered.
         """
         target, since = self.target, self.since
         target._check_round_open()
-        if self.is_closed:
+        if not self.may_start:
             raise LifecycleError(
                 f"Call {target.id!r} of tool `{target.name}` is not started: this is a draft, "
                 "which hooks were given to decide about the call. Run the call that the plan has, "
@@ -280,7 +274,6 @@ class Review:
 
     def write(self) -> bool:
         """Write all that was said as one entry; whether the call was as it had been till then."""
-        self.is_closed = True
         if not self.moves:
             return True
         number = self.target._append_all(*self.moves, since=self.since)

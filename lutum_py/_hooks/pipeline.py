@@ -238,7 +238,7 @@ def _ask_gates(gates: list[RegisteredHook], review: Review) -> HookGenerator[Non
         shown = call._lend_copy()
         given: tuple[Any, ...] = (call.metadata, shown)
         if isinstance(gate.function, CallGate):
-            given = (review.draft_for_gate(), decision)
+            given = (review.draft(), decision)
             _check_conversation(gate, call)
         elif gate.takes_decision:
             given = (*given, decision)
