@@ -66,7 +66,11 @@ def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> 
             "with `AppTools.HookSet()`."
         )
     hook, call, draft = function_name(function), review.call, review.draft()
-    given: Any = yield from ask(hook, function, call, draft)
+    review.may_start = True
+    try:
+        given: Any = yield from ask(hook, function, call, draft)
+    finally:
+        review.may_start = False
     answer: Any = given  # for type checkers to narrow
     if draft._review is None:
         _take_run(hook, review, given)

@@ -195,14 +195,14 @@ class Review:
         moves: What was said so far.
         verdict: Why the call does not go on; None while it does.
         changes_more: Whether an edit changed more of the input than it names.
-        is_closed: Whether a draft cannot start: the pass is over, or it is a gate's.
+        may_start: Whether a function in place of hooks is asked right now: it may run its draft.
     """
 
     __slots__ = (
         "call",
         "changes_more",
         "edited",
-        "is_closed",
+        "may_start",
         "moves",
         "since",
         "target",
@@ -224,7 +224,7 @@ class Review:
         self.verdict: Verdict | None = None
         self.edited = edited
         self.changes_more = False
-        self.is_closed = False
+        self.may_start = False
 
     def note(
         self,
@@ -258,12 +258,6 @@ class Review:
         """Make a draft for a function that reviews a call: what is done to it is not the call's."""
         return self.call._copy_for(self)
 
-    def draft_for_gate(self) -> AnyToolCall:
-        """Make a draft for a gate, which may look at the call, and cannot start it."""
-        judged = Review(self.target, self.call)
-        judged.is_closed = True
-        return judged.draft()
-
     def replace_input(
         self, value: Any, text: InputText, by: str | None, phase: StepPhase | None
     ) -> None:
@@ -286,11 +280,11 @@ class Review:
 
         Raises:
             LifecycleError: Somebody did something with the call meanwhile, or the draft cannot be
-                started: it is a gate's, or the pass is over.
+                started: it is a gate's, or the function that it was for has answered.
         """
         target, since = self.target, self.since
         target._check_round_open()
-        if self.is_closed:
+        if not self.may_start:
             raise LifecycleError(
                 f"Call {target.id!r} of tool `{target.name}` is not started: this is a draft, "
                 "which hooks were given to decide about the call. Run the call that the plan has, "
@@ -313,7 +307,6 @@ class Review:
 
     def write(self) -> bool:
         """Write all that was said as one entry; whether the call was as it had been till then."""
-        self.is_closed = True
         if not self.moves:
             return True
         number = self.target._append_all(*self.moves, since=self.since)

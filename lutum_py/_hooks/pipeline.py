@@ -127,15 +127,6 @@ def _is_before_hooks(step: Step) -> bool:
 
 def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     """Let hooks review calls, stage by stage; the caller writes what they say."""
-    try:
-        yield from _review_stages(reviews, hooks)
-    except BaseException:
-        for review in reviews:
-            review.is_closed = True  # whoever kept a draft does not start the call with it
-        raise
-
-
-def _review_stages(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     given: Any = hooks
     places: HookPlaces[Any] | None = given if isinstance(hooks, HookPlaces) else None
     # Stages after the first, for the few calls that have any: the rest pays for none of them.
@@ -257,7 +248,7 @@ def _ask_gates(gates: list[RegisteredHook], review: Review) -> HookGenerator[Non
         shown = call._lend_copy()
         given: tuple[Any, ...] = (call.metadata, shown)
         if isinstance(gate.function, CallGate):
-            given = (review.draft_for_gate(), decision)
+            given = (review.draft(), decision)
             _check_conversation(gate, call)
         elif gate.takes_decision:
             given = (*given, decision)

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
-from .._call.decisions import Review
+from .._call.decisions import Review, write_all
 from .._call.drivers import HookGenerator
 from .._call.history import Move, Said, Step, steps_of_kind, wait_of
 from .._call.outcomes import SuspendedCall
@@ -253,12 +253,14 @@ def amend(
         ) from error
     finally:
         state._amending -= {call.id}
-        review.is_closed = True
     state._check_open()
     calls._note_hooks(hooks)
-    number = _take(calls, decision, wait, call, review.moves)
-    if call._last.input == number:
-        call._held = (number, *review.call._held[1:])
+    if review.call is call:  # a function ran it, and the edit was taken in with the start
+        write_all([review])
+    else:
+        number = _take(calls, decision, wait, call, review.moves)
+        if call._last.input == number:
+            call._held = (number, *review.call._held[1:])
     became: HookOutcome = state._place_of(call).value
     return became
 

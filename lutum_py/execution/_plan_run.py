@@ -102,9 +102,10 @@ class PlanRun:
 
     def shown(self, call: AnyToolCall, outcome: Any) -> HookGenerator[Outcome]:
         """Show what a call came to to the after-hooks, before the plan is given it."""
+        shown: Outcome = outcome
         if self.settings.hooks is not None:
-            outcome = yield from show_to(call, outcome, self.settings.hooks)
-        return outcome
+            shown = yield from show_to(call, outcome, self.settings.hooks)
+        return shown
 
     def after_doubt(self, call: AnyToolCall) -> Outcome | None:
         """Answer a call that would come after one which perhaps still works on the same.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -111,6 +112,19 @@ def test_a_pass_counts_for_every_call_that_is_as_it_was(kind: str, done: str) ->
             asyncio.run(opened_round.apply_hooks(inner))
             assert asked.taken() == ["u2"]
             assert input_of(grown).user_id == "other!"
+
+
+def test_a_pass_goes_through_all_calls_stage_by_stage() -> None:
+    """No gate is asked before the execution hooks are done with every call, and no before-hook
+    before the gates are.
+    """
+    asked = Asked()
+    hooks = hooks_of(asked, "set")
+    hooks.before()(lambda metadata, input: asked.ids.append(f"before {metadata.id}"))
+    hooks.gate()(asked.gate)
+    with opened(AppTools, *CALLS[:2]) as opened_round:
+        opened_round.apply_hooks_sync(hooks)
+    assert asked.taken() == ["u1", "u2", "gate u1", "gate u2", "before u1", "before u2"]
 
 
 def test_a_pass_that_raises_writes_nothing() -> None:
@@ -263,3 +277,42 @@ def test_an_approved_call_is_shown_to_a_function_that_has_not_seen_it() -> None:
         plan.resume(waits.approve())
         plan.apply_hooks_sync(lambda call: call.reject("no"))
         assert [each.reason for each in plan.rejected] == ["no"]
+
+
+# A function in place of hooks may run the tool itself.
+
+
+def test_a_function_that_runs_an_edited_call_takes_the_edit_in() -> None:
+    """The edit counts with the start, and what the function gives is the call's result."""
+    with opened(AppTools, CALLS[0]) as opened_round:
+        plan, waits = waiting(AppTools.HookSet(), opened_round)
+
+        def run(call: AnyToolCall) -> HookOutcome:
+            call._append("started")  # an input model has no function
+            return call.handled(ALICE)
+
+        plan.amend_sync(waits.edit({"user_id": "bob"}), run)
+        (result,) = plan.finished
+        assert result.result == '{"name":"Alice"}'
+        assert [edit.final for edit in plan.edits] == [{"user_id": "bob"}]
+        assert plan.resolve().results[0].id == "u1"
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_draft_cannot_be_started_once_its_function_has_answered(raises: bool) -> None:
+    """Nor where it raised: nothing of such a pass is in the history, by whatever way."""
+    kept: list[AnyToolCall] = []
+
+    def keep(call: AnyToolCall) -> HookOutcome:
+        kept.append(call)
+        if raises:
+            raise OSError("down")
+        return call
+
+    with opened(AppTools, CALLS[0]) as opened_round:
+        with suppress(HookError):
+            opened_round.apply_hooks_sync(keep)
+        steps = opened_round.tool_calls[0].steps
+        with pytest.raises(LifecycleError, match=r"draft.*`plan\.pending`"):
+            kept[0]._append("started")
+        assert opened_round.tool_calls[0].steps == steps
