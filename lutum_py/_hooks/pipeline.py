@@ -141,7 +141,7 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
             if places is not None:
                 execution, gates, before = places._decisions_for(selector)
         asked: list[Any] = []
-        if len(call._entries) > 1:
+        if call._last.kind != "proposed":  # also what was loaded is one entry
             if not call._stage.may_ask:  # it went on while others were reviewed
                 continue
             asked = _asked_in(call)
