@@ -19,7 +19,7 @@ from ..errors import LifecycleError, MisuseError, TimedOut, ToolInputError, Tool
 from .base_call import BaseCall
 from .call_state import CallState
 from .drivers import HookGenerator, drive, drive_sync
-from .history import ON_RECORD, Said, was_begun
+from .history import ON_RECORD, REFUSED_BY, Said, was_begun
 from .lifecycle import CallStatus
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, outcome_of, suspend
 from .reply import REPLY, Reply, reply_in
@@ -422,7 +422,7 @@ class AnyToolCall(CallState):
             ToolInputError: It does not, and this says why.
         """
         if not was_begun(self._history):
-            ended: Said = {"by": "input", "phase": "execution", "verdict": "rejected"}
+            ended: Said = {"by": REFUSED_BY, "phase": "execution", "verdict": "rejected"}
             self._append_all(("ended", {**ended, "reason": why}), since=since)
         raise ToolInputError(why, tool=self.name)
 

@@ -21,7 +21,7 @@ from ..errors import HookError, MisuseError
 from .call_state import CallState
 from .decisions import Complete, DecisionKind, Reject, Review, RunNormally, Verdict
 from .drivers import HookGenerator
-from .history import REQUESTED_BY, RULED_BY, Said, StepPhase, said_by
+from .history import REFUSED_BY, REQUESTED_BY, RULED_BY, Said, StepPhase, said_by
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, question_about
 from .reply import reply_in
 
@@ -420,7 +420,7 @@ def _taken(hook: str, review: Review, value: Any, did: str) -> tuple[Any, InputT
 
 def unproven(call: AnyToolCall) -> Verdict:
     """Refuse a call whose own arguments do not describe its input, so nobody can be asked."""
-    return Verdict("reject", "input", "execution", call._unproven)
+    return Verdict("reject", REFUSED_BY, "execution", call._unproven)
 
 
 def with_arguments(

@@ -156,6 +156,9 @@ REQUESTED_BY: Final = "needs_approval"
 RULED_BY: Final = "rule"
 """Stands in `by` if all rules of a tool have reviewed a call, and the tool needs no approval."""
 
+REFUSED_BY: Final = "input"
+"""Who ends a call whose own arguments do not describe its input, or do not fit any more."""
+
 SPENT: Final = "spent"
 """The verdict of a `retried` after which an earlier approval does not count any more."""
 

@@ -19,7 +19,15 @@ from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, decoded_calls
 from .._call.decisions import EditRecord, edits_of
 from .._call.drivers import HookGenerator
-from .._call.history import Move, end_of, result_in, state_in, this_try, was_begun
+from .._call.history import (
+    REFUSED_BY,
+    Move,
+    end_of,
+    result_in,
+    state_in,
+    this_try,
+    was_begun,
+)
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AwaitingCall,
@@ -342,6 +350,8 @@ def match_results(
     answers: list[ToolMetadata | ToolResult] = [each.call.metadata for each in suspended]
     for each in (*answers, *given):
         id = each.id
+        if id in settled and is_refusal(each, calls._any(id)):
+            continue
         if id not in asked or id in settled:
             faults.append(ExtraResult(id, each.name, wanted, id in settled))
         elif isinstance(each, ToolResult):
@@ -370,6 +380,14 @@ def match_results(
         place = {id: index for index, id in enumerate(asked)}
         raise CommitError(sorted(faults, key=lambda fault: place.get(fault.id, len(place))))
     return tuple(results[id] for id in asked)
+
+
+def is_refusal(answer: object, call: BaseCall | None) -> bool:
+    """Whether an answer is that with which a call refused to start: the call has it already."""
+    end = None if call is None else end_of(call._history)
+    if call is None or end is None or end.by != REFUSED_BY:
+        return False
+    return answer_of(call) == answer
 
 
 def asking_fault(call: BaseCall) -> MissingResult:

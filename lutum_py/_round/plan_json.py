@@ -146,10 +146,10 @@ def _dump_entry(call: BaseCall, now: float) -> dict[str, Any]:
     history = call._history
     if history[-1].kind == "moved":  # to where the text is loaded
         history = history[:-1]
-    steps = [dump_step(step) for step in history]
     if not isinstance(call, AnyToolCall):
-        return {"id": call.id, "steps": steps}
-    call._text_or_raise()
+        return {"id": call.id, "steps": [dump_step(step) for step in history]}
+    call._text_or_raise()  # first, because which text describes the input is found out here
+    steps = [dump_step(step) for step in history]
     if history[0].detail is None:
         proposed = call._text_of(None)
         steps[0] |= {"arguments": proposed.data, **dump_unset(proposed)}

@@ -29,6 +29,7 @@ from .ending import (
     asking_fault,
     check_as_left,
     check_shown,
+    is_refusal,
     mismatches,
 )
 from .inner import ask
@@ -51,6 +52,8 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         since = 0 if call is None else len(call._entries)
         if calls._state._round.inner:
             check_shown(calls, result.id)
+        if is_refusal(result, call):
+            return
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
         assert call is not None

@@ -103,7 +103,8 @@ class PlanRun:
     def shown(self, call: AnyToolCall, outcome: Any) -> HookGenerator[Outcome]:
         """Show what a call came to to the after-hooks, before the plan is given it."""
         shown: Outcome = outcome
-        if self.settings.hooks is not None:
+        # That a call was refused at its start is no result of its tool.
+        if self.settings.hooks is not None and state_in(call._history) != "rejected":
             shown = yield from show_to(call, outcome, self.settings.hooks)
         return shown
 

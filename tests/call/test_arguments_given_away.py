@@ -286,7 +286,7 @@ def test_nobody_changes_what_was_asked_about_though_it_has_no_json_form(way: str
     hooks.gate()(lambda metadata, input: spoil(input.given))
     call: Any = Asked.parse_tool_call(metadata).hook_sync(Asked.HookSet())
     BEHIND[way](call, hooks)
-    if way != "by a gate" and run != "again":
+    if way != "by a gate":
         with pytest.raises(ToolInputError, match="has no JSON form"):  # and it is as it was
             RUN_ODD[run](call)
     RUN_ODD[run](call)

@@ -52,7 +52,7 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.errors import HookError, ToolInputError
-from lutum_py.execution import execute_sync, run_sync
+from lutum_py.execution import execute_all_sync, execute_sync, run_sync
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
@@ -351,9 +351,10 @@ def in_place(kind: Any, given: Any) -> tuple[Any, Any]:
 
     handlers.on(tools.run)(run)
     plan = read(tools, given).apply_hooks_sync(hooks)
-    shown = plan.calls[0].arguments
     SEEN.clear()
-    run_sync(plan, handlers=handlers).resolve()
+    plan = run_sync(plan, handlers=handlers)
+    shown = plan.calls[0].arguments  # what was done in place is looked for as the call starts
+    plan.resolve()
     (seen,) = SEEN
     return seen, shown
 
@@ -592,7 +593,7 @@ def test_a_plain_run_validates_once() -> None:
 # A text that no longer fits.
 
 
-@pytest.mark.parametrize("way", ["call", "run"])
+@pytest.mark.parametrize("way", ["call", "run", "execute"])
 def test_a_start_whose_text_no_longer_fits_ends_as_an_issue(tmp_path: Path, way: str) -> None:
     """A file that is gone is told to the model; views show the text."""
     file = tmp_path / "a.txt"
@@ -607,14 +608,19 @@ def test_a_start_whose_text_no_longer_fits_ends_as_an_issue(tmp_path: Path, way:
         (call,) = plan.pending
         with pytest.raises(ToolInputError, match="The arguments do not fit tool `run`: `given`"):
             call.call_sync()
-        assert call.status == "resuming"
-        plan.record(call.reject("Call it again with corrected arguments."))
-    else:
+        assert call.status == "cancelled"
+        results = []
+    elif way == "run":
         plan = run_sync(plan)
+        results = []
+    else:
+        results = execute_all_sync(plan.pending)
+        plan.record(results[0])  # which has it
     (row,) = plan.calls
-    assert (row.state, row.arguments["given"]) == ("finished", str(file))
+    assert (row.state, row.arguments["given"]) == ("rejected", str(file))
     assert "started" not in [step.kind for step in row.steps]
-    (result,) = plan.resolve().results
+    assert (row.steps[-1].kind, row.steps[-1].by) == ("ended", "input")
+    (result,) = plan.resolve(results).results
     assert "Call it again with corrected arguments" in result.model_text
     assert SEEN == []
 
