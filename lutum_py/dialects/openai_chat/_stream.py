@@ -39,6 +39,8 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
+    __slots__ = ("_choices", "_fields", "_first")
+
     dialect = NAME
 
     def __init__(self) -> None:
