@@ -34,6 +34,7 @@ RAISES: list[type[BaseException]] = [
     KeyboardInterrupt,
     SystemExit,
     OSError,
+    GeneratorExit,
 ]
 sent: list[str] = []
 raised: list[type[BaseException]] = [OSError]
@@ -191,7 +192,7 @@ def test_a_sink_that_raises_loses_no_result(way: str, error: type[BaseException]
         how = {"context": ToolContext.for_call(plan.pending[0], sink=sink)}
     try:
         WAYS[way](plan, **how)
-    except (KeyboardInterrupt, SystemExit) as out:
+    except (KeyboardInterrupt, SystemExit, GeneratorExit) as out:
         ended: BaseException | None = out
     else:
         ended = None
@@ -277,10 +278,10 @@ def test_an_after_hook_that_raises_about_a_call_within_loses_no_result(
 
 
 CASES = [
-    *((f"around_{place}", error) for place in ("entry", "outcome", "exit") for error in RAISES),
-    *((f"on_{kind}", error) for kind in ("started", "ended", "proposed") for error in RAISES),
-    *(("context", error) for error in RAISES),
-    *(("output", error) for error in RAISES[:3]),
+    *((f"around_{place}", error) for place in ("entry", "outcome", "exit") for error in RAISES[:4]),
+    *((f"on_{kind}", error) for kind in ("started", "ended", "proposed") for error in RAISES[:4]),
+    *(("context", error) for error in RAISES[:4]),
+    *(("output", error) for error in RAISES[:4][:3]),
 ]
 
 
