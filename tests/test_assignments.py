@@ -228,7 +228,7 @@ def test_a_store_goes_by_what_it_was_opened_with() -> None:
             with pytest.raises(AttributeError, match="Call `open_store` again"):
                 setattr(anything, name, b"b")
         anything.run = asyncio.sleep
-        assert store.run is asyncio.sleep
+        assert anything.run is asyncio.sleep
 
 
 def test_what_was_claimed_held_or_listed_is_read_only() -> None:

@@ -52,7 +52,7 @@ class Settled:
             raise _settled(self, name, "assign to", self._way)
         object.__setattr__(self, name, value)
 
-    def __delattr__(self, name: str) -> NoReturn:
+    def __delattr__(self, name: str) -> None:
         raise _settled(self, name, "delete", self._way)
 
 

@@ -238,7 +238,7 @@ class CallSpan:
         tracer = self._tracer.tracer
         if tracer is not None:
             context, links = _place_of(self.call, self._context, self._links)
-            self._span = self._open.enter_context(
+            span = self._span = self._open.enter_context(
                 tracer.start_as_current_span(
                     f"execute_tool {_bounded(self.call.name, _NAME_LIMIT)}",
                     context=context,
@@ -250,10 +250,10 @@ class CallSpan:
                     set_status_on_exception=False,
                 )
             )
-            if self._tracer.content and self.span.is_recording():
+            if self._tracer.content and span.is_recording():
                 # What the tool gets, which may be other than what the model sent.
                 shown = self.call.spec.shown_json(self.call.input)
-                self._content(self.span, "gen_ai.tool.call.arguments", shown)
+                self._content(span, "gen_ai.tool.call.arguments", shown)
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object, /) -> None:

@@ -32,7 +32,7 @@ Swapped = TypeAliasType("Swapped", U | T, type_params=(T, U))
 Written = TypeAliasType("Written", "Annotated[str, Skip()] | None")
 Inner = TypeAliasType("Inner", Maybe[T], type_params=(T,))
 Loop: Any = TypeAliasType("Loop", "Loop | None")
-Chain: Any = TypeAliasType("Chain", "list[T] | Chain[T] | None", type_params=(T,))
+Chain = TypeAliasType("Chain", list[T] | None, type_params=(T,))
 Context = TypeAliasType("Context", ToolContext)
 City = TypeAliasType("City", Annotated[str, "Which city."])
 Nowhere = TypeAliasType("Nowhere", "Missing | None")  # type: ignore[name-defined]  # noqa: F821

@@ -109,8 +109,9 @@ def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
 def test_a_slip_in_the_ending_is_refused_too(name: str) -> None:
     """A method whose name is nearly that of a hook would never be asked."""
     body = {name: lambda self, metadata, input: Reject("no")}
+    hooks: Any = AppTools.HookSet()
     with pytest.raises(HookError, match="The name of another method begins with `_`") as caught:
-        AppTools.HookSet().data.register_hooks(type("Policy", (), body)())
+        hooks.data.register_hooks(type("Policy", (), body)())
     assert caught.value.hook == name
     with pytest.raises(HookError):
         type("Policy", (DataTools.Hooks,), body)
