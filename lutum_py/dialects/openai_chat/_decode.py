@@ -66,8 +66,9 @@ def turn_of(response: Place, *, is_ended: bool = False) -> AssistantTurn:
     is_bare = message is None and finish_reason and choice.object().keys() <= _BARE
     items = [] if is_bare else list(_items(message or choice.need("message"), response_id))
     usage = usage_of(response)
-    # Some hosts give no finish reason. What a call cost is known only once it is whole.
-    is_ended = is_ended or finish_reason is not None or usage is not None
+    # Some hosts give no finish reason. What a call cost is known only once it is whole, and what a
+    # program puts around a message of its own has no id.
+    is_ended = is_ended or finish_reason is not None or usage is not None or response_id is None
     return turn_from(FACTS, response, items, finish_reason, usage, response_id, is_ended=is_ended)
 
 
