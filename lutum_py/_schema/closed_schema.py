@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, cast
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, cast, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
@@ -22,7 +23,7 @@ from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_vali
 from .._text.immutable import dataclass
 from .._text.json import infinity_in, is_object
 from .plain_types import is_model
-from .signature import SKIPPED
+from .signature import SKIPPED, holds_skip
 
 # Of each of these pydantic says in the schema which class it is.
 _OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
@@ -100,6 +101,9 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
     if taking.iterators or taking.excluded:
         whole = _built(SchemaSerializer, changed, taking.classes)
     parts = list(schema_parts(core_schema))
+    skipped = _skipped_in(core_schema) if any(map(_is_skipped, parts)) else None
+    if skipped is None and holds_skip(input_type):  # among what a generic class is given
+        skipped = ()
     return Closing(
         source=input_type if is_model(input_type) else adapter,
         validator=validator,
@@ -111,7 +115,7 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
         is_exact=all(map(_is_exact, parts)),
         reads_same=all(map(_reads_same, parts)),
         warns=not taking.iterators,
-        skipped=_skipped_in(core_schema) if any(map(_is_skipped, parts)) else None,
+        skipped=skipped,
     )
 
 
@@ -329,7 +333,21 @@ def _is_renamed(field: dict[str, Any]) -> bool:
 
 
 def _is_skipped(part: dict[str, Any]) -> bool:
-    return SKIPPED in part.get("metadata", ())
+    return SKIPPED in part.get("metadata", ()) or _skipped_field(part) is not None
+
+
+# A validator that stands for the whole schema of a field, as `PlainValidator` does, takes the trace
+# of the mark with it, so the annotations of each class are looked at as well.
+def _skipped_field(part: dict[str, Any]) -> str | None:
+    """Return the first field of a class whose annotation has a `Skip()`; None if there is none."""
+    cls: Any = part.get("cls", part.get("function"))  # a named tuple is what makes it
+    hints: dict[str, Any] = {}
+    if is_model(cls):
+        hints = {name: (each.annotation, each.metadata) for name, each in cls.model_fields.items()}
+    elif isinstance(cls, type):
+        with suppress(NameError, TypeError):  # pydantic found what is not there, in its own way
+            hints = get_type_hints(cls, include_extras=True)
+    return next((name for name, hint in hints.items() if holds_skip(hint)), None)
 
 
 def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
@@ -340,8 +358,10 @@ def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | No
         return None
     elif not _is_schema(schema):
         inner = [(each, (*path, str(name))) for name, each in schema.items()]
-    elif _is_skipped(schema):
+    elif SKIPPED in schema.get("metadata", ()):
         return path
+    elif (field := _skipped_field(schema)) is not None:
+        return (*path, field)
     else:
         if schema["type"] == "dataclass-field":
             path = (*path, schema["name"])

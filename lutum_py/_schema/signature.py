@@ -465,7 +465,32 @@ def _has_context(parts: Parts) -> bool:
 
 
 def _is_skipped(parts: Parts) -> bool:
-    return any(isinstance(mark, Skip) or mark is Skip for mark in parts.marks)
+    return any(map(_is_skip, parts.marks))
+
+
+def _is_skip(mark: Any) -> bool:
+    return isinstance(mark, Skip) or mark is Skip
+
+
+def holds_skip(annotation: Any) -> bool:
+    """Whether there is a `Skip()` anywhere in an annotation, also inside a container.
+
+    >>> holds_skip(list[Annotated[int, Skip()] | None])
+    True
+    """
+    waiting, aliases = [annotation], set[Any]()
+    while waiting:
+        part = waiting.pop()
+        if _is_skip(part):
+            return True
+        if isinstance(part, list | tuple):  # the marks of a field, or what a function takes
+            waiting += part
+        elif args := get_args(part):
+            waiting += [*args, get_origin(part)]
+        elif isinstance(part, _ALIASES) and part not in aliases:
+            aliases.add(part)
+            waiting.append(part.__value__)
+    return False
 
 
 def _text_in(parts: Parts) -> str | None:

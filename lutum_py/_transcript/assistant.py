@@ -272,7 +272,11 @@ _is_refusal = RefusalItem.__instancecheck__  # `isinstance`, for `map`
 _TRUNCATED = frozenset(
     {
         *("length", "max_tokens", "MAX_TOKENS", "CONTINUATION", "model_context_window_exceeded"),
-        *("max_output_tokens", "max_messages", "steered", "incomplete"),
+        *("max_output_tokens", "max_messages", "steered", "incomplete", "model_length"),
+        # What failed at the provider, or was not at its end.
+        *("error", "insufficient_system_resource", "network_error", "abort", "cancelled"),
+        *("malformed_tool_use", "malformed_model_output", "in_progress", "queued"),
+        *("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"),
     }
 )
 _BLOCKED = frozenset(
@@ -288,16 +292,20 @@ _BLOCKED = frozenset(
 # Every turn of every loop is asked, and there are few words.
 @lru_cache(64)
 def _ends_early(finish_reason: str | None) -> bool:
-    return finish_reason in _TRUNCATED or is_among(finish_reason, _BLOCKED)
+    return is_among(finish_reason, _TRUNCATED) or is_among(finish_reason, _BLOCKED)
 
 
 @lru_cache(64)
 def is_among(finish_reason: str | None, words: frozenset[str]) -> bool:
     """Tell whether a turn ended for one of some reasons.
 
-    Some hosts add their own word to one, as in `content_filter: SAFETY`.
+    Some hosts add their own word to one, as in `content_filter: SAFETY`, or spell it otherwise, as
+    in `CONTENT-FILTER`.
     """
-    return finish_reason is not None and finish_reason.partition(":")[0] in words
+    if finish_reason is None:
+        return False
+    word = finish_reason.partition(":")[0].strip().replace("-", "_").casefold()
+    return any(word == each.casefold() for each in words)
 
 
 # A provider's turn is kept twice: `items`, which the program reads and every dialect can send, and
@@ -422,12 +430,12 @@ class AssistantTurn(Frozen, _TurnFields):
 
     @property
     def is_truncated(self) -> bool:
-        """Whether a limit on tokens cut the turn off, in any provider's word for it.
+        """Whether a limit on tokens, or a failure, cut the turn off, in any provider's word for it.
 
         Its last call is not run, even if the arguments look complete, see `Toolset.read_turn`.
         A turn whose last call a filter cut off counts too; its `refusal` is not None.
         """
-        return self.cut_off is not None or self.finish_reason in _TRUNCATED
+        return self.cut_off is not None or is_among(self.finish_reason, _TRUNCATED)
 
     @property
     def is_blocked(self) -> bool:

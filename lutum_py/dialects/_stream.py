@@ -214,6 +214,18 @@ class StreamReader(ABC):
     alone. An instance reads one turn.
     """
 
+    __slots__ = (
+        "_done",
+        "_error",
+        "_is_own",
+        "_number",
+        "_over",
+        "_pairs",
+        "_reports",
+        "_turn",
+        "_unknown",
+    )
+
     dialect: ClassVar[str]
 
     def __init__(self) -> None:

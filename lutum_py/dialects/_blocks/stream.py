@@ -99,6 +99,8 @@ class BlockState:
 class BlockStream(StreamReader):
     """Read the events of one streamed message."""
 
+    __slots__ = ("_before", "_blocks", "_calls", "_message", "_stopped")
+
     def __init__(self) -> None:
         super().__init__()
         self._message: dict[str, Any] | None = None

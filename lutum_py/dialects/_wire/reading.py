@@ -29,6 +29,7 @@ from ..._transcript.assistant import (
     AssistantTurn,
     CutOff,
     RefusalItem,
+    ToolCallItem,
     ToolMetadata,
     Usage,
     is_among,
@@ -399,6 +400,7 @@ def turn_from(
     *,
     model_at: str = "model",
     refusal: Any = None,
+    is_ended: bool = True,
 ) -> AssistantTurn:
     """Make the turn of a response, from what was read of it.
 
@@ -411,9 +413,12 @@ def turn_from(
         request_id: The provider's id of it.
         model_at: Where it names its model.
         refusal: What may be the provider's words for why it was refused.
+        is_ended: Whether the provider had come to the end. The objects of an SDK can be read while
+            they grow, and what an SDK makes of half a call looks whole.
     """
     cut_off: CutOff | None = None
-    if finish_reason in facts.truncated:
+    is_going_on = not is_ended and any(isinstance(item, ToolCallItem) for item in items)
+    if is_among(finish_reason, facts.truncated) or is_going_on:
         cut_off = facts.cut_off(items)
     elif is_among(finish_reason, facts.refused):
         if facts.cut_off(items) == "arguments":

@@ -64,6 +64,7 @@ def turn_of(response: Place) -> AssistantTurn:
         usage_of(response),
         response_id,
         refusal=details.get("explanation") if is_mapping(details) else None,
+        is_ended=finish_reason is not None,
     )
 
 

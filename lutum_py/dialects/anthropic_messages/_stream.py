@@ -44,6 +44,8 @@ class StreamDecoder(BlockStream):
         'Hi'
     """
 
+    __slots__ = ()
+
     dialect = NAME
 
     # Nearly all events are deltas of a few letters, such as {"type": "content_block_delta",

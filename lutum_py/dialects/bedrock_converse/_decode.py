@@ -61,7 +61,14 @@ def turn_of(response: Place) -> AssistantTurn:
     finish_reason = response.text_at("stopReason")
     items = list(_items(response.need("output").need("message"), request_id))
     return turn_from(
-        FACTS, response, items, finish_reason, usage_of(response), request_id, model_at="modelId"
+        FACTS,
+        response,
+        items,
+        finish_reason,
+        usage_of(response),
+        request_id,
+        model_at="modelId",
+        is_ended=finish_reason is not None,
     )
 
 

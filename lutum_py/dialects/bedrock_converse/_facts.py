@@ -44,7 +44,12 @@ FACTS: Final = Facts(
     name=NAME,
     key="messages",
     names_at=("toolConfig.tools[].toolSpec.name", "toolConfig.toolChoice.tool.name"),
-    truncated=frozenset({"max_tokens", "model_context_window_exceeded"}),
+    truncated=frozenset(
+        {
+            *("max_tokens", "model_context_window_exceeded"),
+            *("malformed_tool_use", "malformed_model_output"),
+        }
+    ),
     refused=frozenset({"guardrail_intervened", "content_filtered"}),
     call_ids=re.compile(r"[a-zA-Z0-9_.:-]{1,64}"),
     call_ids_in_words="letters, digits, `_`, `.`, `:` and `-`, at most 64 characters",

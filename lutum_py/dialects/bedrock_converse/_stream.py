@@ -42,6 +42,8 @@ class StreamDecoder(BlockStream):
         'Hi'
     """
 
+    __slots__ = ("_response",)
+
     dialect = NAME
 
     def __init__(self) -> None:

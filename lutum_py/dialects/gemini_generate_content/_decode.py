@@ -142,8 +142,13 @@ def turn_of(
         items = list(_items(candidates[0], response_id, made))
         finish_reason = candidates[0].text_at("finishReason")
         refusal = candidates[0].value.get("finishMessage")
+        if (blocked := _blocked(response)) is not None:  # a filter took back what was said
+            items += blocked[0]
     else:
-        items, finish_reason = _blocked(response)
+        blocked = _blocked(response)
+        if blocked is None:
+            raise response.error("the response has no candidates")
+        items, finish_reason = blocked
     return turn_from(
         FACTS,
         response,
@@ -153,15 +158,16 @@ def turn_of(
         response_id,
         model_at="modelVersion",
         refusal=refusal,
+        is_ended=finish_reason is not None,
     )
 
 
-def _blocked(response: Place) -> tuple[list[AssistantItem], str]:
-    """Read a response to a prompt that the provider would not answer."""
+def _blocked(response: Place) -> tuple[list[AssistantItem], str] | None:
+    """Read why the provider would not answer a prompt; None if it does not say so."""
     feedback = response.get("promptFeedback")
     reason = None if feedback is None else feedback.text_at("blockReason")
     if feedback is None or reason is None:
-        raise response.error("the response has no candidates")
+        return None
     return [RefusalItem(feedback.text_at("blockReasonMessage") or "")], reason
 
 

@@ -55,6 +55,8 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
+    __slots__ = ("_calls", "_candidates", "_fields", "_first", "_first_number", "_text", "_usage")
+
     dialect = NAME
 
     def __init__(self) -> None:

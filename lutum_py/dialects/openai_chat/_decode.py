@@ -44,8 +44,12 @@ tidy: Final = tidying("arguments")
 """Copies a response without null fields and without what only the SDK puts there."""
 
 
-def turn_of(response: Place) -> AssistantTurn:
+def turn_of(response: Place, *, is_ended: bool = False) -> AssistantTurn:
     """Read a tidy response.
+
+    Args:
+        response: The response.
+        is_ended: Whether it is known that the provider had come to the end.
 
     Raises:
         DialectError: It is an error, has no choice, or a field is missing or odd.
@@ -61,7 +65,11 @@ def turn_of(response: Place) -> AssistantTurn:
     message = choice.get("message")
     is_bare = message is None and finish_reason and choice.object().keys() <= _BARE
     items = [] if is_bare else list(_items(message or choice.need("message"), response_id))
-    return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
+    usage = usage_of(response)
+    # Some hosts give no finish reason. What a call cost is known only once it is whole, and what a
+    # program puts around a message of its own has no id.
+    is_ended = is_ended or finish_reason is not None or usage is not None or response_id is None
+    return turn_from(FACTS, response, items, finish_reason, usage, response_id, is_ended=is_ended)
 
 
 def usage_of(response: Place) -> Usage | None:

@@ -39,6 +39,8 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
+    __slots__ = ("_choices", "_fields", "_first")
+
     dialect = NAME
 
     def __init__(self) -> None:
@@ -124,7 +126,7 @@ class StreamDecoder(StreamReader):
             raise BrokenStream("the stream breaks off before a finish reason")
         choices = [state.choice() for state in self._choices.values()]
         response = {**self._fields, "object": "chat.completion", "choices": choices}
-        return turn_of(response_place(NAME, self._payload(response), tidy))
+        return turn_of(response_place(NAME, self._payload(response), tidy), is_ended=True)
 
     def _so_far(self) -> AssistantTurn:
         items = self._first.said() if self._first is not None else ()

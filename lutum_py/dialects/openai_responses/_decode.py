@@ -64,8 +64,16 @@ def turn_of(response: Place) -> AssistantTurn:
     details = response.get("incomplete_details")
     # `incomplete` alone does not say whether the answer was cut off or filtered; the reason does.
     finish_reason = (None if details is None else details.text_at("reason")) or status
-    items = list(items_of_output(response.need("output").items(), response_id))
-    return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
+    output = response.need("output").items()
+    items = list(items_of_output(output, response_id))
+    return turn_from(
+        *(FACTS, response, items, finish_reason, usage_of(response), response_id),
+        is_ended=all(item.text_at("status") not in _GOING_ON for item in output),
+    )
+
+
+# Also of an item: in a response that is `completed`, a host may have cut off the last one.
+_GOING_ON: Final = ("in_progress", "incomplete")
 
 
 def is_run_by_provider(item: Mapping[str, Any]) -> bool:

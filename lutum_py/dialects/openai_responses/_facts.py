@@ -27,7 +27,12 @@ FACTS: Final = Facts(
         "tool_choice.name",
         "tool_choice.tools[].name",
     ),
-    truncated=frozenset({"max_output_tokens", "max_messages", "steered", "incomplete"}),
+    truncated=frozenset(
+        {
+            *("max_output_tokens", "max_messages", "steered", "incomplete"),
+            *("in_progress", "queued", "cancelled"),
+        }
+    ),
     refused=frozenset({"content_filter"}),
     call_ids=re.compile(r".{1,64}", re.DOTALL),
     call_ids_in_words="at most 64 characters",

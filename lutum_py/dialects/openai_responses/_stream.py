@@ -110,6 +110,8 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
+    __slots__ = ("_calls", "_final", "_items", "_last", "_open", "_started")
+
     dialect = NAME
 
     def __init__(self) -> None:
