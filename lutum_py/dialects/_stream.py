@@ -38,6 +38,7 @@ from .._transcript.stream_events import (
     arguments_delta,
 )
 from ..errors import DialectError
+from ._arguments import BrokenStream
 from ._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none, with_nulls
 
 _OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageReported})
@@ -198,10 +199,6 @@ def _key(event: ArgumentsDelta | CallCompleted | _Delta, kind: type) -> tuple[ty
 
 _DATA: Final = frozenset({"data", b"data"})
 _PASSED: Final = frozenset({"", b"", "event", b"event", "id", b"id", "retry", b"retry"})
-
-
-class BrokenStream(Exception):
-    """Raised by `_end` where the turn is not whole; `close` makes the `DialectError` of it."""
 
 
 # Three states, and no way back: reading; broken (`_error`, raised again by every later call); ended

@@ -32,8 +32,9 @@ from ..._transcript.stream_events import (
     UsageReported,
     arguments_delta,
 )
-from .._stream import BrokenStream, StreamReader
-from .._wire.reading import Place, caller_of, own_id, text_or_none
+from .._arguments import BrokenStream
+from .._stream import StreamReader
+from .._wire.reading import Place, caller_of, name_of, own_id, text_or_none
 
 Delta = type[TextDelta | ReasoningDelta]
 
@@ -136,7 +137,7 @@ class BlockStream(StreamReader):
     def _begin_call(
         self, state: BlockState, call: Place, call_id: str | None, message_id: Any
     ) -> CallStarted:
-        name = call.need_text("name")
+        name = name_of(call)
         response_id = message_id if isinstance(message_id, str) else None
         state.call = (self._calls, call_id or own_id(response_id, self._calls, name), name)
         self._calls += 1

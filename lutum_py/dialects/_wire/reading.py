@@ -34,6 +34,7 @@ from ..._transcript.assistant import (
     is_among,
 )
 from ...errors import DialectError
+from .._arguments import once
 from .._facts import Facts
 
 DEEPEST: Final = 200
@@ -381,12 +382,21 @@ def read_call(
         name: Its name, if the wire has none for it.
         empty: The arguments, if the wire has null.
     """
-    name = name or fields.need_text("name")
+    name = name or name_of(fields)
+    text = fields.written_at(key, empty)
     return ToolMetadata(
         id=call_id or own_id(response_id, index, name),
         name=name,
-        arguments=fields.written_at(key, empty),
+        arguments=once(text) if key == "arguments" else text,
     )
+
+
+def name_of(call: Place) -> str:
+    """Return the name of a call; `""` where it has none, which no tool has.
+
+    So the round answers the call with an issue, and it goes back under the stand-in of that name.
+    """
+    return text_or_none(call.object().get("name")) or ""
 
 
 def turn_from(

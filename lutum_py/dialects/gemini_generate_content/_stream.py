@@ -18,7 +18,8 @@ from ..._transcript.stream_events import (
     TextDelta,
     UsageReported,
 )
-from .._stream import BrokenStream, StreamReader
+from .._arguments import BrokenStream
+from .._stream import StreamReader
 from .._wire.reading import Place, count_at, response_place, text_or_none
 from ._decode import call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
 from ._facts import NAME

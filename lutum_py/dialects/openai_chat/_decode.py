@@ -129,7 +129,7 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     # hosts send both forms, of one call or of two: what is there counts.
     for index, call in enumerate(message.items_at("tool_calls"), 1):
         kind = "custom" if call.text_at("type") == "custom" else "function"
-        called, call_id = call.need(kind), call.text_at("id")
+        called, call_id = call.get(kind) or Place(call.dialect, {}), call.text_at("id")
         made = read_call(called, CALLS[kind], call_id, response_id, index - 1, empty="")
         yield ToolCallItem(made)
     if "function_call" in fields and function_of(fields) is not None:

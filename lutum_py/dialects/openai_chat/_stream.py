@@ -13,7 +13,8 @@ from typing import Any
 from ..._text.json import is_mapping
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import ArgumentsDelta, StreamEvent, UsageReported
-from .._stream import BrokenStream, StreamReader
+from .._arguments import BrokenStream
+from .._stream import StreamReader
 from .._wire.reading import Place, count_at, response_place
 from ._decode import tidy, turn_of, usage_of
 from ._facts import NAME

@@ -29,7 +29,8 @@ from ..._transcript.stream_events import (
     UsageReported,
     arguments_delta,
 )
-from .._stream import BrokenStream, StreamReader
+from .._arguments import BrokenStream
+from .._stream import StreamReader
 from .._wire.reading import Place, count_at, response_place, text_or_none
 from ._decode import CALLS, items_of_output, metadata_of, tidy, turn_of, usage_of
 from ._facts import NAME
