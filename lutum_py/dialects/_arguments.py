@@ -67,6 +67,11 @@ class Arguments(PartialJson):
                 self._splitter = splitter = None
         return bool(self._objects) and splitter is not None and splitter.is_whole
 
+    @property
+    def is_open(self) -> bool:
+        """Whether an object has begun, and has not come to its end."""
+        return not self.is_whole and self._splitter is not None and self._splitter.is_inside
+
     def is_followed_by(self, text: str) -> bool:
         """Tell whether a piece is the arguments of another call, and not more of these.
 

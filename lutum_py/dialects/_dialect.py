@@ -242,7 +242,9 @@ class Dialect(Generic[C]):
 
         Returns:
             The turn; its payload is the response, without fields that are null. Arguments that came
-            as an object are compact JSON in the order that it has. Where the finish reason says
+            as an object are compact JSON in the order that it has. Of two calls with one id, the
+            later gets a number, as `c1_2`, and a call without a name has the name `""`, of which
+            the round makes an issue; the payload has the same. Where the finish reason says
             that the model refused, or that a filter or guardrail ended the turn, there is a
             `RefusalItem`.
 

@@ -14,7 +14,7 @@ delta that completes it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Final, TypeAlias
@@ -39,6 +39,7 @@ from .._transcript.stream_events import (
 )
 from ..errors import DialectError
 from ._arguments import BrokenStream
+from ._facts import DistinctIds, facts_of
 from ._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none, with_nulls
 
 _OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageReported})
@@ -50,6 +51,9 @@ _OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageRe
 class CallReports:
     """Remember what was reported of each call, and fill in what was left out.
 
+    Args:
+        fit: Gives an id that the provider takes, as of `DistinctIds`.
+
     Example:
         >>> reports = CallReports()
         >>> [reports.of([CallStarted(0, "c1", "add")]) for _ in range(2)]
@@ -59,9 +63,11 @@ class CallReports:
         ['ArgumentsDelta', 'CallCompleted']
     """
 
-    __slots__ = ("_completed", "_started", "_written")
+    __slots__ = ("_completed", "_distinct", "_of_id", "_started", "_written")
 
-    def __init__(self) -> None:
+    def __init__(self, fit: Callable[[str], str] = str) -> None:
+        self._distinct = DistinctIds(fit)
+        self._of_id: dict[str, int] = {}
         self._started: dict[int, str] = {}
         self._written: set[int] = set()
         self._completed: set[int] = set()
@@ -81,12 +87,18 @@ class CallReports:
             elif isinstance(event, CallStarted):
                 if event.index in self._started:
                     continue
-                self._started[event.index] = event.id
+                call_id = self._begin(event.index, event.id)
+                if call_id != event.id:
+                    event = CallStarted(event.index, call_id, event.name)  # noqa: PLW2901
             elif isinstance(event, CallCompleted):
                 if event.index in self._completed:
                     continue
                 self._completed.add(event.index)
                 reported.extend(self._before(event.index, event.metadata))
+                # It came with the id of another call: its own is the one that it began with.
+                if self._of_id.get(event.metadata.id, event.index) != event.index:
+                    own = replace(event.metadata, id=self._started[event.index])
+                    event = CallCompleted(event.index, own)  # noqa: PLW2901
             reported.append(event)
         return reported
 
@@ -103,22 +115,21 @@ class CallReports:
     def _before(self, index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
         """Yield what was not reported of a call that is complete."""
         if index not in self._started:
-            self._started[index] = call.id
-            yield CallStarted(index, call.id, call.name)
+            yield CallStarted(index, self._begin(index, call.id), call.name)
         if index not in self._written and call.arguments:
             yield arguments_delta(index, call.arguments, PartialJson())
+
+    def _begin(self, index: int, given: str) -> str:
+        """Begin a call, and return its id, which no other has."""
+        call_id = self._started[index] = self._distinct.of(given)
+        self._of_id[call_id] = index
+        return call_id
 
     def _numbered(self, calls: Sequence[ToolMetadata]) -> Iterable[tuple[int, ToolMetadata]]:
         """Give each call the number under which it was reported: by its id, else by its place."""
         if self._started == {place: call.id for place, call in enumerate(calls)}:  # nearly always
             return enumerate(calls)
-        # Ids may repeat, so that each id has a list of numbers; the sort is backward, because `pop`
-        # takes the last, and so the smallest comes first. {0: "a", 1: "b", 2: "a"} gives {"a": [2,
-        # 0], "b": [1]}.
-        by_id: dict[str, list[int]] = {}
-        for index, call_id in sorted(self._started.items(), reverse=True):
-            by_id.setdefault(call_id, []).append(index)
-        found = [by_id[call.id].pop() if by_id.get(call.id) else -1 for call in calls]
+        found = [self._of_id.get(call.id, -1) for call in calls]
         taken = set(found)
         beyond = max(taken) + 1
         for place, known in enumerate(found):
@@ -219,7 +230,7 @@ class StreamReader(ABC):
         self._over = False
         self._turn: AssistantTurn | None = None
         self._error: DialectError | None = None
-        self._reports = CallReports()
+        self._reports = CallReports(self._fit_id)
         self._pairs = Pairs()
         self._unknown: list[Any] = []
         # Whether the event was parsed here, so that nobody else can change what it holds.
@@ -342,6 +353,9 @@ class StreamReader(ABC):
     def position(self) -> str:
         """Where the stream stands, for an error about its end."""
         return f"after event {self._number - 1}" if self._number else "before the first event"
+
+    def _fit_id(self, given: str) -> str:
+        return facts_of(self.dialect).fitting_id(given)
 
     def _failed(self, error: DialectError) -> DialectError:
         """Keep the error that ends the stream, with what had been read before it."""

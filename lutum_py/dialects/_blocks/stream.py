@@ -123,11 +123,12 @@ class BlockStream(StreamReader):
         self._blocks[number] = state
         return state
 
-    def _is_started(self, number: int, call_id: str | None) -> bool:
-        """Whether a block is a call of this id already: its beginning was sent twice."""
+    def _is_started(self, number: int, call_id: str | None, call: Place) -> bool:
+        """Whether a block is this call already, and still open: its beginning was sent twice."""
         known = self._blocks.get(number)
-        call = None if known is None else known.call
-        return call is not None and call[1] == call_id
+        if known is None or known.call is None or known.is_stopped:
+            return False
+        return known.call[1:] == (call_id, name_of(call))
 
     def _in_order(self) -> list[BlockState]:
         """Return all blocks, by their numbers; of one number, in the order in which they came."""

@@ -6,10 +6,10 @@ wrong, so reading a good payload costs next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import from_json, to_json
 
@@ -29,13 +29,14 @@ from ..._transcript.assistant import (
     AssistantTurn,
     CutOff,
     RefusalItem,
+    ToolCallItem,
     ToolMetadata,
     Usage,
     is_among,
 )
 from ...errors import DialectError
 from .._arguments import once
-from .._facts import Facts
+from .._facts import DistinctIds, Facts
 
 DEEPEST: Final = 200
 """How deeply a payload may be nested: what pydantic, and with it the SDKs, can read and write."""
@@ -407,6 +408,7 @@ def turn_from(
     usage: Usage | None,
     request_id: str | None,
     *,
+    calls: Iterable[WireCall] = (),
     model_at: str = "model",
     refusal: Any = None,
 ) -> AssistantTurn:
@@ -419,9 +421,11 @@ def turn_from(
         finish_reason: Why it ended.
         usage: What it cost.
         request_id: The provider's id of it.
+        calls: Its calls, in the order of the items; asked only where one has to be changed.
         model_at: Where it names its model.
         refusal: What may be the provider's words for why it was refused.
     """
+    _tell_apart(facts, items, calls)
     cut_off: CutOff | None = None
     if finish_reason in facts.truncated:
         cut_off = facts.cut_off(items)
@@ -442,6 +446,44 @@ def turn_from(
         payload=response.value,
         cut_off=cut_off,
     )
+
+
+class WireCall(NamedTuple):
+    """A call as it stands in a response.
+
+    Attributes:
+        call: What has its id.
+        id_key: Where that is.
+        fields: What has its name and its arguments.
+        key: Where the arguments are.
+        is_text: Whether those are text, and not an object.
+    """
+
+    call: dict[str, Any]
+    id_key: str
+    fields: dict[str, Any]
+    key: str
+    is_text: bool = False
+
+
+# In the response too, which goes back: no provider takes two calls of one id, or one without a
+# name.
+def _tell_apart(facts: Facts, items: list[AssistantItem], calls: Iterable[WireCall]) -> None:
+    """Give each call an id of its own, and `""` as its name if it has none."""
+    asked = [(at, item) for at, item in enumerate(items) if isinstance(item, ToolCallItem)]
+    ids = {item.metadata.id for _, item in asked}
+    if len(ids) == len(asked) and all(item.metadata.name for _, item in asked):
+        return
+    distinct = DistinctIds(facts.fitting_id)
+    for (at, item), wire in zip(asked, calls, strict=False):
+        given = item.metadata
+        made = distinct.of(given.id)
+        if made != given.id:
+            wire.call[wire.id_key] = made
+            same = ToolMetadata(id=made, name=given.name, arguments=given.arguments)
+            items[at] = ToolCallItem(same, item.caller)
+        if not given.name:
+            wire.fields["name"] = ""
 
 
 # The payload, as a turn keeps it.

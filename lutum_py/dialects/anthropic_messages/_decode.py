@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from ..._text.json import is_mapping
 from ..._transcript.assistant import (
@@ -24,6 +24,7 @@ from ..._transcript.assistant import (
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,
+    WireCall,
     caller_of,
     count_at,
     read_call,
@@ -63,8 +64,14 @@ def turn_of(response: Place) -> AssistantTurn:
         finish_reason,
         usage_of(response),
         response_id,
+        calls=calls_in(response.value),
         refusal=details.get("explanation") if is_mapping(details) else None,
     )
+
+
+def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+    """Yield the calls of a response, in order."""
+    return BLOCKS.calls_in(payload["content"])
 
 
 def usage_of(response: Place) -> Usage | None:

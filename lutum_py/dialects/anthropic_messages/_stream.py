@@ -116,7 +116,7 @@ class StreamDecoder(BlockStream):
         kind = block.need_text("type")
         number = self._place(event, len(self._blocks))
         call_id = block.text_at("id") if kind == "tool_use" else None
-        if self._is_started(number, call_id):
+        if self._is_started(number, call_id, block):
             return ()
         state = self._begin_block(number, BlockState(self._kept(block.object())))
         if kind == "tool_use":

@@ -24,13 +24,14 @@ from ..._transcript.assistant import (
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,
+    WireCall,
     count_at,
     read_call,
     total,
     turn_from,
     without_nulls,
 )
-from ._facts import FACTS
+from ._facts import BLOCKS, FACTS
 from ._files import FREE, without_bytes
 
 META: Final = "ResponseMetadata"
@@ -61,8 +62,20 @@ def turn_of(response: Place) -> AssistantTurn:
     finish_reason = response.text_at("stopReason")
     items = list(_items(response.need("output").need("message"), request_id))
     return turn_from(
-        FACTS, response, items, finish_reason, usage_of(response), request_id, model_at="modelId"
+        FACTS,
+        response,
+        items,
+        finish_reason,
+        usage_of(response),
+        request_id,
+        calls=calls_in(response.value),
+        model_at="modelId",
     )
+
+
+def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+    """Yield the calls of a response, in order."""
+    return BLOCKS.calls_in(payload["output"]["message"]["content"])
 
 
 def usage_of(response: Place) -> Usage | None:

@@ -103,7 +103,7 @@ class StreamDecoder(BlockStream):
         number = self._index(event, begins=True)
         is_call = kind == "toolUse" and started.text_at("type") is None
         call_id = started.text_at("toolUseId") if is_call else None
-        if self._is_started(number, call_id):
+        if self._is_started(number, call_id, started):
             return ()
         state = self._begin_block(number, BlockState(without_bytes(started.object()), (kind,)))
         if not is_call:

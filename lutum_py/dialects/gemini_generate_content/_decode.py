@@ -28,6 +28,7 @@ from ..._transcript.assistant import (
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,
+    WireCall,
     count_at,
     plain,
     read_call,
@@ -151,9 +152,18 @@ def turn_of(
         finish_reason,
         usage or usage_of(response),
         response_id,
+        calls=calls_in(response.value),
         model_at="modelVersion",
         refusal=refusal,
     )
+
+
+def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+    """Yield the calls of a response, in order."""
+    candidates = payload.get("candidates", ({},))
+    for part in candidates[0].get("content", {}).get("parts", ()):
+        if "functionCall" in part:
+            yield WireCall(part["functionCall"], "id", part["functionCall"], "args")
 
 
 def _blocked(response: Place) -> tuple[list[AssistantItem], str]:

@@ -22,7 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from .._openai import tidying
-from .._wire.reading import Place, count_at, read_call, total, turn_from
+from .._wire.reading import Place, WireCall, count_at, read_call, total, turn_from
 from ._facts import FACTS
 
 THOUGHTS: Final = ("thinking", "reasoning")
@@ -61,7 +61,8 @@ def turn_of(response: Place) -> AssistantTurn:
     message = choice.get("message")
     is_bare = message is None and finish_reason and choice.object().keys() <= _BARE
     items = [] if is_bare else list(_items(message or choice.need("message"), response_id))
-    return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
+    usage, calls = usage_of(response), calls_in(response.value)
+    return turn_from(FACTS, response, items, finish_reason, usage, response_id, calls=calls)
 
 
 def usage_of(response: Place) -> Usage | None:
@@ -102,6 +103,17 @@ def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the call of the old single-function form; None for the empty shell that hosts send."""
     function = message.get("function_call")
     return function if is_mapping(function) and function.get("name") else None
+
+
+def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+    """Yield the calls of a response, in order."""
+    message = payload["choices"][0].get("message", {})
+    for call in message.get("tool_calls", ()):
+        kind = kind_of(call)
+        yield WireCall(call, "id", call.setdefault(kind, {}), CALLS[kind], is_text=True)
+    function: Any = function_of(message)
+    if function is not None:
+        yield WireCall({}, "id", function, "arguments", is_text=True)
 
 
 def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:

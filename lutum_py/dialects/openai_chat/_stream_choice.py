@@ -90,6 +90,14 @@ class _CallState:
             return written.is_whole or bool(self.name and written.is_empty)
         return bool(is_other_id or name) and written.is_followed_by(text)
 
+    def is_repeated_in(self, name: str | None, text: str) -> bool:
+        """Tell a piece of the same id, under an index of its own, that is another call."""
+        if not text:
+            return True
+        if name is None:
+            return begins_object(text) and self.arguments.is_whole
+        return begins_object(text) or not self.arguments.is_open
+
     def goes_on_in(self, piece: _CallState) -> bool:
         """Tell whether what came without a name, under an index of its own, is more of this."""
         if self.kind != "function" or self.arguments.is_whole:
@@ -394,12 +402,10 @@ class ChoiceState:
             name, text = (
                 (inner.get("name"), inner.get(found.text_key)) if is_mapping(inner) else ("", "")
             )
-            text = text_or_none(text) or ""
+            name, text = text_or_none(name), text_or_none(text) or ""
             is_new = index is not None and place not in self._at
-            if (
-                found.is_followed_by(call_id, text_or_none(name), text)
-                # Under an index of its own, the same once more is a second call.
-                or (is_new and begins_object(text) and found.arguments.is_whole)
+            if found.is_followed_by(call_id, name, text) or (
+                is_new and found.is_repeated_in(name, text)
             ):
                 found = None
         if found is None:

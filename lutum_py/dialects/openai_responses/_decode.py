@@ -22,7 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from .._openai import tidying
-from .._wire.reading import Place, caller_of, count_at, read_call, turn_from
+from .._wire.reading import Place, WireCall, caller_of, count_at, read_call, turn_from
 from ._facts import FACTS
 
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -65,7 +65,15 @@ def turn_of(response: Place) -> AssistantTurn:
     # `incomplete` alone does not say whether the answer was cut off or filtered; the reason does.
     finish_reason = (None if details is None else details.text_at("reason")) or status
     items = list(items_of_output(response.need("output").items(), response_id))
-    return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
+    usage, calls = usage_of(response), calls_in(response.value)
+    return turn_from(FACTS, response, items, finish_reason, usage, response_id, calls=calls)
+
+
+def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+    """Yield the calls of a response, in order."""
+    for item in filter(is_call, payload["output"]):
+        key = CALLS.get(item["type"])
+        yield WireCall(item, "call_id", item, key or "arguments", is_text=key is not None)
 
 
 def is_run_by_provider(item: Mapping[str, Any]) -> bool:
