@@ -119,6 +119,19 @@ class Arguments(PartialJson):
         )
 
 
+def settled(text: str, pieces: Arguments, tool: str) -> str:
+    """Return the arguments of a call that a host sent at its end, or in pieces, once.
+
+    Raises:
+        BrokenStream: As of `Arguments.whole`.
+    """
+    if text == pieces.text:
+        return pieces.whole(tool)
+    whole = Arguments()
+    whole.add(text)
+    return whole.whole(tool)
+
+
 def begins_object(text: str) -> bool:
     """Tell whether a text begins an object."""
     return text.lstrip().startswith("{")

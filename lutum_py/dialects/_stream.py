@@ -41,6 +41,7 @@ from ..errors import DialectError
 from ._arguments import BrokenStream
 from ._facts import DistinctIds, facts_of
 from ._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none, with_nulls
+from .sse import ObjectSplitter
 
 _OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageReported})
 
@@ -209,6 +210,7 @@ def _key(event: ArgumentsDelta | CallCompleted | _Delta, kind: type) -> tuple[ty
 
 
 _DATA: Final = frozenset({"data", b"data"})
+_CUTS: Final = ("\u2028", "\u2029", "\x85")
 _PASSED: Final = frozenset({"", b"", "event", b"event", "id", b"id", "retry", b"retry"})
 
 
@@ -233,6 +235,9 @@ class StreamReader(ABC):
         self._reports = CallReports(self._fit_id)
         self._pairs = Pairs()
         self._unknown: list[Any] = []
+        # The lines of an event that was cut at what is no end of a line.
+        self._cut: list[str] | None = None
+        self._splitter = ObjectSplitter(in_array=False)
         # Whether the event was parsed here, so that nobody else can change what it holds.
         self._is_own = False
 
@@ -267,6 +272,9 @@ class StreamReader(ABC):
                     return self.close()
                 if not stripped:
                     return []
+        return self._read(fields, event)
+
+    def _read(self, fields: Any, event: Any) -> list[StreamEvent]:
         number = self._number
         self._number = number + 1
         self._is_own = fields is not event
@@ -280,6 +288,9 @@ class StreamReader(ABC):
                 events = self._pairs.of(events)
         except DialectError as error:
             raise self._failed(error) from None
+        except BrokenStream as broken:
+            place = Place(self.dialect, fields, None, f"event {number}")
+            raise self._failed(place.error(str(broken))) from None
         except TypeError:
             place = Place(self.dialect, fields, None, f"event {number}")
             raise self._failed(fault(place)) from None
@@ -292,9 +303,11 @@ class StreamReader(ABC):
         """Read one line of a response of server-sent events, as it came over HTTP.
 
         Args:
-            line: A line, such as `response.iter_lines()` of httpx gives, with its line feed or
-                without. A blank one, a comment, and what names an event are passed over; one that
-                is not a line of such a response is read as the JSON of an event.
+            line: A line, with its line feed or without. A blank one, a comment, and what names an
+                event are passed over; one that is not a line of such a response is read as the JSON
+                of an event. `str.splitlines`, and with it `response.iter_lines()` of httpx, cuts
+                lines at U+2028, U+2029 and U+0085 too, which may stand in a text: the pieces are
+                joined, by U+2028 where the end of a line does not say by what.
 
         Returns:
             What `feed` gives for the event that the line holds.
@@ -311,10 +324,43 @@ class StreamReader(ABC):
             name, _, value = given.partition(b":")
         else:
             return self.feed(given)  # an event that was parsed already, or what is none
-        if name in _DATA:
-            # Each provider writes an event on one line, so none waits for the blank line after.
-            return self.feed(value)
-        return [] if name.rstrip() in _PASSED else self.feed(line)
+        is_data = name in _DATA
+        if self._cut is not None:
+            # Nothing but the beginning of an event ends one that is cut.
+            return self._all_cut() if is_data else self._uncut(given)
+        if not is_data:
+            value = line
+            if name.rstrip() in _PASSED:
+                return []
+        # Each provider writes an event on one line, so none waits for the blank line after.
+        return self._uncut(value) if isinstance(value, str) else self.feed(value)
+
+    def _all_cut(self) -> list[StreamEvent]:
+        """Read an event that was cut; an error where it never came to its end."""
+        whole, self._cut = "".join(self._cut or ()), None
+        return self.feed(whole)
+
+    # `splitlines`, and `iter_lines` of httpx, cut at U+2028 and its like, which may stand in the
+    # texts of JSON. What is open at the end of such a line goes on in the next.
+    def _uncut(self, text: str) -> list[StreamEvent]:
+        """Read the data of a line, or more of them; hold what is cut in the middle."""
+        if self._error is not None or self._turn is not None:
+            return self.feed(text)
+        if self._cut is None:
+            try:
+                return self._read(from_json(text, allow_inf_nan=False), text)
+            except ValueError:
+                self._cut, self._splitter = [], ObjectSplitter(in_array=False)
+        self._cut.append(text)
+        try:
+            is_whole = any(self._splitter.feed(text))
+        except ValueError:
+            is_whole = True
+        if self._splitter.is_in_text and not (is_whole or text.endswith(("\n", "\r"))):
+            if not text.endswith(_CUTS):
+                self._cut.append(_CUTS[0])
+            return []
+        return self._all_cut()
 
     def close(self) -> list[StreamEvent]:
         """Say that the wire is done, and give the last events; a second call gives none.
@@ -327,6 +373,8 @@ class StreamReader(ABC):
             raise self._error
         if self._turn is not None:
             return []
+        if self._cut is not None:
+            return self._all_cut()
         try:
             turn = self._end()
         except BrokenStream as broken:
@@ -361,7 +409,7 @@ class StreamReader(ABC):
         """Keep the error that ends the stream, with what had been read before it."""
         # Whoever catches the error may want to show what came; that it cannot be read either must
         # not hide the first error, which says why.
-        with suppress(DialectError, RecursionError):
+        with suppress(BrokenStream, DialectError, RecursionError):
             error.turn = self._so_far()
         self._error = error
         return error

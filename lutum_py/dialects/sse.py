@@ -103,6 +103,11 @@ class ObjectSplitter:
             self._pieces.append(chunk[begin:])
 
     @property
+    def is_in_text(self) -> bool:
+        """Whether a text within an object is still open."""
+        return self._in_string
+
+    @property
     def is_inside(self) -> bool:
         """Whether an object is still open."""
         return self._depth > self._base

@@ -88,7 +88,6 @@ def test_reasoning_is_shown_as_far_as_it_is_open(fields: dict[str, Any], shown: 
     [
         ("incomplete", {"reason": "max_output_tokens"}, "max_output_tokens"),
         ("incomplete", {}, "incomplete"),
-        ("queued", None, "queued"),
     ],
 )
 def test_the_finish_reason_is_the_providers_word(status: str, details: Any, reason: str) -> None:

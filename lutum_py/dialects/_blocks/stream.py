@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import Any
 
 from ..._text.json import is_sequence, parse_json
-from ..._text.partial_json import PartialJson
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -32,7 +31,7 @@ from ..._transcript.stream_events import (
     UsageReported,
     arguments_delta,
 )
-from .._arguments import BrokenStream
+from .._arguments import Arguments, BrokenStream
 from .._stream import StreamReader
 from .._wire.reading import Place, caller_of, name_of, own_id, text_or_none
 
@@ -58,7 +57,7 @@ class BlockState:
     # Pieces of text are listed, as {"text": ["Hel", "lo"]}, and joined once at the end. Adding each
     # to a string would copy the whole text for each of thousands of deltas.
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    arguments: PartialJson = field(default_factory=PartialJson)
+    arguments: Arguments = field(default_factory=Arguments)
     call: tuple[int, str, str] | None = None
     made: ToolMetadata | None = None
     is_stopped: bool = False
@@ -72,13 +71,17 @@ class BlockState:
         pieces.append(text)
 
     def read(self) -> dict[str, Any]:
-        """Return its fields as a whole message has them."""
+        """Return its fields as a whole message has them.
+
+        Raises:
+            BrokenStream: The arguments of a call contradict each other.
+        """
         joined = {
             key: (text_or_none(self.fields.get(key)) or "") + "".join(pieces)
             for key, pieces in self.texts.items()
         }
         fields = {**self.fields, **joined}
-        text = self.arguments.text
+        text = self.arguments.whole(str(self.fields.get("name")))
         if text.strip():
             try:
                 fields["input"] = parse_json(text)

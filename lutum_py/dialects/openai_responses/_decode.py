@@ -28,6 +28,9 @@ from ._facts import FACTS
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that the program answers, and where each has the text that the model wrote."""
 
+WAITING: Final = frozenset({"queued", "in_progress"})
+"""What a response is that the provider still writes."""
+
 SEARCH: Final = "tool_search"
 SEARCH_CALL: Final = "tool_search_call"
 SEARCH_OUTPUT: Final = "tool_search_output"
@@ -60,6 +63,11 @@ def turn_of(response: Place) -> AssistantTurn:
     status = response.text_at("status")
     if status == "failed":
         raise response.error("the response failed, and the provider does not say why")
+    if status in WAITING:
+        raise response.error(
+            f"the response is {status}, in the background: retrieve it by its id until it is "
+            "completed"
+        )
     response_id = response.text_at("id") or None
     details = response.get("incomplete_details")
     # `incomplete` alone does not say whether the answer was cut off or filtered; the reason does.
