@@ -7,6 +7,7 @@ wrong, so reading a good payload costs next to nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from types import NoneType
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,7 @@ from ..._text.json import (
     has_long_number,
     is_mapping,
     is_sequence,
+    parse_json,
     read_json,
     short_digest_of,
     shorten,
@@ -33,6 +35,7 @@ from ..._transcript.assistant import (
     ToolMetadata,
     Usage,
     is_among,
+    keep_payload,
 )
 from ...errors import DialectError
 from .._arguments import once
@@ -397,7 +400,7 @@ def name_of(call: Place) -> str:
 
     So the round answers the call with an issue, and it goes back under the stand-in of that name.
     """
-    return text_or_none(call.object().get("name")) or ""
+    return call.text_at("name") or ""
 
 
 def turn_from(
@@ -436,16 +439,16 @@ def turn_from(
         # it, so here it becomes an item for all of them, beside what was said before.
         if not any(isinstance(item, RefusalItem) for item in items):
             items.append(RefusalItem(text_or_none(refusal) or ""))
-    return AssistantTurn(
+    turn = AssistantTurn(
         items=items,
         finish_reason=finish_reason,
         usage=usage,
         model=response.text_at(model_at),
         request_id=request_id,
         dialect=facts.name,
-        payload=response.value,
         cut_off=cut_off,
     )
+    return keep_payload(turn, response.value)
 
 
 class WireCall(NamedTuple):
@@ -464,6 +467,36 @@ class WireCall(NamedTuple):
     fields: dict[str, Any]
     key: str
     is_text: bool = False
+
+    def write(self, text: str) -> None:
+        """Give it other arguments."""
+        self.fields[self.key] = text
+        if not self.is_text:
+            with suppress(ValueError):
+                self.fields[self.key] = parse_json(text)
+
+
+def replace_texts(
+    blocks: list[Any],
+    text: str,
+    is_text: Callable[[Any], bool],
+    made: Callable[[str], Any],
+    is_call: Callable[[Any], bool] = lambda _: False,
+) -> None:
+    """Let one text stand for those of a response; nothing, if it is empty.
+
+    Args:
+        blocks: What the response says; it is changed.
+        text: The text.
+        is_text: Tells a block that is text.
+        made: Makes such a block. What was beside a text, such as a signature, is not of this one.
+        is_call: Tells a block before which the text stands, where there was none.
+    """
+    places = [place for place, block in enumerate(blocks) if is_text(block)]
+    calls = (place for place, block in enumerate(blocks) if is_call(block))
+    at = places[0] if places else next(calls, len(blocks))
+    rest = [block for block in blocks if not is_text(block)]
+    blocks[:] = [*rest[:at], *([made(text)] if text else []), *rest[at:]]
 
 
 # In the response too, which goes back: no provider takes two calls of one id, or one without a

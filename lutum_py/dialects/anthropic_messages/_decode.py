@@ -28,6 +28,7 @@ from .._wire.reading import (
     caller_of,
     count_at,
     read_call,
+    replace_texts,
     total,
     turn_from,
     without_nulls,
@@ -72,6 +73,18 @@ def turn_of(response: Place) -> AssistantTurn:
 def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
     return BLOCKS.calls_in(payload["content"])
+
+
+def say(payload: dict[str, Any], text: str) -> None:
+    """Let a response say another text."""
+    if isinstance(payload["content"], str):
+        payload["content"] = []
+    content, call_in = payload["content"], BLOCKS.call_in
+    replace_texts(content, text, _is_text, BLOCKS.text, lambda block: call_in(block) is not None)
+
+
+def _is_text(block: Any) -> bool:
+    return bool(block["type"] == "text")
 
 
 def usage_of(response: Place) -> Usage | None:

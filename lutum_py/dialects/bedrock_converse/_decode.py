@@ -27,6 +27,7 @@ from .._wire.reading import (
     WireCall,
     count_at,
     read_call,
+    replace_texts,
     total,
     turn_from,
     without_nulls,
@@ -76,6 +77,16 @@ def turn_of(response: Place) -> AssistantTurn:
 def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
     return BLOCKS.calls_in(payload["output"]["message"]["content"])
+
+
+def say(payload: dict[str, Any], text: str) -> None:
+    """Let a response say another text."""
+    content, call_in = payload["output"]["message"]["content"], BLOCKS.call_in
+    replace_texts(content, text, _is_text, BLOCKS.text, lambda block: call_in(block) is not None)
+
+
+def _is_text(block: Any) -> bool:
+    return "text" in block or "citationsContent" in block
 
 
 def usage_of(response: Place) -> Usage | None:

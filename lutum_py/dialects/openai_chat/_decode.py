@@ -22,7 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from .._openai import tidying
-from .._wire.reading import Place, WireCall, count_at, read_call, total, turn_from
+from .._wire.reading import Place, WireCall, count_at, read_call, replace_texts, total, turn_from
 from ._facts import FACTS
 
 THOUGHTS: Final = ("thinking", "reasoning")
@@ -114,6 +114,20 @@ def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
     function: Any = function_of(message)
     if function is not None:
         yield WireCall({}, "id", function, "arguments", is_text=True)
+
+
+def say(payload: dict[str, Any], text: str) -> None:
+    """Let a response say another text."""
+    message = payload["choices"][0].setdefault("message", {})
+    content = message.get("content")
+    if isinstance(content, list):
+        replace_texts(content, text, _is_text, lambda said: {"type": "text", "text": said})
+    else:
+        message["content"] = text
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str) or part.get("type") == "text"
 
 
 def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:

@@ -22,7 +22,15 @@ from ..._transcript.assistant import (
     Usage,
 )
 from .._openai import tidying
-from .._wire.reading import Place, WireCall, caller_of, count_at, read_call, turn_from
+from .._wire.reading import (
+    Place,
+    WireCall,
+    caller_of,
+    count_at,
+    read_call,
+    replace_texts,
+    turn_from,
+)
 from ._facts import FACTS
 
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -82,6 +90,30 @@ def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
     for item in filter(is_call, payload["output"]):
         key = CALLS.get(item["type"])
         yield WireCall(item, "call_id", item, key or "arguments", is_text=key is not None)
+
+
+def say(payload: dict[str, Any], text: str) -> None:
+    """Let a response say another text."""
+    output, left = payload["output"], text
+    for item in output:
+        if item.get("type", "message") == "message":
+            content = item.get("content", ())
+            item["content"] = [] if isinstance(content, str) else list(content)
+            replace_texts(item["content"], left, _is_text, _text)
+            left = ""
+    if left:
+        calls = (place for place, item in enumerate(output) if is_call(item))
+        said = {"type": "message", "role": "assistant", "content": [_text(left)]}
+        output.insert(next(calls, len(output)), said)
+    output[:] = [item for item in output if item.get("content", True)]
+
+
+def _is_text(part: Any) -> bool:
+    return bool(part.get("type") == "output_text")
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": []}
 
 
 def is_run_by_provider(item: Mapping[str, Any]) -> bool:
