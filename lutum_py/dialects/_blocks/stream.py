@@ -109,6 +109,8 @@ class BlockStream(StreamReader):
         self._blocks: dict[int, BlockState] = {}
         self._before: list[tuple[int, BlockState]] = []
         self._calls = 0
+        self._called: list[BlockState] = []
+        self._last = 0
         self._stopped = False
 
     def _started(self, event: Place) -> dict[str, Any]:
@@ -124,6 +126,7 @@ class BlockStream(StreamReader):
         if known is not None:
             self._before.append((number, known))
         self._blocks[number] = state
+        self._last = max(self._last, number)
         return state
 
     def _is_started(self, number: int, call_id: str | None, call: Place) -> bool:
@@ -145,6 +148,7 @@ class BlockStream(StreamReader):
         response_id = message_id if isinstance(message_id, str) else None
         state.call = (self._calls, call_id or own_id(response_id, self._calls, name), name)
         self._calls += 1
+        self._called.append(state)
         return CallStarted(*state.call)
 
     def _say(self, state: BlockState, key: str, text: str, delta: Delta) -> list[StreamEvent]:

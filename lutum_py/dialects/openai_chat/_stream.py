@@ -97,7 +97,7 @@ class StreamDecoder(StreamReader):
         chunk = event.object()
         for key in ("usage", "x_groq"):
             if is_mapping(chunk.get(key)):
-                self._fields[key] = {**self._fields.get(key, {}), **self._kept(chunk[key])}
+                self._fields.setdefault(key, {}).update(self._kept(chunk[key]))
         usage = usage_of(event)
         if usage is None:
             return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Final, Literal
 
 from ..._text.json import is_mapping, is_sequence, shorten
@@ -229,7 +230,7 @@ class ChoiceState:
         if content:
             message["content"] = content
         if self._audio:
-            message["audio"] = self._audio
+            message["audio"] = joined(self._audio)
         if self._details:
             message["reasoning_details"] = list(map(joined, self._details))
         if "thinking_blocks" in message:
@@ -252,7 +253,7 @@ class ChoiceState:
         reasoning = (texts[key] for key in _REASONING if texts.get(key))
         said: list[Shown] = [ReasoningItem(next(reasoning, plain_text(self._details)))]
         said += items_of_content(Place("openai_chat", self._content).items())
-        said += [] if self._content else [TextItem(self._audio.get("transcript", ""))]
+        said += [] if self._content else [TextItem("".join(self._audio.get("transcript", ())))]
         said.append(RefusalItem(texts.get("refusal", "")))
         joined = [
             kind("".join(each.text for each in said if isinstance(each, kind))) for kind in _DELTAS
@@ -272,10 +273,10 @@ class ChoiceState:
                 is_text = is_text and key not in _BESIDE_CONTENT
                 continue
             before = self._message.get(key)
-            if is_sequence(before) and is_sequence(value):
-                self._message[key] = [*before, *value]
+            if isinstance(before, list) and is_sequence(value):
+                before.extend(value)
             else:
-                self._message[key] = value
+                self._message[key] = list(value) if is_sequence(value) else value
         if is_text:
             if content:
                 self._content.append(content)
@@ -343,23 +344,25 @@ class ChoiceState:
         # become parts, and neighbours of one kind are joined to one.
         if all(isinstance(part, str) for part in self._content):
             return "".join(self._content)
+        listed = (
+            {"type": "text", "text": piece} if isinstance(piece, str) else dict(piece)
+            for piece in self._content
+        )
         parts: list[dict[str, Any]] = []
-        for piece in self._content:
-            part = {"type": "text", "text": piece} if isinstance(piece, str) else dict(piece)
-            last = parts[-1] if parts else {}
-            kind = part.get("type")
-            if kind == last.get("type") == "text":
-                last["text"] += part["text"]
-            elif kind == last.get("type") == "thinking":
-                last["thinking"] = [{"type": "text", "text": plain_text([last, part])}]
-            else:
-                parts.append(part)
+        for kind, same in groupby(listed, key=lambda part: part.get("type")):
+            group = list(same)
+            if kind == "text":
+                group = [{**group[0], "text": "".join([part["text"] for part in group])}]
+            elif kind == "thinking" and len(group) > 1:
+                thought = [{"type": "text", "text": plain_text(group)}]
+                group = [{**group[0], "thinking": thought}]
+            parts += group
         return parts
 
     def _take_audio(self, audio: Mapping[str, Any]) -> Iterator[StreamEvent]:
         for key, value in audio.items():
             if key in ("data", "transcript") and isinstance(value, str):
-                self._audio[key] = self._audio.get(key, "") + value
+                self._audio.setdefault(key, Pieces()).append(value)
                 if key == "transcript" and value and not self._content:
                     yield TextDelta(value)
             elif value is not None:
@@ -481,17 +484,19 @@ def _goes_on(known: Any, value: Any) -> bool:
 
 def _signed(blocks: Any) -> Iterator[Any]:
     """Join the pieces of thinking that LiteLLM streams as blocks, of which the last is signed."""
-    text = ""
+    pieces: list[str] = []
     for block in blocks if is_sequence(blocks) else ():
         if not is_mapping(block) or block.get("type") != "thinking":
             yield block
             continue
         piece = str(block.get("thinking") or "")
-        is_signed = bool(block.get("signature"))
-        # The signed block may have no text, the last piece, or all of it once more.
-        text = piece if is_signed and piece.startswith(text) else text + piece
-        if is_signed:
-            yield {**block, "thinking": text}
-            text = ""
+        if block.get("signature"):
+            text = "".join(pieces)
+            # The signed block may have no text, the last piece, or all of it once more.
+            yield {**block, "thinking": piece if piece.startswith(text) else text + piece}
+            pieces.clear()
+        else:
+            pieces.append(piece)
+    text = "".join(pieces)
     if text:
         yield {"type": "thinking", "thinking": text}
