@@ -282,7 +282,7 @@ def test_a_turn_of_another_dialect_is_sent_in_the_neutral_view() -> None:
             RefusalItem("No."),
             ToolCallItem(call),
         ],
-        dialect="anthropic_messages",
+        dialect="another",
         payload={"content": []},
     )
     plain = AssistantTurn(text="Done.")
@@ -301,7 +301,7 @@ def test_a_turn_of_another_dialect_is_sent_in_the_neutral_view() -> None:
     ]
     (loss,) = body.losses
     assert loss.where == "items[0]"
-    for lost in ("its reasoning", "web_search_call", "anthropic_messages"):
+    for lost in ("its reasoning", "web_search_call", "only another understands"):
         assert lost in str(loss)
 
 

@@ -207,7 +207,7 @@ def test_a_turn_of_another_dialect_is_sent_in_the_neutral_view() -> None:
             RefusalItem("No."),
         ]
     )
-    silent = AssistantTurn(text=None, dialect="openai_chat", payload={"choices": []})
+    silent = AssistantTurn(text=None, dialect="another", payload={"choices": []})
     body = dialect.encode_request(TurnRequest(items=[turn, result(metadata), silent]))
     assert body["input"] == [
         call("c1", "{}"),

@@ -353,8 +353,8 @@ class StreamDecoder(StreamReader):
         left = {place: item for place, item in enumerate(final) if is_mapping(item)}
         for key in (_id_of, _call_of, _words_of, _kind_of):
             places: dict[Any, deque[int]] = {}
-            for place, item in left.items():
-                places.setdefault(key(item), deque()).append(place)
+            for place, sent in left.items():
+                places.setdefault(key(sent), deque()).append(place)
             for at, item in enumerate(items):
                 found = None if item is None or at in place_of else places.get(key(item))
                 if found and key(item) is not None:
