@@ -356,8 +356,9 @@ class StreamDecoder(StreamReader):
             for place, sent in left.items():
                 places.setdefault(key(sent), deque()).append(place)
             for at, item in enumerate(items):
-                found = None if item is None or at in place_of else places.get(key(item))
-                if found and key(item) is not None:
+                name = None if item is None or at in place_of else key(item)
+                found = None if name is None else places.get(name)
+                if found:
                     place_of[at] = found.popleft()
                     del left[place_of[at]]
             if not left:
