@@ -228,3 +228,26 @@ def test_each_encrypted_detail_is_kept() -> None:
     thought = {"type": "reasoning.text", "index": 0, "text": "Let me", "signature": "s"}
     assert message["reasoning_details"] == [*sent, thought]
     assert turn.reasoning == "Let me"
+
+
+def test_arguments_that_begin_in_a_piece_with_a_name_are_of_another_call() -> None:
+    """A second call of one tool may come in pieces, without an id or an index."""
+    more = piece(None, None, "now", '{"zone":'), piece(None, None, None, '"CET"}')
+    _, turn = fed(openai_chat, chat(piece(None, None, "now", '{"zone":"EET"}'), *more))
+    assert said(turn) == [("now", '{"zone":"EET"}'), NOW]
+
+
+def test_two_objects_of_a_whole_response_are_the_models() -> None:
+    """Where nothing was streamed, arguments that are two objects are what the model wrote."""
+    function = {"name": "f", "arguments": '{"a":1}{"b":2}'}
+    message = {"tool_calls": [{"id": "a", "function": function}]}
+    turn = openai_chat.decode({"choices": [{"message": message}]})
+    assert said(turn) == [("f", '{"a":1}{"b":2}')]
+
+
+def test_a_shell_beside_free_text_adds_nothing() -> None:
+    """Pieces without a name, under an index of their own, are no more of a free text."""
+    free = {"index": 0, "id": "a", "type": "custom", "custom": {"name": "sh", "input": "ls"}}
+    again = {"index": 0, "id": "a", "custom": {"name": "sh", "input": " -l"}}
+    _, turn = fed(openai_chat, chat(free, again, piece(1, None, None, "x"), piece(2, "", "", "")))
+    assert said(turn) == [("sh", "ls -l"), ("", "x")]
