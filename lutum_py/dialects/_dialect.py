@@ -39,7 +39,7 @@ from ._wire.offered import (
     offered,
     schema_losses,
 )
-from ._wire.reading import Place, is_tidy_json, response_place
+from ._wire.reading import Place, WireCall, is_tidy_json, response_place
 from ._wire.rendering import Rendering
 from ._wire.replay import ModelNames
 
@@ -75,6 +75,8 @@ class Dialect(Generic[C]):
         body: Makes the body of a request, without its extras.
         form: How a request holds its conversation, and what the provider refuses of one.
         history: Reads a conversation that the provider would take.
+        calls_in: Yields the calls of a payload, in order.
+        say: Lets a payload say another text.
         offer: Puts the tools together for the request field; a list of them, as a rule.
         joined: The fields of a body that hold several things, of which the request may have said
             one: what the user says as an extra is added to that.
@@ -92,6 +94,8 @@ class Dialect(Generic[C]):
     history: Callable[[History], None]
     untidy: tuple[bytes, ...] = ()
     is_tidy: Callable[[dict[str, Any]], bool] | None = None
+    calls_in: Callable[[dict[str, Any]], Iterable[WireCall]] = lambda _: ()
+    say: Callable[[dict[str, Any], str], None] = lambda *_: None
     offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     joined: Collection[str] = ()
 
@@ -242,7 +246,9 @@ class Dialect(Generic[C]):
 
         Returns:
             The turn; its payload is the response, without fields that are null. Arguments that came
-            as an object are compact JSON in the order that it has. Where the finish reason says
+            as an object are compact JSON in the order that it has. Of two calls with one id, the
+            later gets a number, as `c1_2`, and a call without a name has the name `""`, of which
+            the round makes an issue; the payload has the same. Where the finish reason says
             that the model refused, or that a filter or guardrail ended the turn, there is a
             `RefusalItem`.
 
@@ -267,6 +273,24 @@ class Dialect(Generic[C]):
         if is_tidy and (self.is_tidy is None or self.is_tidy(payload)):
             return self.turn(Place(self.facts.name, payload))  # no copy is needed
         return self.decode_at(payload)
+
+    def with_arguments(self, payload: dict[str, Any], place: int, text: str) -> dict[str, Any]:
+        """Copy a payload with other arguments of one call.
+
+        Args:
+            payload: The payload of a turn.
+            place: Which of its calls it is, from 0.
+            text: The arguments.
+        """
+        changed: dict[str, Any] = copy_json(payload)
+        list(self.calls_in(changed))[place].write(text)
+        return changed
+
+    def with_text(self, payload: dict[str, Any], text: str) -> dict[str, Any]:
+        """Copy a payload that says another text."""
+        changed: dict[str, Any] = copy_json(payload)
+        self.say(changed, text)
+        return changed
 
     def messages(self, committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         """Render a committed round, or any part of a transcript, for the list of the conversation.

@@ -133,6 +133,37 @@ class Facts:
         return "arguments" if is_missing or not is_whole_json(calls[-1]) else "answer"
 
 
+# A thousand calls "a" are a, a_2, a_3, ..., each in one step: to count from 2 each time would try
+# every number again, and a response could make that slow on purpose. An id like "a_2" may be there
+# by chance, and then the count goes on.
+class DistinctIds:
+    """Give each call of a turn an id that no call before it has.
+
+    Args:
+        fit: Gives an id that the provider takes for one that it may refuse.
+
+    Example:
+        >>> list(map(DistinctIds(str).of, ["a", "b", "a", "a_2"]))
+        ['a', 'b', 'a_2', 'a_2_2']
+    """
+
+    __slots__ = ("_counts", "_fit", "_seen")
+
+    def __init__(self, fit: Callable[[str], str] = str) -> None:
+        self._fit = fit
+        self._seen: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    def of(self, given: str) -> str:
+        """Return the id of the next call, of the one that it came with."""
+        made = given
+        while made in self._seen:
+            count = self._counts[given] = self._counts.get(given, 1) + 1
+            made = self._fit(f"{given}_{count}")
+        self._seen.add(made)
+        return made
+
+
 def facts_of(name: str) -> Facts:
     """Return the facts of a dialect in the list."""
     found: Facts = import_module(f"{DIALECTS[name]}._facts").FACTS

@@ -11,12 +11,12 @@ What is in it, its fields, is named alike but for the id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from .._facts import Facts
-from .._wire.reading import caller_of
+from .._wire.reading import WireCall, caller_of
 
 Fields: TypeAlias = dict[str, Any] | None
 Read: TypeAlias = tuple[Any, Fields, Fields]
@@ -79,6 +79,14 @@ class BlockForm:
     def is_of_program(self, call: dict[str, Any]) -> bool:
         """Tell the fields of a call that a program of the provider's made."""
         return self.caller in call and caller_of(call) is not None
+
+    def calls_in(self, content: Any) -> Iterator[WireCall]:
+        """Yield the calls of what the assistant says, in order."""
+        declined = self.declined(content)
+        for place, block in enumerate(content):
+            fields = None if place in declined else self.call_in(block)
+            if fields is not None:
+                yield WireCall(fields, self.call_id, fields, "input")
 
     # One `read` for all three, and not three functions a wire: telling a block is the same look at
     # its `type` or its keys each time, and the three answers can then never disagree.

@@ -28,7 +28,7 @@ from .._blocks.rendering import mark_beginnings
 from .._blocks.rules import rules_of
 from .._dialect import PUBLIC, Dialect, Draft
 from .._wire.offered import callers_of, described, native_tools
-from ._decode import UNTIDY, tidy, turn_of
+from ._decode import UNTIDY, calls_in, say, tidy, turn_of
 from ._encode import Rendering, called_from, is_manual
 from ._facts import BLOCKS, FACTS
 from ._facts import NAME as NAME
@@ -107,6 +107,8 @@ DIALECT: Final = Dialect(
     tidy=tidy,
     untidy=UNTIDY,
     turn=turn_of,
+    calls_in=calls_in,
+    say=say,
     rendering=Rendering,
     body=_body,
     form=rules_of(BLOCKS),

@@ -30,7 +30,7 @@ from .._blocks.rules import rules_of
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
 from .._wire.offered import described
-from ._decode import tidy, turn_of
+from ._decode import calls_in, say, tidy, turn_of
 from ._encode import Rendering
 from ._facts import BLOCKS, FACTS
 from ._facts import NAME as NAME
@@ -108,6 +108,8 @@ DIALECT: Final = Dialect(
     answer=_answer,
     tidy=tidy,
     turn=turn_of,
+    calls_in=calls_in,
+    say=say,
     rendering=Rendering,
     body=_body,
     form=rules_of(BLOCKS),

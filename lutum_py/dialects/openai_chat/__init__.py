@@ -25,7 +25,7 @@ from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
 from .._openai import with_json_arguments as with_json_arguments
 from .._wire.offered import described
-from ._decode import tidy, turn_of
+from ._decode import calls_in, say, tidy, turn_of
 from ._encode import Rendering
 from ._facts import FACTS
 from ._facts import NAME as NAME
@@ -63,6 +63,8 @@ DIALECT: Final = Dialect(
     tidy=tidy,
     untidy=UNTIDY,
     turn=turn_of,
+    calls_in=calls_in,
+    say=say,
     rendering=Rendering,
     body=_body,
     form=FORM,

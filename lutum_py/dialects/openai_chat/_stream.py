@@ -13,7 +13,8 @@ from typing import Any
 from ..._text.json import is_mapping
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import ArgumentsDelta, StreamEvent, UsageReported
-from .._stream import BrokenStream, StreamReader
+from .._arguments import BrokenStream
+from .._stream import StreamReader
 from .._wire.reading import Place, count_at, response_place
 from ._decode import tidy, turn_of, usage_of
 from ._facts import NAME
@@ -98,7 +99,7 @@ class StreamDecoder(StreamReader):
         chunk = event.object()
         for key in ("usage", "x_groq"):
             if is_mapping(chunk.get(key)):
-                self._fields[key] = {**self._fields.get(key, {}), **self._kept(chunk[key])}
+                self._fields.setdefault(key, {}).update(self._kept(chunk[key]))
         usage = usage_of(event)
         if usage is None:
             return []

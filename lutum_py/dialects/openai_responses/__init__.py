@@ -30,7 +30,7 @@ from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
 from .._openai import with_json_arguments as _with_json_arguments
 from .._wire.offered import native_tools
-from ._decode import tidy, turn_of
+from ._decode import calls_in, say, tidy, turn_of
 from ._encode import Rendering, checked, described, tool_of
 from ._facts import FACTS
 from ._facts import NAME as NAME
@@ -69,6 +69,8 @@ DIALECT: Final = Dialect(
     tidy=tidy,
     untidy=UNTIDY,
     turn=turn_of,
+    calls_in=calls_in,
+    say=say,
     rendering=Rendering,
     body=_body,
     form=FORM,
