@@ -19,7 +19,7 @@ from .._facts import Facts
 from .._findings import NOT_SHOWN, Change, Violation
 from .._wire.history import NOTHING_SAID
 from .._wire.reading import DUMP
-from .._wire.rendered_items import UNREADABLE
+from .._wire.rendered_items import UNREADABLE, send_as_object
 
 MAYBE_TEXT: Final = (str, NoneType)
 """What `isinstance` asks of an id, which is text or absent."""
@@ -218,15 +218,20 @@ class Repairing:
             key: Where it holds them.
             position: Where the call is in the request.
         """
-        value = call.get(key)
+        made = {key: call.get(key)}
+        send_as_object(made, key)
+        sent = made[key]
+        what = f"put them into an object, under `{UNREADABLE}`"
+        if UNREADABLE not in sent:
+            what = "read the object in their text" if sent else "made an empty object"
         self.note(
             f"{position}.{key}",
             f"{key}_not_an_object",
-            f"expected the arguments as an object, got {shorten(value)}",
+            f"expected the arguments as an object, got {shorten(call.get(key))}",
             "Send the arguments as an object",
-            f"put them into an object, under `{UNREADABLE}`" if value else "made an empty object",
+            what,
         )
-        call[key] = {UNREADABLE: value} if value else {}
+        call[key] = sent
 
     def repair_name(self, result: dict[str, Any], name: Any, position: str) -> None:
         """Let a result have the name of the tool that was called.
