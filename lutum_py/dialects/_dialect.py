@@ -29,6 +29,7 @@ from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
 from ._repair.repairing import Form
 from ._schema.compiler import CompiledSchema, compile_schema
+from ._schema.property_keys import refused_keys, with_keys_sent, without_stand_ins
 from ._wire.history import NOTHING_SAID, History
 from ._wire.offered import (
     NativeSearch,
@@ -129,8 +130,17 @@ class Dialect(Generic[C]):
             remedy = "Pass `AppTools.search.definition`."
             raise MisuseError.of_field("compile", "definition", "a ToolDef", definition, remedy)
         compiled = compile_schema(definition, self.facts, strict)
+        refused = refused_keys(compiled.schema, self.facts.property_keys)
         # Copied: what was compiled is kept for requests, and this one is the caller's to change.
-        return replace(compiled, schema=copy_json(compiled.schema))
+        schema = copy_json(with_keys_sent(compiled.schema, refused))
+        if not refused:
+            return replace(compiled, schema=schema)
+        decode = compiled.decoder
+        return replace(
+            compiled,
+            schema=schema,
+            decoder=lambda arguments: decode(without_stand_ins(arguments, refused)),
+        )
 
     def tools(
         self,
@@ -168,7 +178,9 @@ class Dialect(Generic[C]):
         strict = strict and (self.facts.calls_strictly or "program" not in definition.callers)
         # Copied: what was compiled is kept for the next request, and this one is the caller's to
         # change.
-        schema = copy_json(compile_schema(definition, self.facts, strict).schema)
+        schema = compile_schema(definition, self.facts, strict).schema
+        refused = refused_keys(schema, self.facts.property_keys)
+        schema = copy_json(with_keys_sent(schema, refused))
         return self.tool(as_sent(definition, self.facts), schema, strict)
 
     def wire_name(self, name: str) -> str:
@@ -318,11 +330,12 @@ class Dialect(Generic[C]):
             ('Yes?', [])
         """
         # First, because the readers rely on it: they take the next result for that of the next
-        # call, and look for nothing.
-        violations = self.check(request)
+        # call, and look for nothing. What is wrong with the request as a whole, such as tools that
+        # are not declared, they do not meet.
+        found = replace(self.form, whole=()).check(request)
         # That nobody has said anything yet, a transcript may hold.
-        if any(violation.rule != NOTHING_SAID for violation in violations):
-            raise HistoryError(violations, dialect=self.facts.name)
+        if any(violation.rule != NOTHING_SAID for violation in found):
+            raise HistoryError(self.check(request), dialect=self.facts.name)
         history = History(
             self.facts,
             request,

@@ -50,6 +50,8 @@ class Facts:
         empty_is_missing: Whether `{}` may stand for arguments that a limit cut off, as in a format
             that holds them as an object.
         strictness: What the strict mode of a tool takes; None if a tool has none.
+        property_keys: The keys of a tool's parameters that the provider takes; None for any.
+        schemas_at: The ways to the schemas of tools in a body.
         callers: Its words for who may call a tool, if it runs programs that call tools.
         calls_strictly: Whether a program may call a tool that is in strict mode.
         rewrite: Rewrites the schema of each tool: its name, its schema, what takes the losses.
@@ -73,6 +75,8 @@ class Facts:
     repeats_own_ids: bool = False
     empty_is_missing: bool = False
     strictness: Strictness | None = None
+    property_keys: re.Pattern[str] | None = None
+    schemas_at: tuple[str, ...] = ()
     callers: Mapping[Caller, str] = field(default_factory=dict[Caller, str])
     calls_strictly: bool = True
     rewrite: Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None = None

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import copy
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
+from lutum_py import (
+    AssistantTurn,
+    Attachment,
+    CommittedRound,
+    Message,
+    ToolDef,
+    ToolMetadata,
+    ToolResult,
+    Toolset,
+    Transcript,
+    TurnRequest,
+    tool,
+    tool_fn,
+)
+from lutum_py._schema.stand_in import stand_in
 from lutum_py.dialects import anthropic_messages, bedrock_converse, gemini_generate_content
+from lutum_py.window import Cache
 from tests.cases import over
 
 GO = {"role": "user", "content": "Go"}
@@ -82,3 +99,228 @@ def test_arguments_as_json_text_are_read(
 ) -> None:
     """A repair reads arguments that are the JSON text of an object, and wraps only what is none."""
     assert input_in(dialect, repaired(dialect, called(given), rule)) == sent
+
+
+# Rules over the whole of a request.
+
+
+PDF = {"format": "pdf", "source": {"bytes": "JVBERg=="}}
+
+
+def document(name: str) -> dict[str, Any]:
+    return {"document": {**PDF, "name": name}}
+
+
+def names_in(value: Any) -> list[str]:
+    """The names of all documents, in their order."""
+    if isinstance(value, dict):
+        own = [value["document"]["name"]] if "document" in value else []
+        return own + [name for each in value.values() for name in names_in(each)]
+    return [name for each in value for name in names_in(each)] if isinstance(value, list) else []
+
+
+@over(
+    "names, sent, rules",
+    [
+        (["a", "b"], ["a", "b"], []),
+        (["a", "a", "A"], ["a", "a (2)", "A (3)"], ["duplicate_document_name"] * 2),
+        (["a", "a", "a (2)"], ["a", "a (2)", "a (2) (2)"], ["duplicate_document_name"] * 2),
+        (["it's_1.pdf", "x  y"], ["it s 1 pdf", "x y"], ["invalid_document_name"] * 2),
+        (["", "é"], ["document", "document (2)"], ["invalid_document_name"] * 2),
+        (["n" * 201, "n" * 200], ["n" * 200, "n" * 190 + " (2)"], None),
+    ],
+)
+def test_documents_have_names_of_their_own(
+    names: list[str], sent: list[str], rules: list[str] | None
+) -> None:
+    """Each document of a request has a name of permitted letters that no other one has."""
+    told = rules or ["invalid_document_name", "duplicate_document_name"]
+    said: list[Any] = []
+    for name in names:
+        said.append({"role": "user", "content": [{"text": "Read"}, document(name)]})
+        said.append({"role": "assistant", "content": [{"text": "Yes"}]})
+    assert names_in(repaired(bedrock_converse, said, *(told if rules != [] else []))) == sent
+    items: list[Any] = []
+    for name in names:
+        file = Attachment.from_bytes(b"%PDF", "application/pdf", name=f"{name or '?'}.pdf")
+        items += [Message("user", "Read", (file,)), AssistantTurn(text="Yes")]
+    assert names_in(dict(bedrock_converse.encode_request(TurnRequest(items=items)))) == sent
+
+
+def test_documents_in_results_count_too() -> None:
+    """A document of a result has a name of its own, in each request the same."""
+    file = Attachment.from_bytes(b"%PDF", "application/pdf", name="a.pdf")
+    call = ToolMetadata(id="c1", name="f", arguments="{}")
+    result = ToolResult(id="c1", name="f", arguments="{}", result='"x"', attachments=(file, file))
+    items = [Message("user", "Read", (file,)), AssistantTurn(tool_calls=[call]), result]
+    body = bedrock_converse.encode_request(TurnRequest(items=items))
+    assert names_in(body["messages"]) == ["a", "a (2)", "a (3)"]
+    transcript = Transcript()
+    transcript.push(items[0])
+    transcript.append_round(CommittedRound(items[1], [result]))
+    assert bedrock_converse.encode_request(TurnRequest(items=transcript)) == body
+    for count in (4, 5):
+        transcript.push(Message("user", "Again", (file,)))
+        longer = bedrock_converse.encode_request(TurnRequest(items=transcript))
+        assert names_in(longer["messages"]) == ["a", *(f"a ({n})" for n in range(2, count + 1))]
+    content = [{"text": "1"}, document("a")]
+    said = bedrock_call({}, content)
+    said[0] = {"role": "user", "content": [{"text": "Go"}, document("a")]}
+    fixed = repaired(bedrock_converse, said, "duplicate_document_name")
+    assert names_in(fixed) == ["a", "a (2)"]
+
+
+def test_a_document_has_a_text_beside_it() -> None:
+    """A document alone in a message of the user gets a text that names it."""
+    said = [{"role": "user", "content": [document("a"), document("b")]}]
+    fixed = repaired(bedrock_converse, said, "document_without_text")
+    assert fixed[0]["content"][-1] == {"text": "a, b"}
+
+
+def marks_in(value: Any, key: str) -> int:
+    if isinstance(value, dict):
+        return (key in value) + sum(marks_in(each, key) for each in value.values())
+    return sum(marks_in(each, key) for each in value) if isinstance(value, list) else 0
+
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+POINT = {"cachePoint": {"type": "default"}}
+
+
+def test_a_request_has_four_marks_of_the_cache() -> None:
+    """The earliest marks in the messages go first, then those of the instructions."""
+    text = {"type": "text", "text": "Hi", **MARK}
+    said = [{"role": "user", "content": [dict(text)] * 3}]
+    tool = {"name": "f", "input_schema": {"type": "object"}, **MARK}
+    body = {"tools": [tool], "system": [text], "messages": said}
+    fixed = repaired(anthropic_messages, body, "too_many_cache_marks")
+    assert "cache_control" not in fixed["messages"][0]["content"][0]
+    assert marks_in(fixed, "cache_control") == 4
+    automatic = {**body, **MARK}
+    fixed = repaired(anthropic_messages, automatic, *["too_many_cache_marks"] * 2)
+    assert marks_in(fixed["messages"], "cache_control") == 1
+    inner = {"type": "tool_result", "tool_use_id": "a", "content": [text] * 5}
+    listed = anthropic_call({})
+    listed[2] = {"role": "user", "content": [inner]}
+    assert marks_in(repaired(anthropic_messages, listed, "too_many_cache_marks"), "type") > 4
+    blocks = [{"text": "Hi"}, POINT] * 3
+    points = {
+        "toolConfig": {"tools": [{"toolSpec": {"name": "f"}}, POINT]},
+        "system": [{"text": "Be brief"}, POINT],
+        "messages": [{"role": "user", "content": blocks}],
+    }
+    fixed = repaired(bedrock_converse, points, "too_many_cache_marks")
+    assert fixed["messages"][0]["content"] == [{"text": "Hi"}, *blocks[2:]]
+    many = {"system": [{"text": "x", "type": "text", **MARK}] * 6, "messages": [GO]}
+    assert marks_in(repaired(anthropic_messages, many, *["too_many_cache_marks"] * 2), "type") == 10
+
+
+@over("dialect, extra, key", [
+    (anthropic_messages, {"tools": [{"type": "web_search_20250305", **MARK}]}, "cache_control"),
+    (anthropic_messages, MARK, "cache_control"),
+    (anthropic_messages, {"system": [{"type": "text", "text": "x", **MARK}]}, "cache_control"),
+    (bedrock_converse, {"toolConfig": {"tools": [POINT]}}, "cachePoint"),
+])
+def test_marks_in_extras_count(dialect: ModuleType, extra: Any, key: str) -> None:
+    """A request marks what its extras leave of the four, and reports the rest as a loss."""
+    items = [
+        Message("system", "Be brief"),
+        *(each for n in range(3) for each in (Message("user", f"{n}"), AssistantTurn(text="x"))),
+        Message("user", "Go"),
+    ]
+    tool = ToolDef.from_json_schema(name="f", input_schema={"type": "object"})
+    request = TurnRequest(items=items, tools=(tool,), cache=Cache(turns=2), extra=extra)
+    body = dialect.encode_request(request)
+    assert marks_in(body, key) == 4 or "system" in extra
+    assert dialect.check(dict(body)) == []
+    assert [loss.where for loss in body.losses] == ["cache.turns"]
+
+
+@over("given, sent", [(1, "1"), ([1, "a"], '[1,"a"]'), (None, "null"), ("text", "text"), (True, "true")])
+def test_the_json_of_a_result_is_an_object(given: Any, sent: str) -> None:
+    """Other JSON of a result goes out as a text."""
+    said = bedrock_call({}, [{"json": {"a": 1}}, {"json": given}])
+    fixed = repaired(bedrock_converse, said, "result_json_not_an_object")
+    (block,) = fixed[2]["content"]
+    assert block["toolResult"]["content"] == [{"json": {"a": 1}}, {"text": sent}]
+
+
+def test_calls_in_the_history_have_their_tools_declared() -> None:
+    """Bedrock wants a `toolConfig` where the conversation has calls."""
+    said = bedrock_call({})
+    said[1]["content"][0]["toolUse"]["name"] = "a.b"
+    fixed = repaired(
+        bedrock_converse, {"messages": said}, "invalid_tool_name", "calls_without_tools"
+    )
+    (tool,) = fixed["toolConfig"]["tools"]
+    assert tool["toolSpec"]["name"] == fixed["messages"][1]["content"][0]["toolUse"]["name"]
+    declared = {"messages": bedrock_call({}), "toolConfig": {"tools": [tool]}}
+    assert repaired(bedrock_converse, declared) == declared
+    assert bedrock_converse.check(bedrock_call({})) == []
+    empty = {"messages": bedrock_call({}), "toolConfig": {"toolChoice": {"auto": {}}, "tools": []}}
+    fixed = repaired(bedrock_converse, empty, "calls_without_tools")
+    assert fixed["toolConfig"]["toolChoice"] == {"auto": {}}
+    assert len(fixed["toolConfig"]["tools"]) == 1
+
+
+ODD = {
+    "type": "object",
+    "properties": {"filter[id]": {"type": "integer"}, "n": {"type": "integer"}},
+    "required": ["filter[id]"],
+}
+
+
+def anthropic_tools(schema: Any) -> dict[str, Any]:
+    return {"tools": [{"name": "f", "input_schema": schema}], "messages": [GO]}
+
+
+def bedrock_tools(schema: Any) -> dict[str, Any]:
+    tools = [{"toolSpec": {"name": "f", "inputSchema": {"json": schema}}}]
+    return {"toolConfig": {"tools": tools}, "messages": [GO_BEDROCK]}
+
+
+KEYS = [(anthropic_messages, anthropic_tools), (bedrock_converse, bedrock_tools)]
+
+
+@pytest.mark.parametrize("dialect, body", KEYS)
+@pytest.mark.parametrize("strict", [False, True])
+def test_odd_property_keys_go_out_as_stand_ins(dialect: ModuleType, body: Any, strict: bool) -> None:
+    """A key that the API refuses has a stand-in, by which the call means the property."""
+    key = stand_in("filter[id]")
+    tool = ToolDef.from_json_schema(name="f", input_schema=ODD)
+    sent = dialect.tools([tool], strict=strict)
+    made = sent[0]["input_schema"] if "input_schema" in sent[0] else None
+    made = sent[0]["toolSpec"]["inputSchema"]["json"] if made is None else made
+    assert [*made["properties"]] == [key, "n"]
+    assert made["required"] == [key]
+    assert made["properties"][key]["description"].startswith("filter[id]")
+    assert tool.input_schema == ODD
+    fixed = repaired(dialect, body(ODD), "invalid_property_key")
+    assert strict or fixed == body(made)
+    compiled = dialect.compile(tool, strict=strict)
+    assert compiled.schema == made
+    assert compiled.decoder(f'{{"{key}":1}}') == '{"filter[id]":1}'
+    assert compiled.decoder({key: 1, "n": 2}) == {"filter[id]": 1, "n": 2}
+    assert compiled.decoder("[") == "["
+    assert compiled.decoder('{"n":1}') == '{"n":1}'
+
+
+def test_a_stand_in_for_a_property_means_it() -> None:
+    """A call whose arguments have the stand-in of a key gets the value under the key."""
+    key = stand_in("filter[id]")
+
+    @tool_fn
+    def find(id: Annotated[int, Field(alias="filter[id]")], n: int = 0) -> int:
+        return id + n
+
+    foreign = ToolDef.from_json_schema(name="foreign", input_schema=ODD)
+    tools = Toolset.from_definitions("Foreign", [foreign])
+
+    class Tools(Toolset):
+        find_ = tool(find)
+
+    text = f'{{"{key}":1,"n":2}}'
+    call = Tools.parse_tool_call(ToolMetadata(id="c", name="find", arguments=text))
+    assert (call.input.id, call.input.n) == (1, 2)
+    loose = tools.parse_tool_call(ToolMetadata(id="c", name="foreign", arguments=text))
+    assert loose.input == {"filter[id]": 1, "n": 2}

@@ -11,6 +11,7 @@ What is in it, its fields, is named alike but for the id.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -23,6 +24,12 @@ Read: TypeAlias = tuple[Any, Fields, Fields]
 """What a block is: its text, the fields of a call that the program answers, those of its answer. Of
 these it is one at most; the others are None."""
 
+
+# Of one key that does not match, the API refuses all tools: "tools.0.custom.input_schema.properties:
+# Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'". (anthropics/claude-code#79418,
+# decocms/studio#6874, 2026; by the latter the keys of the root alone are looked at.)
+PROPERTY_KEYS: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+"""The keys of a tool's parameters that Anthropic's models take."""
 
 NOTHING: Final[Read] = (None, None, None)
 """What a block is that is neither said, nor called, nor answered."""

@@ -10,14 +10,15 @@ becomes one user message, results first.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
 
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
 from ..._transcript.message import Message
 from ..._transcript.request import TurnRequest
 from ..._transcript.result import ToolResult
 from .._findings import Loss
+from .._repair.whole import MOST_MARKS, marks_in
 from .._wire.offered import always_offered
 from .._wire.rendering import FrontRendering
 from .._wire.replay import LED_NOWHERE, told_apart
@@ -152,36 +153,59 @@ class BlockRendering(FrontRendering):
 # marker, or one of the twenty blocks before it, ends the same beginning. So the ends of the last
 # two user messages are marked: that of this request, and that of the one before. Nothing is marked
 # from an ephemeral message on: no later request begins so. (Anthropic guide: "Prompt caching".)
+class CacheMarks(NamedTuple):
+    """Say how a wire marks the beginnings that the prompt cache keeps.
+
+    Attributes:
+        kind: The type of a mark.
+        put: Puts a mark into a list of blocks, before a place in it.
+        marker: The field that is a mark.
+        ways: The ways to the blocks of a request that may have one.
+    """
+
+    kind: str
+    put: Callable[[list[dict[str, Any]], int, dict[str, Any]], None]
+    marker: str
+    ways: tuple[str, ...]
+
+
 def mark_beginnings(
     request: TurnRequest,
     body: dict[str, Any],
     tools: list[dict[str, Any]],
     rendering: BlockRendering,
-    kind: str,
-    put: Callable[[list[dict[str, Any]], int, dict[str, Any]], None],
-) -> None:
-    """Put the markers of the prompt cache into a body: after tools, instructions and messages.
+    marks: CacheMarks,
+) -> Iterator[Loss]:
+    """Put the marks of the prompt cache into a body: after tools, instructions and messages.
 
     Args:
         request: The request, which may ask for a cache.
         body: Its body, with `system` as a list of blocks, if there is any.
         tools: The tools in it, of which the first are always on offer.
         rendering: What was said in it.
-        kind: The type of a marker.
-        put: Puts a marker into a list of blocks, before a place in it.
+        marks: How the wire marks.
+
+    Yields:
+        What is not marked, since the extras of the request have marks too.
     """
     cache, always = request.cache, len(always_offered(request))
     if cache is None:
         return
     ttl = {} if cache.ttl is None else {"ttl": cache.ttl}
+    extra = request.extra
+    left = MOST_MARKS - len(marks_in(extra, marks.marker, marks.ways)) - (marks.marker in extra)
 
-    def mark(blocks: list[dict[str, Any]], end: int) -> None:
-        put(blocks, end, {"type": kind, **ttl})
+    def mark(blocks: list[dict[str, Any]], end: int) -> bool:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            marks.put(blocks, end, {"type": marks.kind, **ttl})
+        return left < 0
 
-    if cache.tools and always:
-        mark(tools, always)
-    if cache.system and rendering.system_end:
-        mark(body["system"], rendering.system_end)
+    if cache.tools and always and mark(tools, always):
+        yield Loss("cache.tools", _NO_MARK)
+    if cache.system and rendering.system_end and mark(body["system"], rendering.system_end):
+        yield Loss("cache.system", _NO_MARK)
     messages, count = body["messages"], cache.turns
     # Where the first ephemeral message stands: the index of its message, and of its first block.
     lasting = rendering.lasting
@@ -198,5 +222,10 @@ def mark_beginnings(
         # What is ephemeral may wait after results that stand alone, and is not in the message.
         end = min(blocks, len(content)) if at == last else len(content)
         if end:
-            mark(content, end)
+            if mark(content, end):
+                yield Loss("cache.turns", _NO_MARK)
+                return
             count -= 1
+
+
+_NO_MARK: Final = f"the extras have marks too, and a request has at most {MOST_MARKS}"

@@ -9,7 +9,7 @@ keeps the outcome.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -163,9 +163,15 @@ def _call(block: Block, call: dict[str, Any], form: BlockForm, repairing: Repair
         repairing.repair_object(call, "input", inside)
 
 
-def rules_of(form: BlockForm) -> Form:
-    """Make what checks and repairs the requests of a wire."""
+def rules_of(form: BlockForm, *whole: Callable[[dict[str, Any], Repairing], None]) -> Form:
+    """Make what checks and repairs the requests of a wire.
+
+    Args:
+        form: How the wire writes its blocks.
+        whole: Its rules over the whole of a request.
+    """
     return Form(
+        whole=whole,
         facts=form.facts,
         said=form.message,
         fix=partial(_fix, form),

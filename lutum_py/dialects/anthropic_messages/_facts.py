@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from .._blocks.form import NOTHING, BlockForm, Read
+from .._blocks.form import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
 from .._schema.strict import ANTHROPIC
 from .._wire.reading import objects_in
@@ -52,6 +52,8 @@ FACTS: Final = Facts(
     strictness=ANTHROPIC,
     callers={"model": "direct", "program": PROGRAM},
     calls_strictly=False,
+    property_keys=PROPERTY_KEYS,
+    schemas_at=("tools[].input_schema",),
     is_own_item=_is_own_item,
     is_own_body=_is_own_body,
 )
