@@ -324,3 +324,158 @@ def test_a_stand_in_for_a_property_means_it() -> None:
     assert (call.input.id, call.input.n) == (1, 2)
     loose = tools.parse_tool_call(ToolMetadata(id="c", name="foreign", arguments=text))
     assert loose.input == {"filter[id]": 1, "n": 2}
+
+
+# What the Messages API refuses of blocks.
+
+
+SEARCH = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
+SAID = {"type": "text", "text": "Well"}
+USE = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+PROGRAM_USE = {**USE, "caller": {"type": "code_execution_20260120", "tool_id": "s1"}}
+ANSWER = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}]}
+
+
+def says(*blocks: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+NO_RESULT, NO_CALL = "server_call_without_result", "orphan_server_result"
+
+
+@over(
+    "messages, rules, left",
+    [
+        ([GO, says(SEARCH, FOUND), GO], [], [SEARCH, FOUND]),
+        ([GO, says(SAID, SEARCH)], [], [SAID, SEARCH]),
+        ([GO, says(SAID, SEARCH), GO], [NO_RESULT], [SAID]),
+        ([GO, says(SAID, THOUGHT, SEARCH), GO], ["reasoning_at_end", NO_RESULT], [SAID]),
+        ([GO, says(FOUND, SAID), GO], [NO_CALL], [SAID]),
+        ([GO, says(SAID, FOUND, SEARCH, FOUND), GO], [NO_CALL], [SAID, SEARCH, FOUND]),
+        ([GO, says(SEARCH, USE), ANSWER], [], [SEARCH, USE]),
+        ([GO, says(SEARCH, PROGRAM_USE), ANSWER, says(FOUND, SAID)], [], [SEARCH, PROGRAM_USE]),
+        ([GO, says(SEARCH, USE), ANSWER, says(SAID), GO], [NO_RESULT], [USE]),
+        ([GO, says(SAID, {**SEARCH, "type": "mcp_tool_use"}), GO], [NO_RESULT], [SAID]),
+        ([GO, says(SAID, {**FOUND, "type": "mcp_tool_result"}), GO], [NO_CALL], [SAID]),
+        ([GO, says(SAID, {"type": "server_tool_use"}), GO], [NO_RESULT], [SAID]),
+    ],
+)
+def test_server_calls_and_their_results_stand_together(
+    messages: list[Any], rules: list[str], left: list[Any]
+) -> None:
+    """What the provider ran has its result before anybody else speaks, and no result stands alone."""
+    assert repaired(anthropic_messages, messages, *rules)[1]["content"] == left
+    items: list[Any] = []
+    for message in messages:
+        if message["role"] == "assistant":
+            turn = anthropic_messages.decode({"content": message["content"]})
+            items.append(turn)
+        elif message is ANSWER:
+            items.append(result_of(turn))
+        else:
+            items.append(Message("user", "Go"))
+    body = anthropic_messages.encode_request(TurnRequest(items=items))
+    assert anthropic_messages.check(dict(body)) == []
+    assert body["messages"][1]["content"] == left
+    lost = [rule for rule in rules if rule != "reasoning_at_end"]
+    assert [loss.where[:20] for loss in body.losses] == ["messages[1].content["] * len(lost)
+
+
+def result_of(turn: AssistantTurn, said: str = '"1"', **fields: Any) -> ToolResult:
+    (call,) = turn.tool_calls
+    return ToolResult(id=call.id, name=call.name, arguments=call.arguments, result=said, **fields)
+
+
+def test_a_turn_of_one_server_call_alone_goes() -> None:
+    """Where nothing of a turn is left, it is left out, and the marks of the cache stay right."""
+    said = [Message("user", "Go"), anthropic_messages.decode({"content": [THOUGHT, SEARCH]})]
+    items = [*said, Message("user", "Now")]
+    body = anthropic_messages.encode_request(TurnRequest(items=items, cache=Cache()))
+    assert [each["role"] for each in body["messages"]] == ["user", "user"]
+    assert marks_in(body["messages"], "cache_control") == 2
+    assert [loss.where for loss in body.losses] == ["messages[1].content[1]"]
+    assert anthropic_messages.check(dict(body)) == []
+
+
+IMAGE = {"type": "image", "source": {"type": "url", "url": "https://x.y/z.png"}}
+BLANK = {"type": "text", "text": " "}
+
+
+@over(
+    "content, is_error, rules, sent",
+    [
+        ("", True, ["error_without_text"], None),
+        (" \n", True, ["error_without_text"], None),
+        (None, True, ["error_without_text"], None),
+        ([], True, ["error_without_text"], None),
+        ([BLANK], True, ["error_without_text", "empty_text"], None),
+        ([IMAGE], True, ["error_without_text", "file_in_error"], None),
+        ([SAID, IMAGE], True, ["file_in_error"], [SAID]),
+        ([SAID, BLANK], False, ["empty_text"], [SAID]),
+        ([BLANK], False, ["empty_text"], []),
+        ([IMAGE, SAID], False, [], [IMAGE, SAID]),
+        ("", False, [], ""),
+        ("x", True, [], "x"),
+    ],
+)
+def test_an_error_says_something(content: Any, is_error: bool, rules: list[str], sent: Any) -> None:
+    """A result that is an error has a text, and nothing but text; no text in a result is blank."""
+    said = [GO, says(USE), copy.deepcopy(ANSWER)]
+    said[2]["content"][0].update(content=content, **({"is_error": True} if is_error else {}))
+    fixed = repaired(anthropic_messages, said, *rules)[2]["content"][0]["content"]
+    assert fixed == sent if sent is not None else fixed.strip()
+
+
+@over("text, has_file", [('""', False), ('" "', True), ('"x"', True), ('"x"', False)])
+@over("status", ["error", "success"])
+def test_a_rendered_error_says_something(text: str, has_file: bool, status: Any) -> None:
+    """What goes out of a result is never an error without text, nor one with a file."""
+    turn = anthropic_messages.decode({"content": [USE]})
+    picture = Attachment(media_type="image", mime_type="image/png", url="https://x.y/z.png")
+    files = (picture,) if has_file else ()
+    result = result_of(turn, text, status=status, attachments=files)
+    body = anthropic_messages.encode_request(
+        TurnRequest(items=[Message("user", "Go"), turn, result])
+    )
+    assert anthropic_messages.check(dict(body)) == []
+    (block,) = body["messages"][2]["content"]
+    lost = [loss.where for loss in body.losses]
+    if status == "error":
+        assert block["content"].strip()
+        assert lost == (["items[2].attachments[0]"] if has_file else [])
+
+
+@over("dialect, text", [
+    (anthropic_messages, {"type": "text", "text": "So: \n"}), (bedrock_converse, {"text": "So: \n"})
+])
+def test_a_last_turn_does_not_end_with_white_space(dialect: ModuleType, text: Any) -> None:
+    """What the model should go on from has no white space at its end; earlier turns keep theirs."""
+    go = {"role": "user", "content": [{**text, "text": "Go"}]}
+    fixed = repaired(dialect, [go, says(text)], "white_space_at_end")
+    assert fixed[1]["content"][-1]["text"] == "So:"
+    assert dialect.check([go, says(text), go]) == []
+    items = [Message("user", "Go"), AssistantTurn(text="So: \n")]
+    body = dialect.encode_request(TurnRequest(items=items))
+    assert body["messages"] == fixed
+    assert dialect.messages(items)[1]["content"][0]["text"] == "So: \n"
+
+
+def test_a_last_text_does_not_end_with_white_space() -> None:
+    """The same of a content that is a text."""
+    said = [GO, {"role": "assistant", "content": "So: "}]
+    assert repaired(anthropic_messages, said, "white_space_at_end")[1]["content"] == "So:"
+    turn = anthropic_messages.decode({"content": "So: "})
+    body = anthropic_messages.encode_request(TurnRequest(items=[Message("user", "Go"), turn]))
+    assert body["messages"][1]["content"] == "So:"
+
+
+def test_citations_have_the_fields_that_requests_have() -> None:
+    """A citation has its title, if only as null, and no file id, which is of responses alone."""
+    cited = {"type": "char_location", "file_id": "f", "cited_text": "x"}
+    said = [GO, says({**SAID, "citations": [cited]}), GO]
+    fixed = repaired(anthropic_messages, said, "citation_not_sendable")
+    assert fixed[1]["content"][0]["citations"] == [
+        {"type": "char_location", "cited_text": "x", "document_title": None}
+    ]

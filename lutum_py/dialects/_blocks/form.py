@@ -49,6 +49,8 @@ class BlockForm:
         is_reasoning: Tells a block that only the model that made it can read.
         declined: Finds the places of blocks that count no more, since the model that made them
             declined to go on, and another one did.
+        unpaired: Finds what the provider ran and has no result, and the results of nothing that it
+            ran, of a list of messages: by message and place, the rule, and what is wrong.
         block_looks: What a block of this wire looks like, for people.
         call_id: The field of a call that has its id.
         answers: The field of a result that has the id of its call.
@@ -72,6 +74,7 @@ class BlockForm:
     call_id: str
     answers: str
     declined: Callable[[Sequence[Any]], Collection[int]] = lambda _: ()
+    unpaired: Callable[[Sequence[Any]], Mapping[tuple[int, int], tuple[str, str]]] = lambda _: {}
     fix: Callable[[dict[str, Any], str, Any], None] | None = None
     inside: str = ""
     caller: str = ""

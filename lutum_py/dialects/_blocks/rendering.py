@@ -33,6 +33,25 @@ class BlockRendering(FrontRendering):
     """
 
     form: ClassVar[BlockForm]
+    _has_blank_ends = False
+
+    def to_send(self) -> list[dict[str, Any]]:
+        """Return what was said, for a request; no turn of the model ends with white space.
+
+        Raises:
+            InvalidValueError: The API refuses how it begins.
+        """
+        said = super().to_send()
+        # Of all turns and not of the last alone: the next request begins as this one does.
+        for message in said if self._has_blank_ends else ():
+            content = message["content"]
+            if message["role"] != "assistant":
+                continue
+            if isinstance(content, str):
+                message["content"] = content.rstrip()
+            elif isinstance(self.form.text_in(content[-1]), str):
+                content[-1]["text"] = content[-1]["text"].rstrip()
+        return said
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
         return bool(said["role"] == "assistant")
@@ -73,6 +92,7 @@ class BlockRendering(FrontRendering):
             content = self._content_of(payload)
             if isinstance(content, str):
                 self.stand_alone = False
+                self._has_blank_ends |= content[-1:].isspace()
                 self.said.append({"role": "assistant", "content": content})
                 return
             blocks = [self._replayed(block) for block in self._sent_back(turn, content, position)]
@@ -90,6 +110,8 @@ class BlockRendering(FrontRendering):
         self.facts.send_names(calls)
         self.stand_alone = any(map(form.is_of_program, calls))
         if blocks:
+            if "text" in blocks[-1] and str(blocks[-1]["text"])[-1:].isspace():
+                self._has_blank_ends = True
             self._say("assistant", blocks)
 
     def _sent_back(

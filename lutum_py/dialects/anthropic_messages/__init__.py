@@ -70,6 +70,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         "messages": rendering.said if "messages" in request.extra else rendering.to_send(),
         "max_tokens": DEFAULT_MAX_TOKENS if limit is None else limit,
     }
+    draft.losses += rendering.unsent
     # One text stays a string, as people write it; a list is needed only for more, or for a marker.
     is_marked = request.cache is not None and request.cache.system and rendering.system_end
     if len(rendering.system) == 1 and not is_marked:
