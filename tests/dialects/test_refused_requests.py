@@ -24,7 +24,13 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py._schema.stand_in import stand_in
-from lutum_py.dialects import anthropic_messages, bedrock_converse, gemini_generate_content
+from lutum_py.dialects import (
+    anthropic_messages,
+    bedrock_converse,
+    gemini_generate_content,
+    openai_chat,
+    openai_responses,
+)
 from lutum_py.window import Cache
 from tests.cases import over
 
@@ -479,3 +485,96 @@ def test_citations_have_the_fields_that_requests_have() -> None:
     assert fixed[1]["content"][0]["citations"] == [
         {"type": "char_location", "cited_text": "x", "document_title": None}
     ]
+
+
+# What the Responses API refuses of items.
+
+
+def item(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": kind, "id": "x1", "call_id": "c1", **fields}
+
+
+APPROVAL = {"type": "mcp_approval_request", "id": "m1", "name": "f", "server_label": "s"}
+SHELL = item("shell_call", action={"commands": ["ls"]})
+CALLS = [
+    item("local_shell_call", action={"type": "exec"}),
+    SHELL,
+    item("apply_patch_call", operation={"type": "delete_file", "path": "x"}),
+    APPROVAL,
+]
+REASON = {"type": "reasoning", "id": "rs1", "summary": [], "encrypted_content": "x"}
+
+
+@over("call", CALLS)
+def test_calls_of_the_program_are_answered(call: dict[str, Any]) -> None:
+    """Shell, patch and approval items without an answer get one that says that nobody answered."""
+    said = [GO, REASON, call, GO]
+    fixed = repaired(openai_responses, said, "call_without_result")
+    answer = fixed[3]
+    assert answer["type"] in (f"{call['type']}_output", "mcp_approval_response")
+    assert answer.get("call_id", answer.get("approval_request_id")) in ("c1", "m1")
+    assert answer.get("approve", False) is False
+    assert fixed == [*said[:3], answer, GO]
+    assert repaired(openai_responses, fixed) == fixed
+    turn = openai_responses.decode({"output": [REASON, call], "status": "completed"})
+    items = [Message("user", "Go"), turn, Message("user", "Go")]
+    body = openai_responses.encode_request(TurnRequest(items=items))
+    assert body["input"] == fixed
+    assert [loss.where for loss in body.losses] == ["items[1]"]
+
+
+@over("call, rule", [(item("computer_call"), None), (item("camera_call"), "unknown_call")])
+def test_what_cannot_be_answered_is_never_silent(call: Any, rule: str | None) -> None:
+    """A call whose answer is a picture goes; one of an unknown kind is found, and stays."""
+    said = [GO, REASON, call, GO]
+    found = openai_responses.check(said)
+    fixed, changes = openai_responses.repair(said)
+    if rule is None:
+        assert [each.rule for each in found] == ["reasoning_without_item", "call_without_result"]
+        assert fixed == [GO, GO]
+        turn = openai_responses.decode({"output": [REASON, call], "status": "completed"})
+        items = [Message("user", "Go"), turn]
+        body = openai_responses.encode_request(TurnRequest(items=items))
+        assert body["input"] == [GO]
+        assert len(body.losses) == 1
+    else:
+        assert [(each.rule, each.is_repaired) for each in changes] == [(rule, False)]
+        assert fixed == said
+    answer = {"type": f"{call['type']}_output", "call_id": "c1", "output": {}}
+    assert openai_responses.check([GO, call, answer]) == []
+
+
+def test_what_the_provider_runs_needs_no_answer() -> None:
+    """A shell in a container of the provider's, and its own calls, are not the program's."""
+    hosted = {**SHELL, "environment": {"type": "container_reference", "container_id": "c"}}
+    said = [GO, hosted, {"type": "web_search_call", "id": "w1", "status": "completed"}]
+    assert openai_responses.check(said) == []
+
+
+CODE = {"type": "code_interpreter_call", "id": "ci1", "container_id": "c"}
+PICTURE = {"type": "image_generation_call", "id": "ig1", "status": "completed"}
+FUNCTION = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "1"}
+
+
+@over("given, rules, sent", [
+    ([{**REASON, "summary": None}, FUNCTION, OUTPUT], ["missing_field"], {"summary": []}),
+    ([{"type": "reasoning", "id": "rs1"}, FUNCTION, OUTPUT], ["missing_field"], {"summary": []}),
+    ([{**FUNCTION, "id": ""}, OUTPUT], ["invalid_item_id"], FUNCTION),
+    ([{**FUNCTION, "id": "call_7"}, OUTPUT], ["invalid_item_id"], FUNCTION),
+    ([{**FUNCTION, "id": "fc_7"}, OUTPUT], [], {"id": "fc_7"}),
+    ([{**FUNCTION, "created_by": "x"}, OUTPUT], ["response_field"], FUNCTION),
+    ([CODE], ["missing_field"] * 2, {"code": None, "outputs": None}),
+    ([PICTURE], ["missing_field"], {"result": None}),
+])
+def test_items_have_the_fields_of_requests(given: Any, rules: list[str], sent: Any) -> None:
+    """Reasoning has a summary, ids of items are not those of calls, fields of responses go."""
+    fixed = repaired(openai_responses, [GO, *given], *rules)
+    assert {key: fixed[1].get(key) for key in sent} == sent
+    assert fixed[1].keys() - sent.keys() <= given[0].keys() - {"created_by"}
+    output = [each for each in given if each is not OUTPUT]
+    turn = openai_responses.decode({"output": output, "status": "completed"})
+    items = [Message("user", "Go"), turn, *(map(result_of, [turn]) if turn.tool_calls else ())]
+    body = openai_responses.encode_request(TurnRequest(items=items))
+    assert openai_responses.check(dict(body)) == []
+    assert {key: body["input"][1].get(key) for key in sent} == sent
