@@ -43,6 +43,7 @@ from ._wire.offered import (
 from ._wire.reading import Place, is_tidy_json, response_place
 from ._wire.rendering import Rendering
 from ._wire.replay import ModelNames
+from .hosts import Host
 
 PUBLIC: Final = [
     *("NAME", "StreamDecoder", "answer_format", "check", "compile", "decode", "encode_request"),
@@ -77,6 +78,7 @@ class Dialect(Generic[C]):
         form: How a request holds its conversation, and what the provider refuses of one.
         history: Reads a conversation that the provider would take.
         offer: Puts the tools together for the request field; a list of them, as a rule.
+        host: The host that it is for, where one has ways of its own.
         joined: The fields of a body that hold several things, of which the request may have said
             one: what the user says as an extra is added to that.
     """
@@ -95,6 +97,7 @@ class Dialect(Generic[C]):
     is_tidy: Callable[[dict[str, Any]], bool] | None = None
     offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     joined: Collection[str] = ()
+    host: Host | None = None
 
     # By its name, as in ("openai_chat",): pickle refuses the lambdas in it, and what comes back
     # from another process has to be the very record of this one, since records are compared by

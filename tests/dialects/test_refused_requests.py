@@ -221,12 +221,15 @@ def test_a_request_has_four_marks_of_the_cache() -> None:
     assert marks_in(repaired(anthropic_messages, many, *["too_many_cache_marks"] * 2), "type") == 10
 
 
-@over("dialect, extra, key", [
-    (anthropic_messages, {"tools": [{"type": "web_search_20250305", **MARK}]}, "cache_control"),
-    (anthropic_messages, MARK, "cache_control"),
-    (anthropic_messages, {"system": [{"type": "text", "text": "x", **MARK}]}, "cache_control"),
-    (bedrock_converse, {"toolConfig": {"tools": [POINT]}}, "cachePoint"),
-])
+@over(
+    "dialect, extra, key",
+    [
+        (anthropic_messages, {"tools": [{"type": "web_search_20250305", **MARK}]}, "cache_control"),
+        (anthropic_messages, MARK, "cache_control"),
+        (anthropic_messages, {"system": [{"type": "text", "text": "x", **MARK}]}, "cache_control"),
+        (bedrock_converse, {"toolConfig": {"tools": [POINT]}}, "cachePoint"),
+    ],
+)
 def test_marks_in_extras_count(dialect: ModuleType, extra: Any, key: str) -> None:
     """A request marks what its extras leave of the four, and reports the rest as a loss."""
     items = [
@@ -242,7 +245,10 @@ def test_marks_in_extras_count(dialect: ModuleType, extra: Any, key: str) -> Non
     assert [loss.where for loss in body.losses] == ["cache.turns"]
 
 
-@over("given, sent", [(1, "1"), ([1, "a"], '[1,"a"]'), (None, "null"), ("text", "text"), (True, "true")])
+@over(
+    "given, sent",
+    [(1, "1"), ([1, "a"], '[1,"a"]'), (None, "null"), ("text", "text"), (True, "true")],
+)
 def test_the_json_of_a_result_is_an_object(given: Any, sent: str) -> None:
     """Other JSON of a result goes out as a text."""
     said = bedrock_call({}, [{"json": {"a": 1}}, {"json": given}])
@@ -290,7 +296,9 @@ KEYS = [(anthropic_messages, anthropic_tools), (bedrock_converse, bedrock_tools)
 
 @pytest.mark.parametrize("dialect, body", KEYS)
 @pytest.mark.parametrize("strict", [False, True])
-def test_odd_property_keys_go_out_as_stand_ins(dialect: ModuleType, body: Any, strict: bool) -> None:
+def test_odd_property_keys_go_out_as_stand_ins(
+    dialect: ModuleType, body: Any, strict: bool
+) -> None:
     """A key that the API refuses has a stand-in, by which the call means the property."""
     key = stand_in("filter[id]")
     tool = ToolDef.from_json_schema(name="f", input_schema=ODD)
@@ -453,9 +461,13 @@ def test_a_rendered_error_says_something(text: str, has_file: bool, status: Any)
         assert lost == (["items[2].attachments[0]"] if has_file else [])
 
 
-@over("dialect, text", [
-    (anthropic_messages, {"type": "text", "text": "So: \n"}), (bedrock_converse, {"text": "So: \n"})
-])
+@over(
+    "dialect, text",
+    [
+        (anthropic_messages, {"type": "text", "text": "So: \n"}),
+        (bedrock_converse, {"text": "So: \n"}),
+    ],
+)
 def test_a_last_turn_does_not_end_with_white_space(dialect: ModuleType, text: Any) -> None:
     """What the model should go on from has no white space at its end; earlier turns keep theirs."""
     go = {"role": "user", "content": [{**text, "text": "Go"}]}
@@ -557,16 +569,23 @@ FUNCTION = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": 
 OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "1"}
 
 
-@over("given, rules, sent", [
-    ([{**REASON, "summary": None}, FUNCTION, OUTPUT], ["missing_field"], {"summary": []}),
-    ([{"type": "reasoning", "id": "rs1"}, FUNCTION, OUTPUT], ["missing_field"], {"summary": []}),
-    ([{**FUNCTION, "id": ""}, OUTPUT], ["invalid_item_id"], FUNCTION),
-    ([{**FUNCTION, "id": "call_7"}, OUTPUT], ["invalid_item_id"], FUNCTION),
-    ([{**FUNCTION, "id": "fc_7"}, OUTPUT], [], {"id": "fc_7"}),
-    ([{**FUNCTION, "created_by": "x"}, OUTPUT], ["response_field"], FUNCTION),
-    ([CODE], ["missing_field"] * 2, {"code": None, "outputs": None}),
-    ([PICTURE], ["missing_field"], {"result": None}),
-])
+@over(
+    "given, rules, sent",
+    [
+        ([{**REASON, "summary": None}, FUNCTION, OUTPUT], ["missing_field"], {"summary": []}),
+        (
+            [{"type": "reasoning", "id": "rs1"}, FUNCTION, OUTPUT],
+            ["missing_field"],
+            {"summary": []},
+        ),
+        ([{**FUNCTION, "id": ""}, OUTPUT], ["invalid_item_id"], FUNCTION),
+        ([{**FUNCTION, "id": "call_7"}, OUTPUT], ["invalid_item_id"], FUNCTION),
+        ([{**FUNCTION, "id": "fc_7"}, OUTPUT], [], {"id": "fc_7"}),
+        ([{**FUNCTION, "created_by": "x"}, OUTPUT], ["response_field"], FUNCTION),
+        ([CODE], ["missing_field"] * 2, {"code": None, "outputs": None}),
+        ([PICTURE], ["missing_field"], {"result": None}),
+    ],
+)
 def test_items_have_the_fields_of_requests(given: Any, rules: list[str], sent: Any) -> None:
     """Reasoning has a summary, ids of items are not those of calls, fields of responses go."""
     fixed = repaired(openai_responses, [GO, *given], *rules)
@@ -578,3 +597,70 @@ def test_items_have_the_fields_of_requests(given: Any, rules: list[str], sent: A
     body = openai_responses.encode_request(TurnRequest(items=items))
     assert openai_responses.check(dict(body)) == []
     assert {key: body["input"][1].get(key) for key in sent} == sent
+
+
+# What Chat Completions refuses.
+
+
+def chat_call(**fields: Any) -> list[Any]:
+    call = {"id": "c1", "function": {"name": "f", "arguments": "{}"}, **fields}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "1"}
+    return [GO, {"role": "assistant", "tool_calls": [call]}, result]
+
+
+VIEW = {"type": "image_url", "image_url": {"url": "https://x.y/z.png"}}
+
+
+@over(
+    "fields, rules",
+    [
+        ({}, ["call_without_type"]),
+        ({"type": None}, ["call_without_type"]),
+        ({"type": "function"}, []),
+        ({"type": "function", "custom": None}, ["empty_shell"]),
+        ({"custom": None}, ["empty_shell", "call_without_type"]),
+    ],
+)
+def test_a_chat_call_has_its_type(fields: Any, rules: list[str]) -> None:
+    """A call has its type, and no shell of another kind."""
+    fixed = repaired(openai_chat, chat_call(**fields), *sorted(rules))
+    assert fixed == chat_call(type="function")
+    turn = openai_chat.decode({"choices": [{"message": chat_call(**fields)[1]}]})
+    body = openai_chat.encode_request(
+        TurnRequest(items=[Message("user", "Go"), turn, result_of(turn)])
+    )
+    assert openai_chat.check(dict(body)) == []
+    assert openai_chat.read_history(chat_call(**fields))[1] == []
+
+
+@over(
+    "content, sent",
+    [
+        ([{"type": "text", "text": "x"}], [{"type": "text", "text": "x"}]),
+        ([VIEW], [{"type": "text", "text": "[image_url: it cannot be shown]"}]),
+        ([{"type": 7}], None),
+    ],
+)
+def test_the_result_of_a_chat_call_is_text(content: Any, sent: Any) -> None:
+    """An image in the result of a call is found, and a note stands for it."""
+    said = chat_call(type="function")
+    said[2]["content"] = content
+    if sent is None:
+        assert openai_chat.check(said) == []
+        return
+    assert (
+        repaired(openai_chat, said, *["file_in_result"] * (sent != content))[2]["content"] == sent
+    )
+    assert openai_chat.check([{"role": "user", "content": [VIEW]}]) == []
+
+
+def test_audio_and_choices_are_as_requests_have_them() -> None:
+    """The data of audio stays at home, and a choice of tools needs tools."""
+    audio = {"id": "a1", "data": "xx", "transcript": "Hi"}
+    said = [GO, {"role": "assistant", "audio": audio}]
+    assert repaired(openai_chat, said, "audio_data")[1]["audio"] == {"id": "a1"}
+    body = {"tool_choice": "auto", "parallel_tool_calls": True, "messages": [GO]}
+    rules = ["choice_without_tools"] * 2
+    assert repaired(openai_chat, body, *rules) == {"messages": [GO]}
+    tools = {"tools": [{"type": "function", "function": {"name": "f"}}]}
+    assert openai_chat.check({**body, **tools}) == []

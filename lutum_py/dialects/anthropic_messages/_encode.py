@@ -67,7 +67,9 @@ class Rendering(BlockRendering):
             InvalidValueError: The API refuses how it begins.
         """
         if self._has_server_calls:
-            for (index, place), (_, why) in sorted(BLOCKS.unpaired(self.said).items(), reverse=True):
+            for (index, place), (_, why) in sorted(
+                BLOCKS.unpaired(self.said).items(), reverse=True
+            ):
                 where = f"messages[{index}].content[{place}]"
                 self.unsent.insert(0, Loss(where, f"it is not sent: {why}"))
                 self._without(index, place)

@@ -21,15 +21,18 @@ reasoning models.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
+from ...errors import MisuseError
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
-from .._openai import with_json_arguments as _with_json_arguments
+from .._openai import with_json_arguments as with_json_arguments
 from .._wire.offered import native_tools
+from ..hosts import Host
 from ._decode import tidy, turn_of
 from ._encode import Rendering, checked, described, tool_of
 from ._facts import FACTS
@@ -58,7 +61,9 @@ def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
         described(draft.tool(definition), is_deferred, native)
         for definition, is_deferred in native_tools(draft.request, native, rendering.loaded)
     ]
-    return openai_body(draft, {"input": rendering.said}, tools, limit="max_output_tokens")
+    body = openai_body(draft, {"input": rendering.said}, tools, limit="max_output_tokens")
+    host = draft.dialect.host
+    return with_json_arguments(body) if host is not None and host.parses_arguments else body
 
 
 DIALECT: Final = Dialect(
@@ -77,6 +82,18 @@ DIALECT: Final = Dialect(
 )
 
 
+def dialect_at(host: Host | None) -> Dialect[Any]:
+    """Return the dialect as a host speaks it.
+
+    Raises:
+        MisuseError: It is no host.
+    """
+    if host is None:
+        return DIALECT
+    MisuseError.check("openai_responses", "host", "a Host of `lutum_py.dialects.hosts`", host, Host)
+    return replace(DIALECT, host=host)
+
+
 answer_format: Final = DIALECT.answer_format
 check: Final = DIALECT.check
 compile: Final = DIALECT.compile  # noqa: A001 (all dialects have the same names)
@@ -88,7 +105,6 @@ repair: Final = DIALECT.repair
 tool_choice: Final = DIALECT.tool_choice
 tools: Final = DIALECT.tools
 wire_name: Final = DIALECT.wire_name
-with_json_arguments: Final = _with_json_arguments
 
 if not TYPE_CHECKING:  # checkers take what has a public name
     __all__ = sorted([*PUBLIC, "with_json_arguments"])  # noqa: PLE0605 - it is a list

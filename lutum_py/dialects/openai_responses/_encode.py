@@ -154,7 +154,6 @@ class Rendering(OpenAIRendering):
             if id(item) in answers:
                 yield answers[id(item)]
 
-
     def _answered(
         self, output: list[dict[str, Any]], position: str
     ) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
