@@ -1,7 +1,7 @@
 """What hosts of OpenAI's formats refuse or want otherwise, as data.
 
 A record says how one host departs from OpenAI's own reference. Give it where a request is made, as
-in `OpenAIChat(client, model, host=DEEPSEEK)` or `openai_chat.encode_request(request, host=MISTRAL)`.
+in `OpenAIChat(client, model, host=DEEPSEEK)` or `openai_chat.encode_request(request, host=XAI)`.
 Each field cites in a comment what it rests on: the day of the report, the version of the host if it
 has one, the status and the words of the refusal. What nobody reported has no field.
 """
@@ -22,8 +22,8 @@ class Host:
             None for ids that OpenAI takes.
         parses_arguments: Whether it parses the arguments of earlier calls, and refuses what is not
             the JSON of an object: that goes out as `{"INVALID_JSON": "..."}`.
-        missing_reasoning: What stands as the `reasoning_content` of a turn with calls that has none,
-            where the host demands one; None where it does not.
+        missing_reasoning: What stands as the `reasoning_content` of a turn with calls that has
+            none, where the host demands one; None where it does not.
         refused_fields: The fields of a message of the assistant that it refuses.
         needs_content: Whether a message needs content, if only empty text, also beside calls.
         files_in_results: Whether it takes images and files in the result of a call; elsewhere the

@@ -87,7 +87,7 @@ OBJECTS = [
 ]
 
 
-@pytest.mark.parametrize("dialect, called, rule", OBJECTS)
+@pytest.mark.parametrize(("dialect", "called", "rule"), OBJECTS)
 @over(
     "given, sent",
     [
@@ -158,7 +158,7 @@ def test_documents_in_results_count_too() -> None:
     file = Attachment.from_bytes(b"%PDF", "application/pdf", name="a.pdf")
     call = ToolMetadata(id="c1", name="f", arguments="{}")
     result = ToolResult(id="c1", name="f", arguments="{}", result='"x"', attachments=(file, file))
-    items = [Message("user", "Read", (file,)), AssistantTurn(tool_calls=[call]), result]
+    items: list[Any] = [Message("user", "Read", (file,)), AssistantTurn(tool_calls=[call]), result]
     body = bedrock_converse.encode_request(TurnRequest(items=items))
     assert names_in(body["messages"]) == ["a", "a (2)", "a (3)"]
     transcript = Transcript()
@@ -232,7 +232,7 @@ def test_a_request_has_four_marks_of_the_cache() -> None:
 )
 def test_marks_in_extras_count(dialect: ModuleType, extra: Any, key: str) -> None:
     """A request marks what its extras leave of the four, and reports the rest as a loss."""
-    items = [
+    items: list[Any] = [
         Message("system", "Be brief"),
         *(each for n in range(3) for each in (Message("user", f"{n}"), AssistantTurn(text="x"))),
         Message("user", "Go"),
@@ -294,7 +294,7 @@ def bedrock_tools(schema: Any) -> dict[str, Any]:
 KEYS = [(anthropic_messages, anthropic_tools), (bedrock_converse, bedrock_tools)]
 
 
-@pytest.mark.parametrize("dialect, body", KEYS)
+@pytest.mark.parametrize(("dialect", "body"), KEYS)
 @pytest.mark.parametrize("strict", [False, True])
 def test_odd_property_keys_go_out_as_stand_ins(
     dialect: ModuleType, body: Any, strict: bool
@@ -303,8 +303,7 @@ def test_odd_property_keys_go_out_as_stand_ins(
     key = stand_in("filter[id]")
     tool = ToolDef.from_json_schema(name="f", input_schema=ODD)
     sent = dialect.tools([tool], strict=strict)
-    made = sent[0]["input_schema"] if "input_schema" in sent[0] else None
-    made = sent[0]["toolSpec"]["inputSchema"]["json"] if made is None else made
+    made = sent[0].get("input_schema") or sent[0]["toolSpec"]["inputSchema"]["json"]
     assert [*made["properties"]] == [key, "n"]
     assert made["required"] == [key]
     assert made["properties"][key]["description"].startswith("filter[id]")
@@ -334,7 +333,7 @@ def test_a_stand_in_for_a_property_means_it() -> None:
         find_ = tool(find)
 
     text = f'{{"{key}":1,"n":2}}'
-    call = Tools.parse_tool_call(ToolMetadata(id="c", name="find", arguments=text))
+    call: Any = Tools.parse_tool_call(ToolMetadata(id="c", name="find", arguments=text))
     assert (call.input.id, call.input.n) == (1, 2)
     loose = tools.parse_tool_call(ToolMetadata(id="c", name="foreign", arguments=text))
     assert loose.input == {"filter[id]": 1, "n": 2}
@@ -379,7 +378,7 @@ NO_RESULT, NO_CALL = "server_call_without_result", "orphan_server_result"
 def test_server_calls_and_their_results_stand_together(
     messages: list[Any], rules: list[str], left: list[Any]
 ) -> None:
-    """What the provider ran has its result before anybody else speaks, and no result stands alone."""
+    """What the provider ran has its result before the user speaks, and no result is alone."""
     assert repaired(anthropic_messages, messages, *rules)[1]["content"] == left
     items: list[Any] = []
     for message in messages:
@@ -405,7 +404,7 @@ def result_of(turn: AssistantTurn, said: str = '"1"', **fields: Any) -> ToolResu
 def test_a_turn_of_one_server_call_alone_goes() -> None:
     """Where nothing of a turn is left, it is left out, and the marks of the cache stay right."""
     said = [Message("user", "Go"), anthropic_messages.decode({"content": [THOUGHT, SEARCH]})]
-    items = [*said, Message("user", "Now")]
+    items: list[Any] = [*said, Message("user", "Now")]
     body = anthropic_messages.encode_request(TurnRequest(items=items, cache=Cache()))
     assert [each["role"] for each in body["messages"]] == ["user", "user"]
     assert marks_in(body["messages"], "cache_control") == 2
@@ -474,7 +473,7 @@ def test_a_last_turn_does_not_end_with_white_space(dialect: ModuleType, text: An
     fixed = repaired(dialect, [go, says(text)], "white_space_at_end")
     assert fixed[1]["content"][-1]["text"] == "So:"
     assert dialect.check([go, says(text), go]) == []
-    items = [Message("user", "Go"), AssistantTurn(text="So: \n")]
+    items: list[Any] = [Message("user", "Go"), AssistantTurn(text="So: \n")]
     body = dialect.encode_request(TurnRequest(items=items))
     assert body["messages"] == fixed
     assert dialect.messages(items)[1]["content"][0]["text"] == "So: \n"
@@ -529,7 +528,7 @@ def test_calls_of_the_program_are_answered(call: dict[str, Any]) -> None:
     assert fixed == [*said[:3], answer, GO]
     assert repaired(openai_responses, fixed) == fixed
     turn = openai_responses.decode({"output": [REASON, call], "status": "completed"})
-    items = [Message("user", "Go"), turn, Message("user", "Go")]
+    items: list[Any] = [Message("user", "Go"), turn, Message("user", "Go")]
     body = openai_responses.encode_request(TurnRequest(items=items))
     assert body["input"] == fixed
     assert [loss.where for loss in body.losses] == ["items[1]"]
@@ -545,7 +544,7 @@ def test_what_cannot_be_answered_is_never_silent(call: Any, rule: str | None) ->
         assert [each.rule for each in found] == ["reasoning_without_item", "call_without_result"]
         assert fixed == [GO, GO]
         turn = openai_responses.decode({"output": [REASON, call], "status": "completed"})
-        items = [Message("user", "Go"), turn]
+        items: list[Any] = [Message("user", "Go"), turn]
         body = openai_responses.encode_request(TurnRequest(items=items))
         assert body["input"] == [GO]
         assert len(body.losses) == 1
@@ -593,7 +592,11 @@ def test_items_have_the_fields_of_requests(given: Any, rules: list[str], sent: A
     assert fixed[1].keys() - sent.keys() <= given[0].keys() - {"created_by"}
     output = [each for each in given if each is not OUTPUT]
     turn = openai_responses.decode({"output": output, "status": "completed"})
-    items = [Message("user", "Go"), turn, *(map(result_of, [turn]) if turn.tool_calls else ())]
+    items: list[Any] = [
+        Message("user", "Go"),
+        turn,
+        *(map(result_of, [turn]) if turn.tool_calls else ()),
+    ]
     body = openai_responses.encode_request(TurnRequest(items=items))
     assert openai_responses.check(dict(body)) == []
     assert {key: body["input"][1].get(key) for key in sent} == sent

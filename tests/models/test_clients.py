@@ -15,8 +15,8 @@ import pytest
 
 from lutum_py import NeedsTools, Session, Toolset, tool_fn
 from lutum_py.dialects import openai_chat as openai_dialect
-from lutum_py.errors import MisuseError
 from lutum_py.dialects.hosts import GROQ, VLLM, Host
+from lutum_py.errors import MisuseError
 from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses
 from lutum_py.testing import ScriptedClient, ScriptedModel
 from tests.cases import over

@@ -25,8 +25,8 @@ Read: TypeAlias = tuple[Any, Fields, Fields]
 these it is one at most; the others are None."""
 
 
-# Of one key that does not match, the API refuses all tools: "tools.0.custom.input_schema.properties:
-# Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'". (anthropics/claude-code#79418,
+# Of one key that does not match, the API refuses all tools: "tools.0.custom.input_schema.properties
+# : Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'". (anthropics/claude-code#79418,
 # decocms/studio#6874, 2026; by the latter the keys of the root alone are looked at.)
 PROPERTY_KEYS: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 """The keys of a tool's parameters that Anthropic's models take."""

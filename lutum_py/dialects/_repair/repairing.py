@@ -218,7 +218,7 @@ class Repairing:
             key: Where it holds them.
             position: Where the call is in the request.
         """
-        made = {key: call.get(key)}
+        made: dict[str, Any] = {key: call.get(key)}
         send_as_object(made, key)
         sent = made[key]
         what = f"put them into an object, under `{UNREADABLE}`"
@@ -370,7 +370,7 @@ class Form:
     # was changed.
     def _of(self, request: Any, repairing: Repairing) -> Any:
         owned = copy_json(request)
-        whole: dict[str, Any] | None = owned if is_mapping(owned) else None
+        whole: dict[str, Any] | None = owned if isinstance(owned, dict) else None
         listed, is_needed = self._listed(owned)
         items = self._items(listed, is_needed, repairing)
         # Before the list, of which positions then are those of what was given.

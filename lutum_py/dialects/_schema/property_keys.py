@@ -38,7 +38,7 @@ def with_keys_sent(schema: JsonSchema, refused: Mapping[str, str]) -> JsonSchema
 
 
 def _named(key: str, node: Any) -> Any:
-    """Let the text of a property begin with its own key, which the model may know from elsewhere."""
+    """Let the text of a property begin with its own key."""
     if not is_mapping(node):
         return node
     about = node.get("description")

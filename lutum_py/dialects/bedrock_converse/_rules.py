@@ -1,9 +1,9 @@
 """The rules of Converse that need no reading of turns: documents, JSON, tools that were called.
 
-(Amazon Bedrock API reference: "DocumentBlock", "Message". "Messages can't contain duplicate document
-names": ag-ui-protocol/ag-ui#2425, maximhq/bifrost#7003. "The toolConfig field must be defined when
-using toolUse and toolResult content blocks": langgenius/dify#17545. "Provide a json object for the
-field": sigoden/aichat#1542, deepset-ai/haystack-core-integrations#3766.)
+(Amazon Bedrock API reference: "DocumentBlock", "Message". "Messages can't contain duplicate
+document names": ag-ui-protocol/ag-ui#2425, maximhq/bifrost#7003. "The toolConfig field must be
+defined when using toolUse and toolResult content blocks": langgenius/dify#17545. "Provide a json
+object for the field": sigoden/aichat#1542, deepset-ai/haystack-core-integrations#3766.)
 """
 
 from __future__ import annotations

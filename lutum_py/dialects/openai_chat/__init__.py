@@ -8,8 +8,8 @@ What it does otherwise than the dialects do in common:
 - `encode_request` asks for `max_completion_tokens`; hosts that know only the older `max_tokens`
   take it as an extra. Of a turn of another model the reasoning is left out. The API knows no
   deferred tools: `native_search` is without effect.
-- `encode_request`, `messages`, `check` and `repair` take the `host` that the request is for, a record
-  of `lutum_py.dialects.hosts`, where it departs from OpenAI's ways.
+- `encode_request`, `messages`, `check` and `repair` take the `host` that the request is for, a
+  record of `lutum_py.dialects.hosts`, where it departs from OpenAI's ways.
 - `with_json_arguments` is for hosts that refuse arguments in a history that are no JSON.
 
 Source of the format: the OpenAI API reference, "Chat Completions"; for what hosts add, the

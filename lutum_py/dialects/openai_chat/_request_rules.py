@@ -68,7 +68,7 @@ def _files(request: dict[str, Any], repairing: Repairing) -> None:
         message = holder[place]
         if not is_object(message) or message.get("role") not in tuple(RESULTS):
             continue
-        content = message.get("content")
+        content: Any = message.get("content")
         for index, part in enumerate(content if is_sequence(content) else ()):
             kind = part.get("type") if is_mapping(part) else "text"
             if kind in ("text", None) or not isinstance(kind, str):
@@ -153,16 +153,16 @@ class HostRules:
         for message, position in _of_assistant(request):
             calls = message.get("tool_calls")
             fallback = host.missing_reasoning if is_sequence(calls) and calls else None
-            if fallback is not None and not message.get("reasoning_content"):
-                if message.get("reasoning_content") != fallback:
-                    repairing.note(
-                        f"{position}.reasoning_content",
-                        "reasoning_missing",
-                        f"{word} wants back the reasoning of a turn with calls",
-                        "Send `reasoning_content` as it came",
-                        f"put {fallback!r} there",
-                    )
-                    message["reasoning_content"] = fallback
+            given = message.get("reasoning_content")
+            if fallback is not None and given in (None, "") and given != fallback:
+                repairing.note(
+                    f"{position}.reasoning_content",
+                    "reasoning_missing",
+                    f"{word} wants back the reasoning of a turn with calls",
+                    "Send `reasoning_content` as it came",
+                    f"put {fallback!r} there",
+                )
+                message["reasoning_content"] = fallback
             if host.needs_content and message.get("content") in (None, []):
                 repairing.note(
                     f"{position}.content",

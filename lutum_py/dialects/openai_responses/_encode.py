@@ -167,11 +167,11 @@ class Rendering(OpenAIRendering):
                 answers[id(item)] = made
             else:
                 what = "is not sent"
-                del output[place]
                 # Reasoning goes back with what it led to, or not at all.
-                while place and output[place - 1].get("type") == "reasoning":
-                    place -= 1
-                    del output[place]
+                begin = place
+                while begin and output[begin - 1].get("type") == "reasoning":
+                    begin -= 1
+                del output[begin : place + 1]
             text = f"nobody answered its {item['type']}, which {what}"
             self.losses.append(Loss(position, text))
         return output, answers

@@ -32,8 +32,8 @@ PROGRAM_CALLS: Final[Mapping[str, tuple[str, dict[str, Any] | None]]] = {
         {"approve": False, "reason": "Nobody decided."},
     ),
 }
-"""By the kind of each call, what answers it, and what an answer says that nobody gave; None if there
-is no such answer."""
+"""By the kind of each call, what answers it, and what an answer says that nobody gave; None if
+there is no such answer."""
 
 _OUTPUTS: Final = frozenset(kind for kind, _ in PROGRAM_CALLS.values())
 
