@@ -63,7 +63,7 @@ class OpenAIChat(CreateModel):
         super().__init__(client, model, strict=strict)
         self.stream_usage = stream_usage
         self.host = host
-        self._dialect = openai_chat.dialect_at(host)
+        self._dialect = openai_chat.DIALECT.at(host)
 
     def _create(self, client: ChatClient) -> Any:
         return client.chat.completions.create
@@ -133,7 +133,7 @@ class OpenAIResponses(CreateModel):
     ) -> None:
         super().__init__(client, model, strict=strict, native_search=native_search)
         self.host = host
-        self._dialect = openai_responses.dialect_at(host)
+        self._dialect = openai_responses.DIALECT.at(host)
 
     def _create(self, client: ResponsesClient) -> Any:
         return client.responses.create

@@ -314,3 +314,15 @@ def test_what_a_host_costs_is_a_warning() -> None:
     with pytest.warns(LossWarning, match="reasoning_content"):
         model.respond_sync(TurnRequest(items=answered(TURNS[2])))
     assert openai_responses.DIALECT.host is None
+
+
+def test_a_host_changes_no_other_dialect() -> None:
+    """Where there is one host alone, the parameter is without effect."""
+    sent = TurnRequest(items=answered(TURNS[3]))
+    for dialect in (anthropic_messages, openai_responses):
+        assert dialect.encode_request(sent, host=MISTRAL) == dialect.encode_request(sent)
+        assert dialect.check([{"role": "user", "content": "Hi"}], host=MISTRAL) == []
+    body = openai_responses.encode_request(TurnRequest(items=answered(TURNS[0])), host=VLLM)
+    assert body["input"][1]["arguments"] == '{"INVALID_JSON":"{bad"}'
+    said = openai_responses.messages(answered(TURNS[0]), host=VLLM)
+    assert said == body["input"]

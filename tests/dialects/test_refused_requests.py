@@ -181,6 +181,11 @@ def test_a_document_has_a_text_beside_it() -> None:
     said = [{"role": "user", "content": [document("a"), document("b")]}]
     fixed = repaired(bedrock_converse, said, "document_without_text")
     assert fixed[0]["content"][-1] == {"text": "a, b"}
+    odd = [{"role": "user", "content": [{"document": 5}, {"text": "x"}]}]
+    assert [each.rule for each in bedrock_converse.check(odd)] == ["unknown_block"]
+    file = Attachment.from_bytes(b"%PDF", "application/pdf", name="a.pdf")
+    body = bedrock_converse.encode_request(TurnRequest(items=[Message("user", "", (file,))]))
+    assert body["messages"][0]["content"][0] == {"text": "a"}
 
 
 def marks_in(value: Any, key: str) -> int:
@@ -257,6 +262,30 @@ def test_the_json_of_a_result_is_an_object(given: Any, sent: str) -> None:
     assert block["toolResult"]["content"] == [{"json": {"a": 1}}, {"text": sent}]
 
 
+def test_blocks_of_converse_have_what_requests_have() -> None:
+    """Reasoning has a text, and a result has no audio."""
+    said = bedrock_call({}, [{"audio": {"format": "wav", "source": {"bytes": "eA=="}}}])
+    thought = {"reasoningContent": {"reasoningText": {"signature": "s"}}}
+    said[1]["content"] = [thought, *said[1]["content"], {"reasoningContent": 1}, {"text": "x"}]
+    fixed = repaired(bedrock_converse, said, "missing_field", "unknown_block", "file_in_result")
+    assert fixed[1]["content"][0]["reasoningContent"]["reasoningText"]["text"] == ""
+    (block,) = fixed[2]["content"]
+    assert block["toolResult"]["content"] == [{"text": "[audio: it cannot be shown]"}]
+
+
+def test_what_is_not_marked_is_a_loss() -> None:
+    """Where the extras take all marks, tools, instructions and turns go without, each a loss."""
+    marked = [{"type": f"t{n}", **MARK} for n in range(4)]
+    tool = ToolDef.from_json_schema(name="f", input_schema={"type": "object"})
+    items: list[Any] = [Message("system", "Be brief"), Message("user", "Go")]
+    extra: Any = {"tools": marked}
+    body = anthropic_messages.encode_request(
+        TurnRequest(items=items, tools=(tool,), cache=Cache(), extra=extra)
+    )
+    assert marks_in(dict(body), "cache_control") == 4
+    assert [loss.where for loss in body.losses] == ["cache.tools", "cache.system", "cache.turns"]
+
+
 def test_calls_in_the_history_have_their_tools_declared() -> None:
     """Bedrock wants a `toolConfig` where the conversation has calls."""
     said = bedrock_call({})
@@ -316,6 +345,9 @@ def test_odd_property_keys_go_out_as_stand_ins(
     assert compiled.decoder({key: 1, "n": 2}) == {"filter[id]": 1, "n": 2}
     assert compiled.decoder("[") == "["
     assert compiled.decoder('{"n":1}') == '{"n":1}'
+    loose = {"type": "object", "properties": {"a b": True}}
+    fixed = repaired(dialect, body(loose), "invalid_property_key")
+    assert fixed == body({"type": "object", "properties": {stand_in("a b"): True}})
 
 
 def test_a_stand_in_for_a_property_means_it() -> None:
@@ -491,11 +523,10 @@ def test_a_last_text_does_not_end_with_white_space() -> None:
 def test_citations_have_the_fields_that_requests_have() -> None:
     """A citation has its title, if only as null, and no file id, which is of responses alone."""
     cited = {"type": "char_location", "file_id": "f", "cited_text": "x"}
-    said = [GO, says({**SAID, "citations": [cited]}), GO]
-    fixed = repaired(anthropic_messages, said, "citation_not_sendable")
-    assert fixed[1]["content"][0]["citations"] == [
-        {"type": "char_location", "cited_text": "x", "document_title": None}
-    ]
+    said = [GO, says({**SAID, "citations": [cited, {"type": "odd", "file_id": "f"}]}), GO]
+    fixed = repaired(anthropic_messages, said, *["citation_not_sendable"] * 2)
+    sent = [{"type": "char_location", "cited_text": "x", "document_title": None}, {"type": "odd"}]
+    assert fixed[1]["content"][0]["citations"] == sent
 
 
 # What the Responses API refuses of items.

@@ -79,6 +79,30 @@ def documents_alone(blocks: Iterable[dict[str, Any]]) -> str | None:
     return ", ".join(str(each.get("name")) for each in documents)
 
 
+def _blocks(request: dict[str, Any], repairing: Repairing) -> None:
+    for holder, key, position in along("messages[].content[].reasoningContent", request):
+        shown = holder[key].get("reasoningText") if is_mapping(holder[key]) else None
+        if is_object(shown) and "text" not in shown:
+            repairing.note(
+                f"{position}.reasoningText.text",
+                "missing_field",
+                "reasoning needs its text, if only an empty one",
+                "Send the text as it came",
+                "put the empty text there",
+            )
+            shown["text"] = ""
+    for holder, key, position in along("messages[].content[].toolResult.content[].audio", request):
+        repairing.note(
+            position,
+            "file_in_result",
+            "the result of a call takes no audio",
+            "Send it in a message of the user",
+            "put a note in its place, so that the model does not hear it",
+        )
+        del holder[key]
+        holder["text"] = "[audio: it cannot be shown]"
+
+
 def _json(request: dict[str, Any], repairing: Repairing) -> None:
     for holder, key, position in along(_JSON, request):
         value = holder[key]
@@ -115,7 +139,8 @@ def _declared(request: dict[str, Any], repairing: Repairing) -> None:
 def called(said: Iterable[Any]) -> list[dict[str, Any]]:
     """Declare the tools that were called, which the API wants to know of."""
     names: dict[str, None] = {}
-    for content in [message.get("content") for message in said if is_mapping(message)]:
+    for message in said:
+        content = message.get("content") if message.__class__ is dict or is_mapping(message) else ()
         for block in content if is_sequence(content) else (content,):
             # Asked before it is read: most blocks are something else.
             if (block.__class__ is dict or is_mapping(block)) and "toolUse" in block:
@@ -132,6 +157,7 @@ FORM: Final = rules_of(
     BLOCKS,
     _documents,
     _texts,
+    _blocks,
     _json,
     cache_marks(MARKER, *MARKED),
     property_keys(FACTS),

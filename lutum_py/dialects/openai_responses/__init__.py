@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
-from ...errors import MisuseError
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
 from .._openai import with_json_arguments as with_json_arguments
@@ -61,9 +60,13 @@ def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
         described(draft.tool(definition), is_deferred, native)
         for definition, is_deferred in native_tools(draft.request, native, rendering.loaded)
     ]
-    body = openai_body(draft, {"input": rendering.said}, tools, limit="max_output_tokens")
-    host = draft.dialect.host
-    return with_json_arguments(body) if host is not None and host.parses_arguments else body
+    return openai_body(draft, {"input": rendering.said}, tools, limit="max_output_tokens")
+
+
+def _fit(request: dict[str, Any], host: Host) -> tuple[()]:
+    if host.parses_arguments:
+        request.update(with_json_arguments(request))
+    return ()
 
 
 DIALECT: Final = Dialect(
@@ -79,19 +82,9 @@ DIALECT: Final = Dialect(
     form=FORM,
     history=_read_history,
     joined=("text",),
+    fit=_fit,
+    hosted=lambda host: replace(DIALECT, host=host),
 )
-
-
-def dialect_at(host: Host | None) -> Dialect[Any]:
-    """Return the dialect as a host speaks it.
-
-    Raises:
-        MisuseError: It is no host.
-    """
-    if host is None:
-        return DIALECT
-    MisuseError.check("openai_responses", "host", "a Host of `lutum_py.dialects.hosts`", host, Host)
-    return replace(DIALECT, host=host)
 
 
 answer_format: Final = DIALECT.answer_format
