@@ -69,6 +69,10 @@ def _fit(request: dict[str, Any], host: Host) -> tuple[()]:
     return ()
 
 
+def _hosted(host: Host) -> Dialect[Any]:
+    return replace(DIALECT, host=host)
+
+
 DIALECT: Final = Dialect(
     facts=FACTS,
     tool=tool_of,
@@ -83,7 +87,7 @@ DIALECT: Final = Dialect(
     history=_read_history,
     joined=("text",),
     fit=_fit,
-    hosted=lambda host: replace(DIALECT, host=host),
+    hosted=_hosted,
 )
 
 
