@@ -143,11 +143,11 @@ class Dialect(Generic[C]):
         if not refused:
             return replace(compiled, schema=schema)
         decode = compiled.decoder
-        return replace(
-            compiled,
-            schema=schema,
-            decoder=lambda arguments: decode(without_stand_ins(arguments, refused)),
-        )
+
+        def decoder(arguments: Any) -> Any:
+            return decode(without_stand_ins(arguments, refused))
+
+        return replace(compiled, schema=schema, decoder=decoder)
 
     def tools(
         self,

@@ -502,9 +502,10 @@ def test_a_rendered_error_says_something(text: str, has_file: bool, status: Any)
 def test_a_last_turn_does_not_end_with_white_space(dialect: ModuleType, text: Any) -> None:
     """What the model should go on from has no white space at its end; earlier turns keep theirs."""
     go = {"role": "user", "content": [{**text, "text": "Go"}]}
-    fixed = repaired(dialect, [go, says(text)], "white_space_at_end")
+    fixed = repaired(dialect, {"messages": [go, says(text)]}, "white_space_at_end")["messages"]
     assert fixed[1]["content"][-1]["text"] == "So:"
-    assert dialect.check([go, says(text), go]) == []
+    assert dialect.check({"messages": [go, says(text), go]}) == []
+    assert dialect.check([go, says(text)]) == []  # which may go on
     items: list[Any] = [Message("user", "Go"), AssistantTurn(text="So: \n")]
     body = dialect.encode_request(TurnRequest(items=items))
     assert body["messages"] == fixed
@@ -513,8 +514,9 @@ def test_a_last_turn_does_not_end_with_white_space(dialect: ModuleType, text: An
 
 def test_a_last_text_does_not_end_with_white_space() -> None:
     """The same of a content that is a text."""
-    said = [GO, {"role": "assistant", "content": "So: "}]
-    assert repaired(anthropic_messages, said, "white_space_at_end")[1]["content"] == "So:"
+    said = {"messages": [GO, {"role": "assistant", "content": "So: "}]}
+    fixed = repaired(anthropic_messages, said, "white_space_at_end")
+    assert fixed["messages"][1]["content"] == "So:"
     turn = anthropic_messages.decode({"content": "So: "})
     body = anthropic_messages.encode_request(TurnRequest(items=[Message("user", "Go"), turn]))
     assert body["messages"][1]["content"] == "So:"

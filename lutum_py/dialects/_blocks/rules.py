@@ -224,7 +224,7 @@ def _is_in_order(form: BlockForm, messages: list[Any], repairing: Repairing) -> 
             elif said.group == alone and said.role == "user":
                 return False
     takes = form.facts.call_ids.fullmatch
-    if not all(map(takes, turn_of)) or answered < len(due) or _ends_blank(spoken, form):
+    if not all(map(takes, turn_of)) or answered < len(due) or _ends_blank(spoken, form, repairing):
         return False
     if form.takes_turns:
         roles = [said.role for said in spoken]
@@ -252,7 +252,7 @@ def _fix(form: BlockForm, messages: list[Any], repairing: Repairing) -> None:
             touched.add(group)
         keys, fit = (form.call_id, form.answers), form.facts.fitting_id
         distinct_ids(answered, keys, fit, repairing, is_needed=form.needs_ids)
-    if _ends_blank(spoken, form):
+    if _ends_blank(spoken, form, repairing):
         last = spoken[-1].pieces[-1]
         repairing.note(
             last.position,
@@ -267,8 +267,9 @@ def _fix(form: BlockForm, messages: list[Any], repairing: Repairing) -> None:
 
 
 # "final assistant content cannot end with trailing whitespace": tailcallhq/forgecode#1872.
-def _ends_blank(spoken: list[Spoken[Block]], form: BlockForm) -> bool:
-    if not spoken or spoken[-1].role != "assistant":
+# A list alone may be a part of a conversation that goes on.
+def _ends_blank(spoken: list[Spoken[Block]], form: BlockForm, repairing: Repairing) -> bool:
+    if not repairing.body or not spoken or spoken[-1].role != "assistant":
         return False
     text = form.text_in(spoken[-1].pieces[-1].value)
     return isinstance(text, str) and text != text.rstrip()

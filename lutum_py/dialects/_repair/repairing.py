@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Final
 
-from ..._text.json import compact_json, copy_json, is_mapping, is_sequence, shorten
+from ..._text.json import compact_json, copy_json, is_mapping, is_object, is_sequence, shorten
 from ..._text.unicode import halves_in, is_plainly_sendable, sendable_json
 from .._facts import Facts
 from .._findings import NOT_SHOWN, Change, Violation
@@ -370,7 +370,7 @@ class Form:
     # was changed.
     def _of(self, request: Any, repairing: Repairing) -> Any:
         owned = copy_json(request)
-        whole: dict[str, Any] | None = owned if isinstance(owned, dict) else None
+        whole: dict[str, Any] | None = owned if is_object(owned) else None
         listed, is_needed = self._listed(owned)
         items = self._items(listed, is_needed, repairing)
         # Before the list, of which positions then are those of what was given.

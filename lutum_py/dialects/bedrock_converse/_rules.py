@@ -141,7 +141,8 @@ def called(said: Iterable[Any]) -> list[dict[str, Any]]:
     names: dict[str, None] = {}
     for message in said:
         content = message.get("content") if message.__class__ is dict or is_mapping(message) else ()
-        for block in content if is_sequence(content) else (content,):
+        blocks: Any = content if is_sequence(content) else (content,)
+        for block in blocks:
             # Asked before it is read: most blocks are something else.
             if (block.__class__ is dict or is_mapping(block)) and "toolUse" in block:
                 call = BLOCKS.call_in(block)

@@ -68,8 +68,9 @@ def _files(request: dict[str, Any], repairing: Repairing) -> None:
         message = holder[place]
         if not is_object(message) or message.get("role") not in tuple(RESULTS):
             continue
-        content: Any = message.get("content")
-        for index, part in enumerate(content if is_sequence(content) else ()):
+        content = message.get("content")
+        listed: Any = content if is_sequence(content) else ()
+        for index, part in enumerate(listed):
             kind = part.get("type") if is_mapping(part) else "text"
             if kind in ("text", None) or not isinstance(kind, str):
                 continue
@@ -80,7 +81,7 @@ def _files(request: dict[str, Any], repairing: Repairing) -> None:
                 "Send it in a message of the user, or to a host that takes files in results",
                 "put a note in its place, so that the model does not see it",
             )
-            content[index] = {"type": "text", "text": f"[{kind}: it cannot be shown]"}
+            listed[index] = {"type": "text", "text": f"[{kind}: it cannot be shown]"}
 
 
 def _choice(request: dict[str, Any], repairing: Repairing) -> None:
