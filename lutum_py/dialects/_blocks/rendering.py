@@ -21,7 +21,7 @@ from .._findings import Loss
 from .._repair.whole import MOST_MARKS, marks_in
 from .._wire.offered import always_offered
 from .._wire.rendering import FrontRendering
-from .._wire.replay import LED_NOWHERE, told_apart
+from .._wire.replay import LED_NOWHERE, ModelNames, told_apart
 from .form import BlockForm
 
 
@@ -33,7 +33,12 @@ class BlockRendering(FrontRendering):
     """
 
     form: ClassVar[BlockForm]
-    _has_blank_ends = False
+    _growing = (*FrontRendering._growing, "_blank_ends")
+
+    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
+        super().__init__(model, found)
+        # Where turns end with white space: the message, and the block in it.
+        self._blank_ends: list[tuple[int, int]] = []
 
     def to_send(self) -> list[dict[str, Any]]:
         """Return what was said, for a request; no turn of the model ends with white space.
@@ -43,14 +48,12 @@ class BlockRendering(FrontRendering):
         """
         said = super().to_send()
         # Of all turns and not of the last alone: the next request begins as this one does.
-        for message in said if self._has_blank_ends else ():
-            content = message["content"]
-            if message["role"] != "assistant":
-                continue
+        for index, place in self._blank_ends:
+            content = said[index]["content"]
             if isinstance(content, str):
-                message["content"] = content.rstrip()
-            elif isinstance(self.form.text_in(content[-1]), str):
-                content[-1]["text"] = content[-1]["text"].rstrip()
+                said[index]["content"] = content.rstrip()
+            elif isinstance(self.form.text_in(content[place]), str):
+                content[place]["text"] = content[place]["text"].rstrip()
         return said
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
@@ -92,8 +95,9 @@ class BlockRendering(FrontRendering):
             content = self._content_of(payload)
             if isinstance(content, str):
                 self.stand_alone = False
-                self._has_blank_ends |= content[-1:].isspace()
                 self.said.append({"role": "assistant", "content": content})
+                if content[-1:].isspace():
+                    self._blank_ends.append((len(self.said) - 1, 0))
                 return
             blocks = [self._replayed(block) for block in self._sent_back(turn, content, position)]
         # Calls of the turn and blocks that go out pair by order, not by id: the id may be missing
@@ -110,9 +114,9 @@ class BlockRendering(FrontRendering):
         self.facts.send_names(calls)
         self.stand_alone = any(map(form.is_of_program, calls))
         if blocks:
-            if "text" in blocks[-1] and str(blocks[-1]["text"])[-1:].isspace():
-                self._has_blank_ends = True
             self._say("assistant", blocks)
+            if "text" in blocks[-1] and str(blocks[-1]["text"])[-1:].isspace():
+                self._blank_ends.append((len(self.said) - 1, len(self.said[-1]["content"]) - 1))
 
     def _sent_back(
         self, turn: AssistantTurn, content: Sequence[Mapping[str, Any]], position: str

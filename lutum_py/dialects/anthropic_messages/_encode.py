@@ -66,6 +66,7 @@ class Rendering(BlockRendering):
         Raises:
             InvalidValueError: The API refuses how it begins.
         """
+        said = super().to_send()
         if self._has_server_calls:
             for (index, place), (_, why) in sorted(
                 BLOCKS.unpaired(self.said).items(), reverse=True
@@ -73,7 +74,7 @@ class Rendering(BlockRendering):
                 where = f"messages[{index}].content[{place}]"
                 self.unsent.insert(0, Loss(where, f"it is not sent: {why}"))
                 self._without(index, place)
-        return super().to_send()
+        return said
 
     def _without(self, index: int, place: int) -> None:
         content = self.said[index]["content"]
