@@ -38,8 +38,9 @@ class SchemaArguments(Arguments):
         self._checker = schema_checker(f"the arguments of tool {definition.name!r}", self._schema)
         parse = self.validate_json
         # On the instance, where other inputs have pydantic's own function: `ToolSpec.validate_json`
-        # is a copy of that, so a method of the class would not be called.
-        self.validate_json = lambda text: self._checked(parse(text))
+        # is a copy of that, so a method of the class would not be called. Keys are looked at here,
+        # for a schema that takes any others takes a stand-in as one of these.
+        self.validate_json = lambda text: self._checked(self.own_keys(parse(text))[0])
 
     def check(self, value: Any, *, by_name: bool = False) -> Any:
         """Validate a dict that a program made."""

@@ -5,7 +5,8 @@ that leave no doubt about the meaning is coerced off that way, after validation 
 
 - nothing at all, blanks and `null` mean `{}`;
 - an object or array that came as a string of JSON is read, if a string is not accepted;
-- `null` for a field that may be left out, but has no null, means left out.
+- `null` for a field that may be left out, but has no null, means left out;
+- the stand-in for the key of a field, which went out since the provider refuses the key, means it.
 
 Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one) are refused.
 """
@@ -25,6 +26,7 @@ from .._text.on_demand import ONCE
 from .._text.unicode import sendable
 from .plain_types import is_fixed, is_model
 from .schema_reader import below, branches, meant_by_name
+from .stand_in import OwnNames
 
 if TYPE_CHECKING:
     from .closed_schema import Closing
@@ -107,7 +109,7 @@ class Arguments:
         data: Any = None  # in which nothing is coerced, as in a text that is no JSON
         with suppress(TypeError, ValueError):  # a lone surrogate is a TypeError
             data = from_json(text)
-        paths: list[str] = []
+        data, paths = self.own_keys(data) if is_object(data) else (data, [])
         failed = error
         if isinstance(data, str) and is_object(inner := container_in(data)):
             data, paths = inner, [""]
@@ -132,6 +134,13 @@ class Arguments:
             raise error
         finally:
             del error, failed  # else its traceback would hold this frame, and this frame the error
+
+    def own_keys(self, data: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Put the keys of the schema where data has their stand-ins; say where."""
+        known = OwnNames(self._coercing_schema().get("properties", ()))
+        own = {key: known.own(key) for key in data}
+        renamed = [name for key, name in own.items() if key != name]
+        return ({own[key]: value for key, value in data.items()} if renamed else data), renamed
 
     def _coercing_schema(self) -> JsonSchema:
         if self._coercing is None:

@@ -11,6 +11,7 @@ What is in it, its fields, is named alike but for the id.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -23,6 +24,12 @@ Read: TypeAlias = tuple[Any, Fields, Fields]
 """What a block is: its text, the fields of a call that the program answers, those of its answer. Of
 these it is one at most; the others are None."""
 
+
+# Of one key that does not match, the API refuses all tools: "tools.0.custom.input_schema.properties
+# : Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'". (anthropics/claude-code#79418,
+# decocms/studio#6874, 2026; by the latter the keys of the root alone are looked at.)
+PROPERTY_KEYS: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+"""The keys of a tool's parameters that Anthropic's models take."""
 
 NOTHING: Final[Read] = (None, None, None)
 """What a block is that is neither said, nor called, nor answered."""
@@ -42,6 +49,8 @@ class BlockForm:
         is_reasoning: Tells a block that only the model that made it can read.
         declined: Finds the places of blocks that count no more, since the model that made them
             declined to go on, and another one did.
+        unpaired: Finds what the provider ran and has no result, and the results of nothing that it
+            ran, of a list of messages: by message and place, the rule, and what is wrong.
         block_looks: What a block of this wire looks like, for people.
         call_id: The field of a call that has its id.
         answers: The field of a result that has the id of its call.
@@ -65,6 +74,7 @@ class BlockForm:
     call_id: str
     answers: str
     declined: Callable[[Sequence[Any]], Collection[int]] = lambda _: ()
+    unpaired: Callable[[Sequence[Any]], Mapping[tuple[int, int], tuple[str, str]]] = lambda _: {}
     fix: Callable[[dict[str, Any], str, Any], None] | None = None
     inside: str = ""
     caller: str = ""

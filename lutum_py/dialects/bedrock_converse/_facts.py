@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
-from .._blocks.form import NOTHING, BlockForm, Read
+from .._blocks.form import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
 from .._repair.repairing import Repairing, text_of
 from .._schema.strict import ANTHROPIC
@@ -58,6 +58,8 @@ FACTS: Final = Facts(
     empty_is_missing=True,
     # Grammars are compiled as Anthropic's are, of whose models most are that take them.
     strictness=replace(ANTHROPIC, provider="Bedrock"),
+    property_keys=PROPERTY_KEYS,
+    schemas_at=("toolConfig.tools[].toolSpec.inputSchema.json",),
     is_own_item=_is_own_item,
     is_own_body=_is_own_body,
 )

@@ -106,7 +106,10 @@ def bodies(name: str) -> dict[str, Any]:
     return {
         "messages": [
             {"role": "user", "content": "Go"},
-            {"role": "assistant", "tool_calls": [{"id": "a", "function": function}]},
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "a", "type": "function", "function": function}],
+            },
             {"role": "tool", "tool_call_id": "a", "name": name, "content": "1"},
             {"role": "assistant", "function_call": function},
             {"role": "function", "name": name, "content": "1"},
