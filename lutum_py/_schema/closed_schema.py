@@ -25,7 +25,7 @@ from .plain_types import is_model
 from .signature import SKIPPED
 
 # Of each of these pydantic says in the schema which class it is.
-_OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
+OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
 _FIELDS = frozenset({"dataclass-args", "model-fields", "typed-dict"})
 
 
@@ -95,10 +95,10 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
     validator: Any = adapter.validator
     serializer: Any = adapter.serializer
     if changed is not core_schema:
-        validator = _built(SchemaValidator, changed, taking.classes)
+        validator = built(SchemaValidator, changed, taking.classes)
     whole: Any = None
     if taking.iterators or taking.excluded:
-        whole = _built(SchemaSerializer, changed, taking.classes)
+        whole = built(SchemaSerializer, changed, taking.classes)
     parts = list(schema_parts(core_schema))
     return Closing(
         source=input_type if is_model(input_type) else adapter,
@@ -173,9 +173,9 @@ class _Taking:
             return old if same else (tuple(new) if isinstance(schema, tuple) else new)
         if not is_object(schema):
             return schema
-        if not _is_schema(schema):
+        if not is_schema(schema):
             named = {key: _by_name(key, part) for key, part in schema.items()}
-            return _but(schema, {key: self.changed(part, around) for key, part in named.items()})
+            return but(schema, {key: self.changed(part, around) for key, part in named.items()})
         kind = schema["type"]
         if kind == "dataclass-field":
             schema = _by_name(schema["name"], schema)
@@ -198,7 +198,7 @@ class _Taking:
             return {**schema, "allow_inf_nan": False}
         changes: dict[str, Any] = {}
         before = self.iterators
-        if kind in _OBJECTS:
+        if kind in OBJECTS:
             config = schema.get("config", {})
             cls = schema.get("cls", dict)  # one made by hand may name none
             self.classes.add(cls)
@@ -222,11 +222,11 @@ class _Taking:
                 changes["extras_schema"] = self.changed(extras, _Around(finite=around.finite))
             around = _Around(finite=around.finite)
         inside = around._replace(is_top=False) if is_top else around
-        for key in schema.keys() - _NO_SCHEMA - changes.keys():
+        for key in schema.keys() - NO_SCHEMA - changes.keys():
             changes[key] = self.changed(
                 schema[key], around if key in ("schema", "choices") else inside
             )
-        made = _but(schema, changes)
+        made = but(schema, changes)
         if not _EXCLUDING.isdisjoint(made):
             self.excluded += 1
             made = {key: part for key, part in made.items() if key not in _EXCLUDING}
@@ -243,7 +243,7 @@ class _Taking:
         return made
 
 
-def _but(schema: Any, changes: dict[str, Any]) -> Any:
+def but(schema: Any, changes: dict[str, Any]) -> Any:
     """Return the schema, or a copy where some part of it is another one."""
     is_same = all(schema.get(key) is part for key, part in changes.items())
     return schema if is_same else {**schema, **changes}
@@ -267,7 +267,7 @@ def _states_policy(cls: Any) -> bool:
     return getattr(cls, "__pydantic_config__", {}).get("extra") is not None
 
 
-def _built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
+def built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
     """Build a validator or serializer from the schema alone, not of what its classes have at hand.
 
     pydantic takes what a class has finished for itself, whatever the schema at hand says about it,
@@ -294,7 +294,7 @@ _BUILDING: Final = RLock()
 
 # What is not in this list may hold anything, as `any` does, or what has no order, as a set. A
 # secret has a serializer of its own, as has all that an author writes otherwise.
-_EXACT: Final = (_OBJECTS | _FIELDS).union(
+_EXACT: Final = (OBJECTS | _FIELDS).union(
     "bool bytes dataclass-field date datetime decimal default definition-ref definitions dict enum "  # noqa: SIM905 - a word each
     "float function-after function-before int list literal model-field no-info none nullable str "
     "tagged-union time timedelta tuple typed-dict-field union uuid with-info".split()
@@ -338,26 +338,26 @@ def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | No
         inner = [(each, path) for each in cast("Sequence[Any]", schema)]
     elif not is_object(schema):
         return None
-    elif not _is_schema(schema):
+    elif not is_schema(schema):
         inner = [(each, (*path, str(name))) for name, each in schema.items()]
     elif _is_skipped(schema):
         return path
     else:
         if schema["type"] == "dataclass-field":
             path = (*path, schema["name"])
-        inner = [(schema[key], path) for key in sorted(schema.keys() - _NO_SCHEMA)]
+        inner = [(schema[key], path) for key in sorted(schema.keys() - NO_SCHEMA)]
     found = (_skipped_in(each, names) for each, names in inner)
     return next((each for each in found if each is not None), None)
 
 
 _EXCLUDING = frozenset({"serialization_exclude", "serialization_exclude_if"})
 
-_NO_SCHEMA = frozenset(
+NO_SCHEMA = frozenset(
     {"cls", "config", "default", "expected", "members", "metadata", "serialization", "type"}
 )
 
 
-def _is_schema(part: dict[str, Any]) -> bool:
+def is_schema(part: dict[str, Any]) -> bool:
     """Whether this is a schema: what holds fields or choices has words of their author as keys."""
     return isinstance(part.get("type"), str)
 
@@ -374,9 +374,9 @@ def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
     while waiting:
         part = waiting.pop()
         if is_object(part):
-            if _is_schema(part):
+            if is_schema(part):
                 yield part
-                waiting += [part[key] for key in part.keys() - _NO_SCHEMA]
+                waiting += [part[key] for key in part.keys() - NO_SCHEMA]
             else:
                 waiting += part.values()
         elif isinstance(part, list | tuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import is_dataclass
+from enum import Flag
 from typing import Any
 
 from pydantic import BaseModel, SecretStr, TypeAdapter
@@ -71,6 +72,42 @@ def _described(made: JsonSchema, cls: Any) -> JsonSchema:
     return made
 
 
+class _OutputSchema(_InputSchema):
+    """Describe what a result contains, where pydantic describes the value that it is made of."""
+
+    def ser_schema(self, schema: Any) -> JsonSchema | None:
+        made = super().ser_schema(schema)
+        module = str(getattr(schema.get("function"), "__module__", ""))
+        # Of a serializer without a return type nobody knows what it writes; pydantic's own write
+        # what its schema says.
+        is_open = schema["type"].startswith("function-") and made is None
+        return {} if is_open and module.partition(".")[0] != "pydantic" else made
+
+    def float_schema(self, schema: Any) -> JsonSchema:
+        made = super().float_schema(schema)
+        if self._config.ser_json_inf_nan != "strings":
+            return made
+        return {"anyOf": [made, {"enum": ["Infinity", "-Infinity", "NaN"], "type": "string"}]}
+
+    def _moment(self, schema: Any) -> JsonSchema:
+        if getattr(self._config, "ser_json_temporal", "iso8601") != "iso8601":
+            return {"type": "number"}
+        made: JsonSchema = getattr(super(), f"{schema['type']}_schema")(schema)
+        return made
+
+    date_schema = datetime_schema = time_schema = timedelta_schema = _moment
+
+    def decimal_schema(self, schema: Any) -> JsonSchema:
+        made = super().decimal_schema(schema)
+        return {key: part for key, part in made.items() if key != "pattern"}  # not of `1E+30`
+
+    def enum_schema(self, schema: Any) -> JsonSchema:
+        made = super().enum_schema(schema)
+        if issubclass(schema["cls"], Flag):  # several members at once are a value as well
+            del made["enum"]
+        return made
+
+
 # A field `pin: SecretStr = Field(alias="PIN")` may be met as `pin` or `PIN`: in data, in errors of
 # pydantic, in what a class writes itself. A mask that knew one of the names would let the other
 # through.
@@ -131,6 +168,11 @@ def masking_of(source: type[BaseModel] | TypeAdapter[Any]) -> Masking:
 def input_schema_of(source: type[BaseModel] | TypeAdapter[Any]) -> JsonSchema:
     """Return the schema of an input, with the texts under its fields."""
     return json_schema_of(source, generator=_InputSchema)
+
+
+def output_schema_of(source: TypeAdapter[Any]) -> JsonSchema:
+    """Return the schema of an output, with the texts under its fields."""
+    return json_schema_of(source, "serialization", generator=_OutputSchema)
 
 
 def json_schema_of(

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
-from .._text.json import is_array, is_object, json_key, shorten
+from .._text.json import cut, is_array, is_object, json_key, shorten
 from ..errors import MissingExtraError, ToolDefinitionError
 from .schema_reader import fault_in, localized
 from .secrets import Masking
@@ -285,10 +285,13 @@ def schema_faults(what: str, schema: Mapping[str, Any], value: Any) -> list[str]
 
     If the schema has secrets, nothing of the value is repeated.
     """
-    faults = schema_checker(what, dict(schema)).iter_errors(value)
-    hides = Masking(dict(schema)).found
+    checker, hides = schema_checker(what, dict(schema)), Masking(dict(schema)).found
     return [
-        f"`{fault.json_path}`: "
-        + (f"it is not what `{fault.validator}` allows" if hides else fault.message)
-        for fault in faults
+        f"`{fault.json_path}`: {words_of(fault, hides)}" for fault in checker.iter_errors(value)
     ]
+
+
+def words_of(fault: Any, hides: bool) -> str:
+    """Describe a fault, without what came if the schema has secrets."""
+    said = f"it is not what `{fault.validator}` allows" if hides else fault.message
+    return cut(said, 400)
