@@ -99,7 +99,7 @@ def _arguments(
         else is_plain(each.annotation)
         for each in parameters
     )
-    return Arguments(model(), is_plain=plain), fields
+    return Arguments(model(), strict=strict, is_plain=plain), fields
 
 
 def _check_input(place: str, signature: Signature, input_type: Any) -> None:

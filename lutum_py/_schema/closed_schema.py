@@ -1,8 +1,8 @@
 """Take an input type as arguments are to be taken, and leave the author's class as it is.
 
 At its top level unknown arguments are refused, unless the type itself says what becomes of them;
-and at every level numbers are finite. Only the core schema of this one use of the type changes, and
-the validator that is built of that schema.
+at every level numbers are finite, and defaults are of their types. Only the core schema of this one
+use of the type changes, and the validator that is built of that schema.
 The idea: pydantic's core schema is a tree of plain dicts, so it is copied only along the ways that
 lead to a change. The new validator is built of that copy alone: of what a class has finished for
 itself pydantic would take in place of the changed part.
@@ -11,17 +11,18 @@ itself pydantic would take in place of the changed part.
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticKnownError, SchemaSerializer, SchemaValidator
+from pydantic_core import PydanticKnownError, SchemaError, SchemaSerializer, SchemaValidator
 from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_validator_function
 
 from .._text.immutable import dataclass
 from .._text.json import infinity_in, is_object
 from .plain_types import is_model
+from .read_back import accepts, by_json_value
 from .signature import SKIPPED
 
 # Of each of these pydantic says in the schema which class it is.
@@ -73,7 +74,7 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
 
     Args:
         input_type: A model, a dataclass or a `TypedDict`, perhaps with annotations.
-        strict: Take the fields of the top level without coercion.
+        strict: Take fields without coercion, at every level.
 
     Raises:
         NameError: The type names something that is not defined yet.
@@ -208,8 +209,14 @@ class _Taking:
                 config.get("allow_inf_nan") is False,
                 config.get("extra_fields_behavior") == "allow",
             )
-            if around.is_top and self._strict:
-                changes["config"] = {**config, "strict": True}
+            if self._strict:
+                config = changes["config"] = {**config, "strict": True}
+                # Of a class that is about instances only: a program may give a dict as well.
+                changes |= {} if kind == "typed-dict" else {"strict": False}
+            # Before pydantic 2.14 the JSON schema names the alias all the same.
+            if config.get("validate_by_alias") is False:
+                by_any = {"validate_by_alias": True, "validate_by_name": True}
+                changes["config"] = {**config, **by_any}
         is_top = around.is_top
         if kind in _FIELDS:
             extra = schema.get("extra_behavior", "allow" if around.allows else "ignore")
@@ -226,6 +233,8 @@ class _Taking:
             changes[key] = self.changed(
                 schema[key], around if key in ("schema", "choices") else inside
             )
+        if kind == "default" and "default" in schema:
+            changes |= _converted(schema, self._definitions.values())
         made = but(schema, changes)
         if not _EXCLUDING.isdisjoint(made):
             self.excluded += 1
@@ -240,7 +249,33 @@ class _Taking:
         # The definition of that name stays what it was, for the fields that refer to it.
         if is_top and made is not schema:
             made.pop("ref", None)
-        return made
+        return by_json_value(made)
+
+
+def _converted(schema: Any, definitions: Any) -> dict[str, Any]:
+    """Return what a default has to be, so that it is of its type; pydantic takes any as it is."""
+    default = schema["default"]
+    try:
+        made = converted(accepts(schema["schema"], definitions), default)
+    except (SchemaError, ValidationError):
+        return {}
+    is_same = made is default
+    return {} if is_same else {"default": made, "copy_default": not isinstance(made, Hashable)}
+
+
+def converted(validator: Any, default: Any) -> Any:
+    """Convert a default to its type; what stands for "not given" is the author's affair.
+
+    Raises:
+        ValidationError: It does not fit.
+    """
+    if default.__class__ not in _DATA:
+        return default
+    made = validator.validate_python(default, strict=False)
+    same_kind = isinstance(default, type(made)) or (
+        isinstance(default, int | float) and type(made) in (int, float)
+    )
+    return default if made == default and same_kind else made
 
 
 def but(schema: Any, changes: dict[str, Any]) -> Any:
@@ -289,6 +324,8 @@ def built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
     return built
 
 
+_DATA: Final = frozenset({bool, bytes, dict, float, frozenset, int, list, set, str, tuple})
+"""Types of defaults that may stand for a value of another type."""
 _BUILDING: Final = RLock()
 
 

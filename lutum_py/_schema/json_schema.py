@@ -10,13 +10,16 @@ from dataclasses import is_dataclass
 from enum import Flag
 from typing import Any
 
-from pydantic import BaseModel, SecretStr, TypeAdapter
+from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, SchemaError
 
-from .._text.json import infinity_in, is_object
+from .._text.json import compact_json, infinity_in, is_object, shorten
 from .attribute_docstrings import attribute_docstrings
+from .exact_data import NOWHERE, exact_data
 from .plain_types import is_surely_json
+from .read_back import accepts
 from .schema_reader import NAMES, JsonSchema, follow, subschemas
 from .secrets import Masking
 
@@ -28,6 +31,27 @@ class _PlainSchema(GenerateJsonSchema):
         "skipped-choice",
         "non-serializable-default",
     }
+
+    _parts: Any = ()
+    """The definitions of the core schema, which its parts refer to."""
+
+    def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> JsonSchema:
+        self._parts = schema.get("definitions", ())
+        return super().generate(schema, mode)
+
+    def default_schema(self, schema: Any) -> JsonSchema:
+        made = super().default_schema(schema)
+        inner = schema["schema"]
+        # A null that is sent for what may be left out is taken for that, whatever the type.
+        if made.get("default") is None or inner.keys() <= {"type", "metadata"}:
+            return made
+        # pydantic masks a secret, and writes a model under names that it may not read.
+        text = compact_json(made["default"])
+        try:
+            exact_data(NOWHERE, accepts(inner, self._parts).validate_json(text))
+        except (PydanticSerializationError, SchemaError, ValidationError):
+            del made["default"]
+        return made
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False
@@ -42,7 +66,27 @@ class _PlainSchema(GenerateJsonSchema):
 
 
 class _InputSchema(_PlainSchema):
-    """Also describe fields by the texts under them, in every class that an input is made of."""
+    """Also describe fields by the texts under them, in every class that an input is made of.
+
+    Values that an author named by hand have to fit.
+    """
+
+    def generate_inner(self, schema: Any) -> JsonSchema:
+        made = super().generate_inner(schema)
+        if (
+            self.mode == "validation"
+            and ("enum" in made or "const" in made)
+            and "metadata" in schema
+        ):
+            inner = schema["schema"] if schema["type"].endswith("-field") else schema
+            for each in made.get("enum", [made.get("const")]):
+                try:
+                    accepts(inner, self._parts).validate_json(compact_json(each))
+                except ValidationError as error:
+                    said = error.errors(include_url=False)[0]["msg"]
+                    fault = f"its schema names {shorten(each)}, which is refused: {said}"
+                    raise PydanticUserError(fault, code=None) from None
+        return made
 
     def model_schema(self, schema: Any) -> JsonSchema:
         return _described(super().model_schema(schema), schema["cls"])

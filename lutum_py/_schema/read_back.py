@@ -8,7 +8,7 @@ two differ, so that one validator reads the names of both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -29,31 +29,37 @@ def reader_of(adapter: TypeAdapter[Any]) -> Any:
     from .closed_schema import OBJECTS, built, schema_parts
 
     schema: Any = adapter.core_schema
-    changed = reading_what_is_written(schema)
+    changed = _changed(schema, _readable)
     if changed is schema:
         return adapter.validator
-    return built(
-        SchemaValidator,
-        changed,
-        {each["cls"] for each in schema_parts(schema) if each["type"] in OBJECTS},
-    )
+    parts = [each for each in schema_parts(schema) if each["type"] in OBJECTS]
+    return built(SchemaValidator, changed, {each.get("cls", dict) for each in parts})
 
 
-def reading_what_is_written(schema: Any) -> Any:
-    """Return a core schema that also takes the JSON of its own serializer; the same if it does."""
+def accepts(schema: Any, definitions: Any) -> SchemaValidator:
+    """Return a validator of a part of an input, as it stands in a core schema."""
+    whole = {"type": "definitions", "schema": schema, "definitions": [*definitions]}
+    return SchemaValidator(_changed(whole, by_json_value))
+
+
+def _changed(schema: Any, change: Callable[[Any], Any]) -> Any:
+    """Change each part of a core schema, from the inside out; give it back if nothing changes."""
     from .closed_schema import NO_SCHEMA, but, is_schema
 
     if isinstance(schema, list | tuple):
         old: Any = schema
-        new = [reading_what_is_written(part) for part in old]
+        new = [_changed(part, change) for part in old]
         same = all(one is other for one, other in zip(new, old, strict=True))
         return old if same else (tuple(new) if isinstance(schema, tuple) else new)
     if not is_object(schema):
         return schema
-    if not is_schema(schema):
-        return but(schema, {key: reading_what_is_written(part) for key, part in schema.items()})
-    inner = schema.keys() - NO_SCHEMA
-    made = but(schema, {key: reading_what_is_written(schema[key]) for key in inner})
+    inner = schema.keys() - NO_SCHEMA if is_schema(schema) else schema.keys()
+    made = but(schema, {key: _changed(schema[key], change) for key in inner})
+    return change(made) if is_schema(schema) else made
+
+
+def _readable(schema: Any) -> Any:
+    made = schema
     kind, config = schema["type"], schema.get("config") or {}
     if kind == "json":
         return made.get("schema", {"type": "any"})
@@ -92,7 +98,7 @@ def _with_names(schema: Any) -> Any:
     made = {**schema, "fields": new} if any(changed[n] is not f for n, f in named) else schema
     if not computed:
         return made
-    return no_info_before_validator_function(lambda value: _without(value, computed), made)
+    return _before(lambda value: _without(value, computed), made)
 
 
 def _without(value: Any, names: Iterable[str]) -> Any:
@@ -122,7 +128,13 @@ def by_json_value(schema: Any) -> Any:
         is_plain = (is_json or is_object(value)) and not isinstance(value, Enum)
         return known.get(json_key(value), value) if is_plain else value
 
-    return no_info_before_validator_function(named, schema)
+    return _before(named, schema)
+
+
+def _before(function: Callable[[Any], Any], schema: Any) -> Any:
+    """Put a function before a schema; what refers to the schema refers to both."""
+    inner = {key: part for key, part in schema.items() if key != "ref"}
+    return no_info_before_validator_function(function, inner, ref=schema.get("ref"))
 
 
 def _in_json(value: Any) -> Any:
