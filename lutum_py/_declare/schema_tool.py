@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, LiteralString
@@ -16,8 +15,7 @@ from .._schema.coerced_arguments import path_of
 from .._schema.definition import ToolDef
 from .._schema.invocation import Invocation
 from .._schema.output import Output
-from .._schema.schema_check import schema_checker, words_of
-from .._schema.schema_reader import JsonSchema
+from .._schema.schema_check import additional, schema_checker, words_of
 from .._schema.secrets import Masking
 from .._schema.signature import has_signature
 from .._text.json import is_array, parse_json, shorten
@@ -67,7 +65,7 @@ class SchemaArguments(Arguments):
                         seen.add((*loc, name))
                         yield {"type": "missing", "loc": (*loc, name), "input": value}
             elif error.validator == "additionalProperties":
-                for name in _additional(value, error.schema):
+                for name in additional(value, error.schema):
                     kind = PydanticCustomError("extra_forbidden", "there is no such field")
                     yield {"type": kind, "loc": (*loc, name), "input": value[name]}
             else:
@@ -109,17 +107,6 @@ def _types_wanted(error: Any) -> list[str]:
     # type is wrong only if every branch refuses the type itself.
     branches = [[] if one.relative_path else _types_wanted(one) for one in error.context]
     return [kind for kinds in branches for kind in kinds] if all(branches) else []
-
-
-def _additional(instance: dict[str, Any], schema: JsonSchema) -> list[str]:
-    """List the names that a schema does not have, in their order."""
-    patterns = schema.get("patternProperties", ())
-    return [
-        name
-        for name in instance
-        if name not in schema.get("properties", ())
-        and not any(re.search(pattern, name) for pattern in patterns)
-    ]
 
 
 class SchemaOutput(Output):
