@@ -83,6 +83,7 @@ class Arguments:
         self._validator = taken.validator
         self._serializer = taken.serializer
         self._whole = taken.whole
+        self._wire: SchemaSerializer | None = None
         self.is_exact: bool = taken.is_exact
         self.keeps_back: bool = taken.whole is not None
         self.keeps_names: bool = not taken.renames
@@ -185,6 +186,27 @@ class Arguments:
             PydanticSerializationError: It has no JSON form.
         """
         data = self._plain(value) if self._whole is None else self._in_full(value)
+        return self._exact(data, value)
+
+    def to_wire(self, value: Any) -> Any:
+        """Return an input as `to_data` does, under the names by which a model sends it.
+
+        Raises:
+            PydanticSerializationError: It has no JSON form.
+        """
+        if self.keeps_names:
+            return self.to_data(value)
+        if self._wire is None:
+            from .read_back import wire_serializer
+
+            source = self._taken.source
+            model = is_model(source)
+            self._wire = wire_serializer(
+                source.__pydantic_core_schema__ if model else source.core_schema
+            )
+        data = self._wire.to_python(
+            value, mode="json", by_alias=True, round_trip=True, warnings=False
+        )
         return self._exact(data, value)
 
     def _exact(self, data: Any, value: Any) -> Any:

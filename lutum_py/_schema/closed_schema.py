@@ -418,3 +418,8 @@ def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
                 waiting += part.values()
         elif isinstance(part, list | tuple):
             waiting += part
+
+
+def classes_in(schema: Any) -> set[type[Any]]:
+    """Return the classes of the objects in a core schema."""
+    return {part.get("cls", dict) for part in schema_parts(schema) if part["type"] in OBJECTS}

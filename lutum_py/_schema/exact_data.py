@@ -88,11 +88,14 @@ def _named_parts(value: Any, data: Any) -> Iterable[tuple[tuple[str, ...], Any]]
         parts = {one.name: getattr(value, one.name) for one in fields(value)}
     else:
         return None
-    aliases = {name: field.serialization_alias for name, field in known.items()}
-    return [
-        ((name,) if aliases.get(name) is None else (aliases[name], name), part)
-        for name, part in parts.items()
-    ]
+    return [((*_names_of(known.get(name)), name), part) for name, part in parts.items()]
+
+
+def _names_of(field: Any) -> list[str]:
+    """Return the names that a field may be written under besides its own."""
+    told = getattr(field, "serialization_alias", None), getattr(field, "validation_alias", None)
+    choices = [*getattr(told[1], "choices", ()), *told]
+    return [each for each in choices if isinstance(each, str)]
 
 
 def _written(key: Any) -> Any:

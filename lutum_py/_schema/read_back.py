@@ -13,7 +13,12 @@ from enum import Enum
 from typing import Any, Final
 
 from pydantic import TypeAdapter
-from pydantic_core import PydanticSerializationError, SchemaValidator, to_jsonable_python
+from pydantic_core import (
+    PydanticSerializationError,
+    SchemaSerializer,
+    SchemaValidator,
+    to_jsonable_python,
+)
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from .._text.json import is_array, is_object, json_key
@@ -26,14 +31,44 @@ _READABLE: Final = frozenset({"base64", "hex", "seconds", "milliseconds"})
 
 def reader_of(adapter: TypeAdapter[Any]) -> Any:
     """Return a validator that also takes the JSON that an adapter writes."""
-    from .closed_schema import OBJECTS, built, schema_parts
+    from .closed_schema import built, classes_in
 
     schema: Any = adapter.core_schema
     changed = _changed(schema, _readable)
     if changed is schema:
         return adapter.validator
-    parts = [each for each in schema_parts(schema) if each["type"] in OBJECTS]
-    return built(SchemaValidator, changed, {each.get("cls", dict) for each in parts})
+    return built(SchemaValidator, changed, classes_in(schema))
+
+
+def wire_serializer(schema: Any) -> SchemaSerializer:
+    """Return what writes all of an input, under the names that its JSON schema has."""
+    from .closed_schema import built, classes_in
+
+    return built(SchemaSerializer, _changed(schema, _named_as_read), classes_in(schema))
+
+
+def _named_as_read(schema: Any) -> Any:
+    if schema["type"] not in _WITH_FIELDS:
+        return schema
+    fields: Any = schema["fields"]
+    made = {name: _as_read(name, field) for name, field in _fields_of(fields)}
+    return {**schema, "fields": made if is_object(fields) else [*made.values()]}
+
+
+def _as_read(name: str, field: Any) -> Any:
+    kept = {key: part for key, part in field.items() if not key.startswith("serialization_")}
+    told = [path[0] for path in _paths_of(name, field) if len(path) == 1]
+    return {**kept, "serialization_alias": told[0] if told else name}
+
+
+def _fields_of(fields: Any) -> list[tuple[str, Any]]:
+    return [*fields.items()] if is_object(fields) else [(each["name"], each) for each in fields]
+
+
+def _paths_of(name: str, field: Any) -> list[Any]:
+    alias = field.get("validation_alias", name)
+    paths: Any = [[alias]] if isinstance(alias, str) else alias
+    return [paths] if isinstance(paths[0], str) else paths
 
 
 def accepts(schema: Any, definitions: Any) -> SchemaValidator:
@@ -77,16 +112,13 @@ def _readable(schema: Any) -> Any:
 def _with_names(schema: Any) -> Any:
     """Let fields be read under the names that they are written under, and no computed ones."""
     fields: Any = schema["fields"]
-    named = fields.items() if is_object(fields) else [(each["name"], each) for each in fields]
+    named = _fields_of(fields)
     written = {name: field.get("serialization_alias", name) for name, field in named}
     # Where two fields are written under each other's names, each is read by its own alone.
     taken = {each: name for name, each in written.items()}
     changed: dict[str, Any] = {}
     for name, field in named:
-        alias = field.get("validation_alias", name)
-        paths = [[alias]] if isinstance(alias, str) else alias
-        paths = [paths] if isinstance(paths[0], str) else paths
-        others = [*paths, [name]]
+        others = [*_paths_of(name, field), [name]]
         kept = [path for path in others if len(path) > 1 or taken.get(path[0], name) == name]
         choices = [[written[name]], *kept]
         is_told = all(path == [name] for path in choices)
