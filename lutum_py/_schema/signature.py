@@ -187,17 +187,21 @@ def read_signature(
             f"{place}: the docstring documents `{undocumented[0]}`, but the function has no such "
             f"parameter; it has {names_for_message(known)}. Rename or remove the entry."
         )
-    written = annotations_of(function)
+    written = _annotations_in(signature)
     shown = [name for name in known if name not in skip]
     marked: set[str] = set()
     try:
-        hints = _resolve(place, function, set(shown), namespace)
+        hints = _resolve(place, function, written, set(shown), namespace)
     except (NameError, ToolDefinitionError):
         # A hidden type often is imported for checkers only, so that the annotation as a whole has
         # no value when the program runs.
-        scope = _Scope({**_names_around(function), **(namespace or {})})
+        scope = _Scope({**_names_around(function, written), **(namespace or {})})
         marked = {name for name in shown if _is_skipped(parts_of(written.get(name), scope))}
-        hints = _resolve(place, function, {*shown} - marked, namespace)
+        hints = _resolve(place, function, written, {*shown} - marked, namespace)
+    own = {name: hint for name, hint in annotations_of(function).items() if name in hints}
+    if any(hint is not written[name] for name, hint in own.items()):
+        with suppress(NameError):  # what has no value here contradicts nothing
+            _check_own(place, _resolve(place, function, own, {*own}, namespace), hints)
     visible: list[Parameter] = []
     hidden: dict[str, Any] = {}
     context: str | None = None
@@ -362,7 +366,7 @@ def read_others(
             continue
         hints: dict[str, Any] = {}
         with suppress(NameError, ToolDefinitionError):  # what has no value here is not a context
-            hints = _resolve("A handler", plain, {name}, None)
+            hints = _resolve("A handler", plain, {name: parameter.annotation}, {name}, None)
         if context is None and is_context(hints.get(name)):
             context = name
         else:
@@ -381,7 +385,8 @@ def _plain(function: Any) -> Any:
 def hint_of(function: Callable[..., Any], name: str) -> Any:
     """Evaluate one annotation; `REQUIRED` where there is none, or where it has no value here."""
     plain = _plain(function)
-    return plain_hint(annotations_of(plain).get(name, REQUIRED), _names_around(plain))
+    written = annotations_of(plain)
+    return plain_hint(written.get(name, REQUIRED), _names_around(plain, written))
 
 
 def plain_hint(annotation: Any, names: dict[str, Any] | None = None) -> Any:
@@ -392,14 +397,33 @@ def plain_hint(annotation: Any, names: dict[str, Any] | None = None) -> Any:
     return REQUIRED
 
 
+def _check_own(place: str, own: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Make sure that a function's own annotations are those of its signature."""
+    for name, hint in own.items():
+        said = {type_name(type(None) if each is None else each) for each in (hint, hints[name])}
+        if len(said) > 1 and hint != hints[name]:
+            raise ToolDefinitionError(
+                f"{place}: `{name}` is `{type_name(hints[name])}` in the signature, and "
+                f"`{type_name(hint)}` in the annotations. A decorator that changes "
+                "`__signature__` should change `__annotations__` with it."
+            )
+
+
+def _annotations_in(signature: inspect.Signature) -> dict[str, Any]:
+    """Return the annotations of a signature, in the form of those of a function."""
+    found = {name: each.annotation for name, each in signature.parameters.items()}
+    found["return"] = signature.return_annotation
+    return {name: hint for name, hint in found.items() if hint is not REQUIRED}
+
+
 def _resolve(
     place: str,
     function: Callable[..., Any],
+    written: Mapping[str, Any],
     wanted: set[str],
     namespace: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Evaluate the annotations that matter: a hidden one may name what exists for checkers only."""
-    written = annotations_of(function)
     raw = {name: hint for name, hint in written.items() if name in wanted or name == "return"}
     if not any(map(_may_hold_source, raw.values())):
         return raw
@@ -411,7 +435,7 @@ def _resolve(
     try:
         return typing.get_type_hints(
             carrier,
-            globalns=_names_around(function),
+            globalns=_names_around(function, written),
             localns=dict(namespace) if namespace else None,
             include_extras=True,
         )
@@ -426,11 +450,11 @@ def _resolve(
         ) from error
 
 
-def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
+def _names_around(function: Callable[..., Any], written: Mapping[str, Any]) -> dict[str, Any]:
     """List the names of the function's module, and ours where it knows them for checkers only."""
     plain: Any = inspect.unwrap(function)
     around: dict[str, Any] = getattr(plain, "__globals__", {})  # a function of C has none
-    if not any("ToolContext" in str(each) for each in annotations_of(plain).values()):
+    if not any("ToolContext" in str(each) for each in written.values()):
         return dict(around)
     from .._context.context import ToolContext
 
