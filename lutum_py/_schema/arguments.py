@@ -62,6 +62,8 @@ class Arguments:
     _schema: JsonSchema | None = None
     """The schema where there is one already; None where it is made of the type."""
     _masking: Masking | None = None
+    about: str = ""
+    """What the schema of the input has as its description."""
 
     def __init__(
         self,
@@ -377,7 +379,7 @@ class Arguments:
         schema = input_schema_of(self._taken.source)
         if self._taken.closed and "properties" in schema:
             schema["additionalProperties"] = False
-        return schema
+        return {**schema, "description": self.about} if self.about else schema
 
 
 # The schema of `(city: str, days: int = 1)` can be written without pydantic, and a program may

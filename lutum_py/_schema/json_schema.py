@@ -13,15 +13,16 @@ from typing import Any
 from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
-from pydantic_core import PydanticSerializationError, SchemaError
+from pydantic_core import PydanticSerializationError, SchemaError, to_jsonable_python
 
 from .._text.json import compact_json, infinity_in, is_object, shorten
 from .attribute_docstrings import attribute_docstrings
 from .exact_data import NOWHERE, exact_data
 from .plain_types import is_surely_json
-from .read_back import accepts
+from .read_back import accepts, told_names
 from .schema_reader import NAMES, JsonSchema, follow, subschemas
 from .secrets import Masking
+from .signature import texts_in
 
 
 class _PlainSchema(GenerateJsonSchema):
@@ -89,31 +90,55 @@ class _InputSchema(_PlainSchema):
         return made
 
     def model_schema(self, schema: Any) -> JsonSchema:
-        return _described(super().model_schema(schema), schema["cls"])
+        made = super().model_schema(schema)
+        return _described(made, schema["cls"], told_names(schema, self.mode))
 
     def dataclass_schema(self, schema: Any) -> JsonSchema:
-        return _described(super().dataclass_schema(schema), schema["cls"])
+        made = super().dataclass_schema(schema)
+        return _described(made, schema["cls"], told_names(schema, self.mode))
 
     def typed_dict_schema(self, schema: Any) -> JsonSchema:
-        return _described(super().typed_dict_schema(schema), schema.get("cls", dict))
+        made = super().typed_dict_schema(schema)
+        return _described(made, schema.get("cls", dict), told_names(schema, self.mode))
 
 
-def _described(made: JsonSchema, cls: Any) -> JsonSchema:
-    """Put the attribute docstrings of a class where its fields have no description."""
+def _described(made: JsonSchema, cls: Any, names: dict[str, str]) -> JsonSchema:
+    """Put the texts of a class's annotations, and under them, where fields have no description."""
     if hasattr(cls, "__is_of_function__"):
         return made  # the docstring of the function has described them
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         is_ours = issubclass(base, BaseModel) and base.__module__.partition(".")[0] != "pydantic"
         if is_ours or base is cls or is_dataclass(base):
-            texts.update(attribute_docstrings(base))
-    fields = getattr(cls, "__pydantic_fields__", {})
+            texts.update({**attribute_docstrings(base), **texts_in(base)})
     for name, text in texts.items():
-        alias = getattr(fields.get(name), "validation_alias", None)
-        entry = made.get("properties", {}).get(alias if isinstance(alias, str) else name)
+        entry = made.get("properties", {}).get(names.get(name))
         if is_object(entry):
             entry.setdefault("description", text)
     return made
+
+
+def _with_members(schema: Any) -> Any:
+    """Describe the members of an enum by the texts under them, or by their docstrings."""
+    under = attribute_docstrings(schema["cls"])
+    said = {each: under.get(each.name, vars(each).get("__doc__")) for each in schema["members"]}
+    lines = [
+        f"- {compact_json(to_jsonable_python(each.value))}: {text}"
+        for each, text in said.items()
+        if isinstance(text, str)
+    ]
+
+    def described(part: Any, handler: Any) -> Any:
+        made = handler(part)
+        whole = handler.resolve_ref_schema(made)
+        whole["description"] = "\n".join([*filter(None, [whole.get("description")]), *lines])
+        return made
+
+    # As the last of these: pydantic's own puts the docstring of the class there.
+    metadata = schema.get("metadata", {})
+    known = metadata.get("pydantic_js_functions", ())
+    added = {**metadata, "pydantic_js_functions": [*known, described]}
+    return {**schema, "metadata": added} if lines else schema
 
 
 class _OutputSchema(_InputSchema):

@@ -21,7 +21,7 @@ from ..errors import FieldIssue, ToolOutputError
 from .arguments import fields_of
 from .plain_types import is_model, is_plain
 from .read_back import reader_of
-from .signature import type_name
+from .signature import parts_of, text_in, type_name
 
 if TYPE_CHECKING:
     from .schema_reader import JsonSchema
@@ -189,9 +189,11 @@ class Output:
         from .json_schema import output_schema_of
 
         try:
-            return output_schema_of(self.adapter)
+            schema = output_schema_of(self.adapter)
         except PydanticInvalidForJsonSchema:
             return None
+        about = text_in(parts_of(self.type))
+        return schema if about is None else {**schema, "description": about}
 
 
 def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:

@@ -61,6 +61,18 @@ def _as_read(name: str, field: Any) -> Any:
     return {**kept, "serialization_alias": told[0] if told else name}
 
 
+def told_names(schema: Any, mode: str) -> dict[str, str]:
+    """Return the names that a JSON schema has for the fields of a class."""
+    from .closed_schema import schema_parts
+
+    part = next((each for each in schema_parts(schema) if each["type"] in _WITH_FIELDS), None)
+    named = [] if part is None else _fields_of(part["fields"])
+    as_told = {
+        name: _as_read(name, field) if mode == "validation" else field for name, field in named
+    }
+    return {name: field.get("serialization_alias", name) for name, field in as_told.items()}
+
+
 def _fields_of(fields: Any) -> list[tuple[str, Any]]:
     return [*fields.items()] if is_object(fields) else [(each["name"], each) for each in fields]
 

@@ -11,6 +11,7 @@ import sys
 import typing
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import is_dataclass
 from functools import partial
 from types import SimpleNamespace, UnionType
 from typing import (
@@ -20,13 +21,15 @@ from typing import (
     ForwardRef,
     Literal,
     NamedTuple,
+    NotRequired,
     Optional,
+    Required,
     Union,
     get_args,
     get_origin,
 )
 
-from typing_extensions import Format, TypeAliasType
+from typing_extensions import Format, ReadOnly, TypeAliasType
 
 from .._text.immutable import dataclass
 from .._text.json import cut, shorten
@@ -231,7 +234,7 @@ def read_signature(
         elif _is_skipped(parts):
             hidden[name] = parameter.default
         else:
-            about = docstring.parameters.get(name) or _text_in(parts)
+            about = docstring.parameters.get(name) or text_in(parts)
             visible.append(Parameter(name, annotation, parameter.default, about))
     output, is_async = hints.get("return", REQUIRED), inspect.iscoroutinefunction(function)
     if not is_async and get_origin(output) in (Awaitable, Coroutine):
@@ -261,6 +264,10 @@ class Parts(NamedTuple):
 
 # Python has a class of its own for aliases, and so has `typing_extensions`.
 _ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
+
+
+_AROUND: Final = (NotRequired, ReadOnly, Required)
+"""What stands around the type of a field, and says nothing of its values."""
 
 
 class _Scope(NamedTuple):
@@ -302,7 +309,7 @@ def parts_of(annotation: Any, scope: _Scope = _NO_SCOPE) -> Parts:
     alias = origin or annotation
     if origin is Annotated:
         return _joined([parts_of(args[0], scope)], args[1:])
-    if origin in (Union, UnionType):
+    if origin in (Union, UnionType, *_AROUND):
         return _joined([parts_of(each, scope) for each in args])
     if isinstance(alias, _ALIASES) and alias not in scope.ancestors:
         given = zip(alias.__type_params__, args, strict=False)
@@ -331,7 +338,7 @@ def _parts_of_tree(tree: Any, scope: _Scope) -> Parts:
         if head is Annotated:
             marks = [_value_of(each, scope) for each in inner[1:]]
             return _joined([_parts_of_tree(inner[0], scope)], marks)
-        if head in (Union, Optional):
+        if head in (Union, Optional, *_AROUND):
             return _joined(_parts_of_tree(each, scope) for each in inner)
         value = head  # of an alias the marks are known, whatever it is given
     return parts_of(value, scope)
@@ -492,9 +499,30 @@ def _is_skipped(parts: Parts) -> bool:
     return any(isinstance(mark, Skip) or mark is Skip for mark in parts.marks)
 
 
-def _text_in(parts: Parts) -> str | None:
-    """Return what an annotation says in words, as in `Annotated[str, "Which city."]`."""
-    return next((mark for mark in parts.marks if isinstance(mark, str)), None)
+def text_in(parts: Parts) -> str | None:
+    """Return what an annotation says in words: as a text, in a `Doc`, or in a `Field`."""
+    said = (
+        mark if isinstance(mark, str) else getattr(mark, _WORDS.get(type(mark).__name__, ""), None)
+        for mark in parts.marks
+    )
+    return next((each for each in said if isinstance(each, str)), None)
+
+
+_WORDS: Final = {"Doc": "documentation", "FieldInfo": "description"}
+
+
+def texts_in(owner: type[Any]) -> dict[str, str]:
+    """Return what the annotations in the body of a class say in words, by the names of fields."""
+    scope = _Scope(vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {})
+    said = {name: text_in(parts_of(hint, scope)) for name, hint in annotations_of(owner).items()}
+    return {name: text for name, text in said.items() if text is not None}
+
+
+def own_docstring(owner: type[Any]) -> str:
+    """Return the docstring of a class that its author wrote, not one of a base or a dataclass."""
+    own = vars(owner).get("__doc__") or ""
+    is_made = is_dataclass(owner) and own.startswith(f"{owner.__name__}(")
+    return "" if is_made else inspect.cleandoc(own)
 
 
 def function_name(function: Any) -> str:
