@@ -201,11 +201,9 @@ class Arguments:
         if self._wire is None:
             from .read_back import wire_serializer
 
-            source = self._taken.source
-            model = is_model(source)
-            self._wire = wire_serializer(
-                source.__pydantic_core_schema__ if model else source.core_schema
-            )
+            source: Any = self._taken.source
+            slot = "__pydantic_core_schema__" if is_model(source) else "core_schema"
+            self._wire = wire_serializer(getattr(source, slot))
         data = self._wire.to_python(
             value, mode="json", by_alias=True, round_trip=True, warnings=False
         )

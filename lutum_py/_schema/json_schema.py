@@ -73,7 +73,7 @@ class _InputSchema(_PlainSchema):
     """
 
     def generate_inner(self, schema: Any) -> JsonSchema:
-        made = super().generate_inner(schema)
+        made = super().generate_inner(_with_members(schema) if schema["type"] == "enum" else schema)
         if (
             self.mode == "validation"
             and ("enum" in made or "const" in made)
@@ -262,7 +262,9 @@ def json_schema_of(
         if not _refers(schema, reference):
             others = {key: part for key, part in definitions.items() if part is not root}
             schema = {**root, **({"$defs": others} if others else {})}
-    return {key: part for key, part in schema.items() if key not in ("title", "description")}
+    # That of an enum is about its members as well.
+    dropped = ("title",) if "enum" in schema else ("title", "description")
+    return {key: part for key, part in schema.items() if key not in dropped}
 
 
 def _refers(schema: Any, reference: str) -> bool:

@@ -44,7 +44,10 @@ def wire_serializer(schema: Any) -> SchemaSerializer:
     """Return what writes all of an input, under the names that its JSON schema has."""
     from .closed_schema import built, classes_in
 
-    return built(SchemaSerializer, _changed(schema, _named_as_read), classes_in(schema))
+    made: SchemaSerializer = built(
+        SchemaSerializer, _changed(schema, _named_as_read), classes_in(schema)
+    )
+    return made
 
 
 def _named_as_read(schema: Any) -> Any:

@@ -487,7 +487,7 @@ _SHAPES: Final = {
     **dict.fromkeys(_BY_NAME, "an object of schemas"),
     **dict.fromkeys(("enum", "examples"), "an array"),
     **dict.fromkeys(("required",), "an array of texts"),
-    **dict.fromkeys(("$ref", "$id", "pattern", "format", "title", "description"), "a text"),
+    **dict.fromkeys(("$id", "pattern", "format", "title", "description"), "a text"),
     **dict.fromkeys(("minimum", "maximum", "multipleOf"), "a number"),
     **dict.fromkeys(
         ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),

@@ -314,5 +314,5 @@ def test_a_call_reads_what_it_writes_under_any_alias(name: str, arguments: dict[
     assert adapter.validate_json(text).input == call.input
     assert adapter.validate_python(adapter.dump_python(call)).input == call.input
     for mode in ("validation", "serialization"):
-        schema = adapter.json_schema(mode=mode)  # type: ignore[arg-type]
+        schema = adapter.json_schema(mode=mode)
         assert schema_faults("a call", schema, json.loads(text)) == []

@@ -79,9 +79,14 @@ def of_patterns(pattern: str) -> dict[str, Any]:
 def test_no_pattern_keeps_a_tool_out(pattern: str) -> None:
     """Any pattern is offered, and none reaches `re`; what nothing checks is reported as a loss."""
     read: list[Any] = []
+
+    def compiling(given: Any, flags: int) -> Any:
+        read.append(given)
+        return known(given, flags)
+
     known = re._compile  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(re, "_compile", lambda p, flags: (read.append(p), known(p, flags))[1])
+        patch.setattr(re, "_compile", compiling)
         definition = ToolDef.from_json_schema(
             name="t", input_schema=of_patterns(pattern), output_schema=of_patterns(pattern)
         )
@@ -204,7 +209,11 @@ BAD: list[dict[str, Any]] = [
 @over("schema", BAD)
 def test_what_is_wrong_with_a_schema_is_an_error_about_its_tool(schema: dict[str, Any]) -> None:
     """A schema that cannot be read is refused by name, and no other exception comes of it."""
-    for given in ({"input_schema": schema}, {"input_schema": {}, "output_schema": schema}):
+    both: list[dict[str, Any]] = [
+        {"input_schema": schema},
+        {"input_schema": {}, "output_schema": schema},
+    ]
+    for given in both:
         with pytest.raises(ToolDefinitionError, match=r"'hostile'"):
             Toolset.from_definitions("T", [ToolDef.from_json_schema(name="hostile", **given)])
 

@@ -133,7 +133,7 @@ def test_every_value_that_a_schema_names_is_accepted(kind: Any, strict: bool) ->
     def use(it: Any, other: int = 0) -> None: ...
 
     use.__annotations__["it"] = kind
-    made = tool_fn(use, strict=strict)
+    made = tool_fn(strict=strict)(use)
     schema = schema_of(made)
     found = values(schema["properties"]["it"], schema)
     assert found
@@ -295,7 +295,7 @@ def test_strict_reaches_every_level(kind: Any, text: str, whole: bool) -> None:
     )
     call_of(tool_fn(made), sent)
     with pytest.raises(InvalidArgumentsError, match="count"):
-        call_of(tool_fn(made, strict=True), sent)
+        call_of(tool_fn(strict=True)(made), sent)
 
 
 def test_strict_takes_what_a_program_makes() -> None:
@@ -304,7 +304,7 @@ def test_strict_takes_what_a_program_makes() -> None:
     def use(it: Any, other: int = 0) -> None: ...
 
     use.__annotations__["it"] = Box
-    tool: Any = tool_fn(use, strict=True)
+    tool: Any = tool_fn(strict=True)(use)
     call = call_of(tool, '{"it": {"lines": [{"count": 1}]}}')
     call.input = tool.Input(it=Box([Line(count=2)]), other=1)
     assert call.input.it == Box([Line(count=2)])

@@ -127,7 +127,7 @@ class Summed(BaseModel):
     model_config = ConfigDict(extra="forbid")
     amount: int
 
-    @computed_field(alias="twiceIt")
+    @computed_field(alias="twiceIt")  # type: ignore[prop-decorator]
     @property
     def twice(self) -> int:
         return 2 * self.amount
@@ -266,7 +266,7 @@ FITS: list[tuple[Any, Any]] = [
     (AsText, AsText(amount=1)),
     (Untold, Untold(amount=1)),
     (Flat, Flat(amount=1)),
-    (Parsed, Parsed(held="[1]")),
+    (Parsed, Parsed.model_validate({"held": "[1]"})),
     (Maybe, Maybe(rate=None)),
     (dict[int, Named], {1: NAMED}),
     (tuple[Named, int], (NAMED, 2)),
