@@ -555,13 +555,13 @@ def _places(root: Any) -> Iterator[tuple[Steps, JsonSchema]]:
 
 
 def unchecked_patterns(root: Any) -> Iterator[tuple[str, str]]:
-    """Yield each pattern that cannot be checked, with its place."""
+    """Yield each pattern that cannot be checked, with its place, as `properties.a`."""
     from .patterns import matcher
 
     for steps, schema in _places(root):
         for each in [*schema.get("patternProperties", ()), schema.get("pattern", "")]:
             if matcher(each) is None:
-                yield _path_of_steps(steps), each
+                yield _path_of_steps(steps)[2:], each
 
 
 def fault_in(root: Any) -> SchemaFault | None:

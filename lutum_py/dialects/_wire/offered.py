@@ -9,7 +9,7 @@ from typing import Any
 
 from ..._declare.offer import Descriptions, offered_definitions, pairs_of
 from ..._schema.definition import ToolDef
-from ..._schema.schema_reader import JsonSchema, unchecked_patterns
+from ..._schema.schema_reader import JsonSchema
 from ..._schema.stand_in import OwnNames, own_name
 from ..._text.json import copy_json, shorten
 from ..._transcript.request import ToolChoice, TurnRequest, names_loaded_by
@@ -111,13 +111,6 @@ def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> It
     for loss in compile_schema(definition, facts, strict).losses:
         path = f".{loss.path}" if loss.path else ""
         yield Loss(f"tools.{definition.name}{path}", loss.text)
-    for place, pattern in (
-        unchecked_patterns(definition.input_schema) if definition.is_foreign else ()
-    ):
-        text = (
-            f"nothing checks the pattern {shorten(pattern)}: it has lookaround or back references"
-        )
-        yield Loss(f"tools.{definition.name}{place[1:]}", f"{text}, or is too large")
 
 
 def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, JsonSchema]:
