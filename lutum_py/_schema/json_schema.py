@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import is_dataclass
 from enum import Flag
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
@@ -23,6 +23,8 @@ from .read_back import accepts, told_names
 from .schema_reader import NAMES, JsonSchema, follow, subschemas
 from .secrets import Masking
 from .signature import texts_in
+
+_PLAIN: Final = {"bool": bool, "float": float, "int": int, "str": str}
 
 
 class _PlainSchema(GenerateJsonSchema):
@@ -44,10 +46,14 @@ class _PlainSchema(GenerateJsonSchema):
         made = super().default_schema(schema)
         inner = schema["schema"]
         # A null that is sent for what may be left out is taken for that, whatever the type.
-        if made.get("default") is None or inner.keys() <= {"type", "metadata"}:
+        default = made.get("default")
+        is_sure = inner.keys() <= {"type", "metadata"} and _PLAIN.get(inner["type"]) is type(
+            default
+        )
+        if default is None or is_sure:
             return made
         # pydantic masks a secret, and writes a model under names that it may not read.
-        text = compact_json(made["default"])
+        text = compact_json(default)
         try:
             exact_data(NOWHERE, accepts(inner, self._parts).validate_json(text))
         except (PydanticSerializationError, SchemaError, ValidationError):
@@ -121,7 +127,9 @@ def _described(made: JsonSchema, cls: Any, names: dict[str, str]) -> JsonSchema:
 def _with_members(schema: Any) -> Any:
     """Describe the members of an enum by the texts under them, or by their docstrings."""
     under = attribute_docstrings(schema["cls"])
-    said = {each: under.get(each.name, vars(each).get("__doc__")) for each in schema["members"]}
+    said: dict[Any, Any] = {
+        each: under.get(each.name, each.__dict__.get("__doc__")) for each in schema["members"]
+    }
     lines = [
         f"- {compact_json(to_jsonable_python(each.value))}: {text}"
         for each, text in said.items()

@@ -8,9 +8,9 @@ two differ, so that one validator reads the names of both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import TypeAdapter
 from pydantic_core import (
@@ -97,10 +97,10 @@ def _changed(schema: Any, change: Callable[[Any], Any]) -> Any:
     from .closed_schema import NO_SCHEMA, but, is_schema
 
     if isinstance(schema, list | tuple):
-        old: Any = schema
+        old = cast("Sequence[Any]", schema)
         new = [_changed(part, change) for part in old]
         same = all(one is other for one, other in zip(new, old, strict=True))
-        return old if same else (tuple(new) if isinstance(schema, tuple) else new)
+        return old if same else (tuple(new) if isinstance(old, tuple) else new)
     if not is_object(schema):
         return schema
     inner = schema.keys() - NO_SCHEMA if is_schema(schema) else schema.keys()
@@ -109,8 +109,9 @@ def _changed(schema: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _readable(schema: Any) -> Any:
-    made = schema
-    kind, config = schema["type"], schema.get("config") or {}
+    made: Any = schema
+    kind: str = schema["type"]
+    config: Any = schema.get("config") or {}
     if kind == "json":
         return made.get("schema", {"type": "any"})
     for key, read in _READ_AS.items():
@@ -180,7 +181,7 @@ def by_json_value(schema: Any) -> Any:
 
 def _before(function: Callable[[Any], Any], schema: Any) -> Any:
     """Put a function before a schema; what refers to the schema refers to both."""
-    inner = {key: part for key, part in schema.items() if key != "ref"}
+    inner: Any = {key: part for key, part in schema.items() if key != "ref"}
     return no_info_before_validator_function(function, inner, ref=schema.get("ref"))
 
 

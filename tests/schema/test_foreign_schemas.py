@@ -159,6 +159,14 @@ def test_what_was_looked_at_is_found_in_every_draft() -> None:
     assert call_of(definition, {"n1": {"n2": {}, "e": 1}})
     with pytest.raises(InvalidArgumentsError):
         call_of(definition, {"n1": {"x": 1}})
+    closed = {"$recursiveRef": "#", "unevaluatedProperties": False}
+    inner = {"$id": "inner", "$recursiveAnchor": True, "properties": {"a": closed}}
+    old = {"$recursiveAnchor": True, "$ref": "inner", "properties": {"own": True}}
+    old |= {"$schema": OLD["$schema"], "$id": "https://e.org/old", "$defs": {"inner": inner}}
+    definition = ToolDef.from_json_schema(name="t", input_schema=old)
+    assert call_of(definition, {"own": 1, "a": {"own": 2}})
+    with pytest.raises(InvalidArgumentsError):
+        call_of(definition, {"a": {"x": 1}})
     outer = {
         "$id": "https://e.org/outer",
         "$dynamicAnchor": "node",

@@ -21,6 +21,7 @@ from pydantic import (
     TypeAdapter,
     WithJsonSchema,
 )
+from pydantic_core import PydanticSerializationError
 from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn
@@ -319,3 +320,31 @@ def test_an_upper_name_is_accepted() -> None:
 
     use.__annotations__["it"] = Upper
     assert call_of(tool_fn(use), '{"it": {"name": "a"}}').input.it.name == "A"
+
+
+class Odd(enum.Enum):
+    A = object()
+
+
+def test_a_value_without_a_json_form_is_none_of_a_schema() -> None:
+    """An enum of objects is no parameter: nothing that it could name is JSON."""
+
+    def use(it: Odd, other: int = 0) -> None: ...
+
+    use.__annotations__["it"] = Odd
+    with pytest.raises((ToolDefinitionError, PydanticSerializationError)):
+        tool_fn(use)
+
+
+class Off(BaseModel):
+    count: int = "many"  # type: ignore[assignment]
+
+
+def test_a_default_that_does_not_fit_is_in_no_schema() -> None:
+    """What a class deeper in an input has as a default, and would refuse, is not offered."""
+
+    def use(it: Any, other: int = 0) -> None: ...
+
+    use.__annotations__["it"] = list[Off]
+    schema = schema_of(tool_fn(use))
+    assert schema["$defs"]["Off"]["properties"]["count"] == {"type": "integer"}
