@@ -153,13 +153,15 @@ class _Input:
         except (TypeError, ValueError, RecursionError):
             text = None
         if text is None:
-            text = compact_json(arguments.to_data(arguments.check(value)))
+            text = compact_json(arguments.to_wire(arguments.check(value)))
         arguments.validate_json(text)
         return text
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> JsonSchema:
         own = self.spec.definition.input_schema
-        if self.spec.arguments.type != _PLAIN:
+        # What is written is what is read: pydantic would describe the names of a result.
+        is_read = self.spec.arguments.keeps_names or handler.mode == "validation"
+        if self.spec.arguments.type != _PLAIN and is_read:
             described: JsonSchema = handler(schema)
             if own.get("additionalProperties") is False:
                 handler.resolve_ref_schema(described)["additionalProperties"] = False
@@ -203,4 +205,4 @@ def _written(toolset: Any, call: Any) -> dict[str, Any]:
         raise PydanticSerializationError(
             f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."
         )
-    return {"tool": member.name, "input": call.spec.arguments.to_data(call._written())}
+    return {"tool": member.name, "input": call.spec.arguments.to_wire(call._written())}

@@ -64,6 +64,8 @@ class Arguments:
     _schema: JsonSchema | None = None
     """The schema where there is one already; None where it is made of the type."""
     _masking: Masking | None = None
+    about: str = ""
+    """What the schema of the input has as its description."""
 
     def __init__(
         self,
@@ -85,6 +87,7 @@ class Arguments:
         self._validator = taken.validator
         self._serializer = taken.serializer
         self._whole = taken.whole
+        self._wire: SchemaSerializer | None = None
         self.is_exact: bool = taken.is_exact
         self.keeps_back: bool = taken.whole is not None
         self.keeps_names: bool = not taken.renames
@@ -194,6 +197,25 @@ class Arguments:
             PydanticSerializationError: It has no JSON form.
         """
         data = self._plain(value) if self._whole is None else self._in_full(value)
+        return self._exact(data, value)
+
+    def to_wire(self, value: Any) -> Any:
+        """Return an input as `to_data` does, under the names by which a model sends it.
+
+        Raises:
+            PydanticSerializationError: It has no JSON form.
+        """
+        if self.keeps_names:
+            return self.to_data(value)
+        if self._wire is None:
+            from .read_back import wire_serializer
+
+            source: Any = self._taken.source
+            slot = "__pydantic_core_schema__" if is_model(source) else "core_schema"
+            self._wire = wire_serializer(getattr(source, slot))
+        data = self._wire.to_python(
+            value, mode="json", by_alias=True, round_trip=True, warnings=False
+        )
         return self._exact(data, value)
 
     def _exact(self, data: Any, value: Any) -> Any:
@@ -364,7 +386,7 @@ class Arguments:
         schema = input_schema_of(self._taken.source)
         if self._taken.closed and "properties" in schema:
             schema["additionalProperties"] = False
-        return schema
+        return {**schema, "description": self.about} if self.about else schema
 
 
 # The schema of `(city: str, days: int = 1)` can be written without pydantic, and a program may

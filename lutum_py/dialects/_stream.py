@@ -225,6 +225,7 @@ class StreamReader(ABC):
     """
 
     __slots__ = (
+        "_cut",
         "_done",
         "_error",
         "_is_own",
@@ -232,6 +233,7 @@ class StreamReader(ABC):
         "_over",
         "_pairs",
         "_reports",
+        "_splitter",
         "_turn",
         "_unknown",
     )

@@ -297,7 +297,7 @@ def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]
     if definition.output_schema is not None:
         output = schema_checker(f"the output of tool {wire!r}", definition.output_schema)
     remote = RemoteTool(rules, tool.name, shape_of(tool), output, definition.only_reads)
-    return spec_from_definition(definition, remote.run)
+    return spec_from_definition(definition, remote.run, is_checked=True)
 
 
 def _check_size(tool: Tool, limit: int) -> None:

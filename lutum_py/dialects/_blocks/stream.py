@@ -103,7 +103,7 @@ class BlockState:
 class BlockStream(StreamReader):
     """Read the events of one streamed message."""
 
-    __slots__ = ("_before", "_blocks", "_calls", "_message", "_stopped")
+    __slots__ = ("_before", "_blocks", "_called", "_calls", "_last", "_message", "_stopped")
 
     def __init__(self) -> None:
         super().__init__()

@@ -170,7 +170,7 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
-    __slots__ = ("_calls", "_final", "_items", "_last", "_open", "_started")
+    __slots__ = ("_at", "_calls", "_final", "_items", "_last", "_last_call", "_open", "_started")
 
     dialect = NAME
 
