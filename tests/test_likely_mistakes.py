@@ -26,7 +26,7 @@ def _leave_no_round_open() -> Iterator[None]:
 
 
 def said_of(mistake: Callable[[], object]) -> str:
-    """What comes of a mistake, in one line and without digests."""
+    """The error of a mistake, in one line and without digests."""
     try:
         said = str(mistake())
     except Exception as error:  # noqa: BLE001 - which one it is, is what is tested

@@ -118,8 +118,15 @@ class ArgsRule:
                 f"{self._place} takes {names_for_message(names)}, and is called with the input "
                 "alone. Write a function of `(input)`."
             ) from None
+        hint = hint_of(self.function, names[0])
+        if hint is REQUIRED and spec.arguments.keys_of(names[0]):
+            raise ToolDefinitionError(
+                f"{self._place} takes `{names[0]}`, which is a field of the input, and is called "
+                f"with the input as a whole. Write a function of `(input)`, and look at "
+                f"`input.{names[0]}`; or annotate the parameter with the type of the input."
+            )
         if spec.arguments.type != dict[str, Any]:  # a schema may be written as any `TypedDict`
-            self._check_hint(names[0], hint_of(self.function, names[0]), spec.arguments.type)
+            self._check_hint(names[0], hint, spec.arguments.type)
 
     def _check_hint(self, name: str, hint: Any, wanted: Any) -> None:
         # Only the same type fits: whether a wider one would do is for a type checker to say.

@@ -24,7 +24,7 @@ from .._schema.definition import ToolDef
 from .._text.escaping import escape_unprintable, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
-from ..errors import InvalidArgumentsError, MisuseError, ToolInputError
+from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolInputError
 from .history import new_history
 from .member_options import PLAIN, UNSET, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
@@ -45,6 +45,8 @@ In = TypeVar("In", default=Any)
 Out = TypeVar("Out", default=Any)
 
 _new = object.__new__
+# What types raise, pydantic's own as well, for a path of 300 letters or a pattern of a huge repeat.
+_TOO_MUCH = (OSError, OverflowError, RecursionError)
 
 
 class AnySelector(Immutable):
@@ -204,6 +206,8 @@ class AnySelector(Immutable):
             read = metadata.arguments
         except ValidationError as error:
             value, coerced, read = self._coerce(metadata, error, redact)
+        except _TOO_MUCH as error:
+            raise self._unreadable(metadata, error, redact) from None
         except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
             from .._transcript.assistant import ToolMetadata
 
@@ -243,6 +247,8 @@ class AnySelector(Immutable):
     ) -> tuple[Any, tuple[str, ...], str]:
         try:
             return self.spec.arguments.coerce(metadata.arguments, error)
+        except _TOO_MUCH as failed:
+            raise self._unreadable(metadata, failed, redact) from None
         except ValidationError as failed:
             # Its cause would carry the values on, into the first log that shows a traceback.
             hides = redact or self.spec.has_secrets
@@ -253,7 +259,19 @@ class AnySelector(Immutable):
     def _explain(
         self, metadata: ToolMetadata, error: ValidationError, redact: bool
     ) -> InvalidArgumentsError:
-        issues = self.spec.issues_of(error, redact=redact)
+        return self._invalid(metadata, self.spec.issues_of(error, redact=redact))
+
+    def _unreadable(
+        self, metadata: ToolMetadata, error: Exception, redact: bool
+    ) -> InvalidArgumentsError:
+        hides = redact or self.spec.has_secrets
+        said = "" if hides else f": {cut(escape_unprintable(words_of(error)), 200)}"
+        issue = FieldIssue("", f"they are too long, or nested too deeply, to be read{said}")
+        return self._invalid(metadata, (issue,))
+
+    def _invalid(
+        self, metadata: ToolMetadata, issues: tuple[FieldIssue, ...]
+    ) -> InvalidArgumentsError:
         lines = "\n".join(f"- {issue}" for issue in issues)
         return InvalidArgumentsError(
             f"The arguments of tool `{self.name}` are invalid, so it was not run:\n{lines}\n"

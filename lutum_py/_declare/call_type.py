@@ -153,14 +153,18 @@ class _Input:
         except (TypeError, ValueError, RecursionError):
             text = None
         if text is None:
-            _, taken = arguments.take(value)
-            text = compact_json(taken.set_data)
+            made, taken = arguments.take(value)
+            text = compact_json(
+                taken.set_data if arguments.keeps_names else arguments.to_wire(made)
+            )
         arguments.validate_json(text)
         return text
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> JsonSchema:
         own = self.spec.definition.input_schema
-        if self.spec.arguments.type != _PLAIN:
+        # What is written is what is read: pydantic would describe the names of a result.
+        is_read = self.spec.arguments.keeps_names or handler.mode == "validation"
+        if self.spec.arguments.type != _PLAIN and is_read:
             described: JsonSchema = handler(schema)
             if own.get("additionalProperties") is False:
                 handler.resolve_ref_schema(described)["additionalProperties"] = False
@@ -204,4 +208,7 @@ def _written(toolset: Any, call: Any) -> dict[str, Any]:
         raise PydanticSerializationError(
             f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."
         )
-    return {"tool": member.name, "input": call._text_or_raise().set_data}
+    arguments = call.spec.arguments
+    text = call._text_or_raise()
+    input = text.set_data if arguments.keeps_names else arguments.to_wire(call._input)
+    return {"tool": member.name, "input": input}

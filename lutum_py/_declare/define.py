@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
+from pydantic import create_model
 from pydantic.errors import PydanticUserError
 
 from .._schema.arguments import Arguments
@@ -131,14 +131,16 @@ def check_targets(place: str, definition: ToolDef, arguments: Arguments) -> None
 def _without_schema(input_type: Any, error: PydanticUserError) -> str:
     """Name the field that has no JSON schema: pydantic names only the type that it cannot do."""
     from .._schema.input_model import FnInput
+    from .._schema.json_schema import input_schema_of
 
     # pydantic says that it cannot make a schema of `Callable`, and not where that stands. So each
     # field is tried alone, and the first that fails is named.
     is_ours = issubclass(input_type, FnInput) if isinstance(input_type, type) else False
     for name, field in getattr(input_type, "model_fields", {}).items():
         shown = (field.alias or name) if is_ours else name
+        probe: Any = {"probe": (field.annotation, field)}
         try:
-            TypeAdapter(field.annotation).json_schema()
+            input_schema_of(create_model("Probe", **probe))
         except PydanticUserError as found:
             skip = f"`skip=({shown!r},)` or `Annotated[..., Skip()]`"
             hide = f", or hide the parameter from the model with {skip}" if is_ours else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -14,7 +15,14 @@ from .._schema.invocation import Invocation
 from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.plain_types import is_plain, plain_schema
-from .._schema.signature import REQUIRED, Signature, read_signature, reason_of, type_name
+from .._schema.signature import (
+    REQUIRED,
+    Signature,
+    own_docstring,
+    read_signature,
+    reason_of,
+    type_name,
+)
 from ..errors import ToolDefinitionError
 from .define import define
 
@@ -47,6 +55,12 @@ def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
     arguments, fields = _arguments(tool, input_name, signature, options.strict)
     if fields is None:
         input_name = arguments.type.__name__
+        # The class is described where it is: for the tool, or else for its input.
+        about = own_docstring(arguments.type)
+        if tool._is_silent:
+            options = replace(options, description=about)
+        else:
+            arguments.about = about
     declared = without_replies(place, signature.output)
     output = Output(None if declared is REQUIRED or declared is Any else declared)
     make: Any = FnSpec if input_type is None else ToolSpec
@@ -99,7 +113,7 @@ def _arguments(
         else is_plain(each.annotation)
         for each in parameters
     )
-    return Arguments(model(), is_plain=plain), fields
+    return Arguments(model(), strict=strict, is_plain=plain), fields
 
 
 def _check_input(place: str, signature: Signature, input_type: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from .._text.json import shorten
 from .._text.suggestion import meant_by, names_for_message
@@ -16,8 +16,20 @@ def _tools_of(toolset: Any) -> list[str]:
     return [key for key, member in toolset._members.items() if not isinstance(member, type)]
 
 
-def _ends_like_a_hook(name: str) -> bool:
-    return name.endswith(("_hook", "_gate")) and not name.startswith("_")
+# `pay_hok`, `pay_hooks` and `payhook` would never be asked, just as `pey_hook`. Real words are no
+# nearer than 0.75 to these two: `to_date` and `add_book` are methods like any other.
+def _looks_like_a_hook(name: str, members: list[str]) -> bool:
+    """Whether the name of a method is that of a hook, or what somebody may have meant by it."""
+    from difflib import SequenceMatcher
+
+    plain = name.lower()
+    rest, _, last = plain.rpartition("_")
+    is_near = any(SequenceMatcher(None, last, each).ratio() >= 0.8 for each in _ENDINGS)
+    is_joined = any(plain == member.lower() + each for member in members for each in _ENDINGS)
+    return not name.startswith("_") and (is_joined or (rest != "" and is_near))
+
+
+_ENDINGS: Final = ("hook", "gate")
 
 
 def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[Mark, Any]]:
@@ -44,7 +56,7 @@ def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[Mark, Any]]:
         # An attribute that cannot be called is data; None takes an inherited hook out.
         if marks := marks_of(type(policy).__mro__, name, inspect.getattr_static(policy, name)):
             yield from ((each, getattr(policy, name)) for each in marks)
-        elif _ends_like_a_hook(name) and callable(method := getattr(policy, name)):
+        elif _looks_like_a_hook(name, members) and callable(method := getattr(policy, name)):
             slot = slot_of(members, name)
             if slot is None:
                 raise _no_such_hook(toolset, type(policy).__qualname__, name, members)
@@ -68,7 +80,7 @@ def _no_such_hook(toolset: Any, policy: str, name: str, members: list[str]) -> H
     return HookError(
         f"Policy `{policy}` defines `{name}`, but {toolset.__qualname__} has no such hook.{hint} "
         f"Its tools are {names_for_message(members)}; hooks of nested tools belong to the nested "
-        "hook set.",
+        "hook set. The name of another method begins with `_`.",
         hook=name,
     )
 
@@ -86,7 +98,7 @@ def policy_base(toolset: Any) -> type:
             # and not in the first run of the program.
             for name, defined in cls.__dict__.items():
                 if (
-                    _ends_like_a_hook(name)
+                    _looks_like_a_hook(name, members)
                     and not marks_of(cls.__mro__, name, defined)
                     and callable(getattr(cls, name))
                     and slot_of(members, name) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, LiteralString
@@ -12,14 +11,15 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
+from .._schema.coerced_arguments import path_of
 from .._schema.definition import ToolDef
 from .._schema.invocation import Invocation
 from .._schema.output import Output
-from .._schema.schema_check import schema_checker
-from .._schema.schema_reader import JsonSchema
+from .._schema.schema_check import additional, schema_checker, words_of
+from .._schema.secrets import Masking
 from .._schema.signature import has_signature
-from .._text.json import is_array, shorten
-from ..errors import ToolDefinitionError
+from .._text.json import is_array, parse_json, shorten
+from ..errors import FieldIssue, ToolDefinitionError
 from .define import check_targets
 
 
@@ -38,8 +38,9 @@ class SchemaArguments(Arguments):
         self._checker = schema_checker(f"the arguments of tool {definition.name!r}", self._schema)
         parse = self.validate_json
         # On the instance, where other inputs have pydantic's own function: `ToolSpec.validate_json`
-        # is a copy of that, so a method of the class would not be called.
-        self.validate_json = lambda text: self._checked(parse(text))
+        # is a copy of that, so a method of the class would not be called. Keys are looked at here,
+        # for a schema that takes any others takes a stand-in as one of these.
+        self.validate_json = lambda text: self._checked(self.own_keys(parse(text))[0])
 
     def check(self, value: Any, *, by_name: bool = False) -> Any:
         """Validate a dict that a program made."""
@@ -65,7 +66,7 @@ class SchemaArguments(Arguments):
                         seen.add((*loc, name))
                         yield {"type": "missing", "loc": (*loc, name), "input": value}
             elif error.validator == "additionalProperties":
-                for name in _additional(value, error.schema):
+                for name in additional(value, error.schema):
                     kind = PydanticCustomError("extra_forbidden", "there is no such field")
                     yield {"type": kind, "loc": (*loc, name), "input": value[name]}
             else:
@@ -109,15 +110,33 @@ def _types_wanted(error: Any) -> list[str]:
     return [kind for kinds in branches for kind in kinds] if all(branches) else []
 
 
-def _additional(instance: dict[str, Any], schema: JsonSchema) -> list[str]:
-    """List the names that a schema does not have, in their order."""
-    patterns = schema.get("patternProperties", ())
-    return [
-        name
-        for name in instance
-        if name not in schema.get("properties", ())
-        and not any(re.search(pattern, name) for pattern in patterns)
-    ]
+class SchemaOutput(Output):
+    """Encode an output, and check it against a JSON schema if its tool declares one."""
+
+    __slots__ = ("_checker", "_hides")
+
+    def __init__(self, definition: ToolDef) -> None:
+        super().__init__(None)
+        schema = definition.output_schema
+        what = f"the output of tool {definition.name!r}"
+        self._checker = None if schema is None else schema_checker(what, schema)
+        self._hides = Masking(schema or {}).found
+
+    def encode(self, tool: str, value: Any) -> str:
+        """Return the output as JSON text.
+
+        Raises:
+            ToolOutputError: It does not fit the schema, or has no JSON form.
+        """
+        text = super().encode(tool, value)
+        errors = () if self._checker is None else self._checker.iter_errors(parse_json(text))
+        issues = tuple(
+            FieldIssue(path_of(each.absolute_path), words_of(each, self._hides))
+            for each in islice(errors, _MAX_DETAILS)
+        )
+        if issues:
+            raise self._refuse(tool, issues, "does not fit its output schema")
+        return text
 
 
 class SchemaTool:
@@ -145,13 +164,14 @@ def _invocation(definition: ToolDef, function: Any) -> Invocation:
 
 
 def spec_from_definition(
-    definition: ToolDef, function: Callable[..., Any] | None = None
+    definition: ToolDef, function: Callable[..., Any] | None = None, *, is_checked: bool = False
 ) -> ToolSpec[Any, Any]:
     """Make a tool of a definition.
 
     Args:
         definition: The definition.
         function: What runs the tool: a function of the arguments as one dict.
+        is_checked: Whether the function itself checks its output.
 
     Raises:
         ToolDefinitionError: The function cannot take the arguments.
@@ -163,7 +183,7 @@ def spec_from_definition(
         definition=definition,
         origin=SchemaTool(definition),
         arguments=arguments,
-        output=Output(None),
+        output=Output(None) if is_checked else SchemaOutput(definition),
         invocation=None if function is None else _invocation(definition, function),
         named=(words if words.isidentifier() else "Schema", __name__, definition.name),
     )

@@ -201,9 +201,11 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
 class _Searching(Invocation):
     """Search the toolset of the call, in place of calling the function."""
 
+    __slots__ = ("_limit",)
+
     def __init__(self, own: Invocation, limit: int) -> None:
         super().__init__(own.function, own._signature, own._fields)
-        self.is_as_is = False  # the function is never called straight: `start` is asked each time
+        self._is_as_is = False  # the function is never called straight: `start` is asked each time
         self._limit = limit
 
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:

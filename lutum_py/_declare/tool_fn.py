@@ -93,6 +93,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
         functools.update_wrapper(self, function)
         self._docstring = docstring = parse_docstring(function.__doc__)
         self._options = options.or_else(name=function.__name__, description=docstring.description)
+        self._is_silent = options.description is None and not docstring.description
         self._input_type = input_type
         # The frame is kept only if an annotation names what is defined later: by the time the tool
         # is used, its locals have that name.

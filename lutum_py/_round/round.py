@@ -311,6 +311,8 @@ def by_own_names(turn: AssistantTurn, names: OwnNames) -> AssistantTurn:
 
 
 _NOTHING: Final = ("", "{}")
+_OPEN: Final = ("additionalProperties", "patternProperties", "propertyNames", "minProperties")
+"""By these, a schema without properties takes some all the same."""
 
 
 def _judge_of(
@@ -329,7 +331,9 @@ def _cut_off(metadata: ToolMetadata, selector: Any) -> RecoverableToolCallIssue 
     # Nothing at all is fine for a tool without parameters. Of any other the call may have been
     # going on, and the model would be told about missing fields in place of the limit.
     is_blank = metadata.arguments.strip() in _NOTHING
-    if is_blank and not names_in(selector.definition.input_schema):
+    schema = selector.definition.input_schema
+    is_open = any(schema.get(key, False) is not False for key in _OPEN)
+    if is_blank and not is_open and not names_in(schema):
         return None
     text = (
         f"The call of tool {quoted(metadata.name)} was cut off by the limit on tokens: its "

@@ -5,7 +5,8 @@ that leave no doubt about the meaning is coerced off that way, after validation 
 
 - nothing at all, blanks and `null` mean `{}`;
 - an object or array that came as a string of JSON is read, if a string is not accepted;
-- `null` for a field that may be left out, but has no null, means left out.
+- `null` for a field that may be left out, but has no null, means left out;
+- the stand-in for the key of a field, which went out since the provider refuses the key, means it.
 
 Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one) are refused.
 """
@@ -18,7 +19,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, SchemaSerializer, from_json, to_json
 from typing_extensions import is_typeddict
 
 from .._text.json import compact_json, infinity_in, is_object, parse_json
@@ -40,6 +41,7 @@ from .input_text import (
 )
 from .plain_types import is_fixed, is_model
 from .schema_reader import below, branches, meant_by_name
+from .stand_in import OwnNames
 
 if TYPE_CHECKING:
     from .closed_schema import Closing
@@ -93,6 +95,8 @@ class Arguments:
     _schema: JsonSchema | None = None
     """The schema where there is one already; None where it is made of the type."""
     _masking: Masking | None = None
+    about: str = ""
+    """What the schema of the input has as its description."""
 
     def __init__(
         self,
@@ -113,6 +117,7 @@ class Arguments:
         self._taken: Closing = taken
         self._validator = taken.validator
         self._serializer = taken.serializer
+        self._wire: SchemaSerializer | None = None
         self.is_exact: bool = taken.is_exact
         self.keeps_names: bool = not taken.renames
         self.is_faithful: bool = taken.is_faithful
@@ -141,7 +146,7 @@ class Arguments:
         data: Any = None  # in which nothing is coerced, as in a text that is no JSON
         with suppress(TypeError, ValueError):  # a lone surrogate is a TypeError
             data = from_json(text)
-        paths: list[str] = []
+        data, paths = self.own_keys(data) if is_object(data) else (data, [])
         failed = error
         if isinstance(data, str) and is_object(inner := container_in(data)):
             data, paths = inner, [""]
@@ -167,6 +172,13 @@ class Arguments:
             raise error
         finally:
             del error, failed  # else its traceback would hold this frame, and this frame the error
+
+    def own_keys(self, data: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Put the keys of the schema where data has their stand-ins; say where."""
+        known = OwnNames(self._coercing_schema().get("properties", ()))
+        own = {key: known.own(key) for key in data}
+        renamed = [name for key, name in own.items() if key != name]
+        return ({own[key]: value for key, value in data.items()} if renamed else data), renamed
 
     def _coercing_schema(self) -> JsonSchema:
         if self._coercing is None:
@@ -229,6 +241,25 @@ class Arguments:
             PydanticSerializationError: It has no JSON form.
         """
         return self._exact(self._plain(value), value)
+
+    def to_wire(self, value: Any) -> Any:
+        """Return an input as `to_data` does, under the names by which a model sends it.
+
+        Raises:
+            PydanticSerializationError: It has no JSON form.
+        """
+        if self.keeps_names:
+            return self.to_data(value)
+        if self._wire is None:
+            from .read_back import wire_serializer
+
+            source: Any = self._taken.source
+            slot = "__pydantic_core_schema__" if is_model(source) else "core_schema"
+            self._wire = wire_serializer(getattr(source, slot))
+        data = self._wire.to_python(
+            value, mode="json", by_alias=True, round_trip=True, warnings=False
+        )
+        return self._exact(data, value)
 
     def _exact(self, data: Any, value: Any) -> Any:
         if self.is_exact:
@@ -584,7 +615,7 @@ class Arguments:
         schema = input_schema_of(self._taken.source)
         if self._taken.closed and "properties" in schema:
             schema["additionalProperties"] = False
-        return schema
+        return {**schema, "description": self.about} if self.about else schema
 
 
 # The schema of `(city: str, days: int = 1)` can be written without pydantic, and a program may

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ class _ClassSource:
 
 
 def attribute_docstrings(cls: type) -> dict[str, str]:
-    """Return the string literals that directly follow the annotated attributes of a class body.
+    """Return the string literals that directly follow the fields of a class body, or members.
 
     Only the class's own body counts, not what it inherits. Where its source is not to be had
     (`exec`, a file edited since, some prompts), the answer is empty; at a prompt that is warned of.
@@ -40,7 +41,8 @@ def attribute_docstrings(cls: type) -> dict[str, str]:
             continue
         found = _pick(cls, path, [one for one in classes if one.qualname == cls.__qualname__])
         if found:
-            return dict(found.docstrings)
+            kept = found.docstrings if issubclass(cls, Enum) else found.annotated
+            return {name: text for name, text in found.docstrings.items() if name in kept}
     fields: Mapping[str, Any] = getattr(cls, "model_fields", {})
     if _is_typed_in(cls) and not all(field.description for field in fields.values()):
         warnings.warn(
@@ -151,6 +153,8 @@ def _describe(node: ast.ClassDef, qualname: str) -> _ClassSource:
             case ast.AnnAssign(target=ast.Name(id=target)):
                 name = target
                 annotated[name] = None
+            case ast.Assign(targets=[ast.Name(id=target)]):
+                name = target  # a member, if the class is an enum
             case ast.Expr(value=ast.Constant(value=str(text))) if name and text.strip():
                 docstrings[name] = cleandoc(text)
                 name = ""

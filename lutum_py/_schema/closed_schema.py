@@ -1,8 +1,8 @@
 """Take an input type as arguments are to be taken, and leave the author's class as it is.
 
 At its top level unknown arguments are refused, unless the type itself says what becomes of them;
-and at every level numbers are finite. Only the core schema of this one use of the type changes, and
-the validator that is built of that schema.
+at every level numbers are finite, and defaults are of their types. Only the core schema of this one
+use of the type changes, and the validator that is built of that schema.
 The idea: pydantic's core schema is a tree of plain dicts, so it is copied only along the ways that
 lead to a change. The new validator is built of that copy alone: of what a class has finished for
 itself pydantic would take in place of the changed part.
@@ -11,22 +11,24 @@ itself pydantic would take in place of the changed part.
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, cast
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, cast, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticKnownError, SchemaSerializer, SchemaValidator
+from pydantic_core import PydanticKnownError, SchemaError, SchemaSerializer, SchemaValidator
 from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_validator_function
 
 from .._text.immutable import dataclass
 from .._text.json import infinity_in, is_object
 from .faithful import is_faithful
 from .plain_types import is_model
-from .signature import SKIPPED
+from .read_back import accepts, by_json_value
+from .signature import SKIPPED, holds_skip
 
 # Of each of these pydantic says in the schema which class it is.
-_OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
+OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
 _FIELDS = frozenset({"dataclass-args", "model-fields", "typed-dict"})
 
 
@@ -78,7 +80,7 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
 
     Args:
         input_type: A model, a dataclass or a `TypedDict`, perhaps with annotations.
-        strict: Take the fields of the top level without coercion.
+        strict: Take fields without coercion, at every level.
 
     Raises:
         NameError: The type names something that is not defined yet.
@@ -100,12 +102,15 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
     validator: Any = adapter.validator
     serializer: Any = adapter.serializer
     if changed is not core_schema:
-        validator = _built(SchemaValidator, changed, taking.classes)
+        validator = built(SchemaValidator, changed, taking.classes)
     # What the author leaves out of what is written, by `Field(exclude=True)`, is written too: the
     # tool would get the default else, and a person would not see what the model has set.
     if taking.iterators or taking.excluded:
-        serializer = _built(SchemaSerializer, changed, taking.classes)
+        serializer = built(SchemaSerializer, changed, taking.classes)
     parts = list(schema_parts(core_schema))
+    skipped = _skipped_in(core_schema) if any(map(_is_skipped, parts)) else None
+    if skipped is None and holds_skip(input_type):  # among what a generic class is given
+        skipped = ()
     return Closing(
         source=input_type if is_model(input_type) else adapter,
         validator=validator,
@@ -121,7 +126,7 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
         and not core_schema.get("root_model")
         and sum(part["type"] == "model" for part in parts) == 1,
         warns=not taking.iterators,
-        skipped=_skipped_in(core_schema) if any(map(_is_skipped, parts)) else None,
+        skipped=skipped,
     )
 
 
@@ -183,9 +188,9 @@ class _Taking:
             return old if same else (tuple(new) if isinstance(schema, tuple) else new)
         if not is_object(schema):
             return schema
-        if not _is_schema(schema):
+        if not is_schema(schema):
             named = {key: _by_name(key, part) for key, part in schema.items()}
-            return _but(schema, {key: self.changed(part, around) for key, part in named.items()})
+            return but(schema, {key: self.changed(part, around) for key, part in named.items()})
         kind = schema["type"]
         if kind == "dataclass-field":
             schema = _by_name(schema["name"], schema)
@@ -208,7 +213,7 @@ class _Taking:
             return {**schema, "allow_inf_nan": False}
         changes: dict[str, Any] = {}
         before = self.iterators
-        if kind in _OBJECTS:
+        if kind in OBJECTS:
             config = schema.get("config", {})
             cls = schema.get("cls", dict)  # one made by hand may name none
             self.classes.add(cls)
@@ -218,8 +223,14 @@ class _Taking:
                 config.get("allow_inf_nan") is False,
                 config.get("extra_fields_behavior") == "allow",
             )
-            if around.is_top and self._strict:
-                changes["config"] = {**config, "strict": True}
+            if self._strict:
+                config = changes["config"] = {**config, "strict": True}
+                # Of a class that is about instances only: a program may give a dict as well.
+                changes |= {} if kind == "typed-dict" else {"strict": False}
+            # Before pydantic 2.14 the JSON schema names the alias all the same.
+            if config.get("validate_by_alias") is False:
+                by_any = {"validate_by_alias": True, "validate_by_name": True}
+                changes["config"] = {**config, **by_any}
         is_top = around.is_top
         if kind in _FIELDS:
             extra = schema.get("extra_behavior", "allow" if around.allows else "ignore")
@@ -232,11 +243,13 @@ class _Taking:
                 changes["extras_schema"] = self.changed(extras, _Around(finite=around.finite))
             around = _Around(finite=around.finite)
         inside = around._replace(is_top=False) if is_top else around
-        for key in schema.keys() - _NO_SCHEMA - changes.keys():
+        for key in schema.keys() - NO_SCHEMA - changes.keys():
             changes[key] = self.changed(
                 schema[key], around if key in ("schema", "choices") else inside
             )
-        made = _but(schema, changes)
+        if kind == "default" and "default" in schema:
+            changes |= _converted(schema, self._definitions.values())
+        made = but(schema, changes)
         if not _EXCLUDING.isdisjoint(made):
             self.excluded += 1
             made = {key: part for key, part in made.items() if key not in _EXCLUDING}
@@ -250,10 +263,36 @@ class _Taking:
         # The definition of that name stays what it was, for the fields that refer to it.
         if is_top and made is not schema:
             made.pop("ref", None)
-        return made
+        return by_json_value(made)
 
 
-def _but(schema: Any, changes: dict[str, Any]) -> Any:
+def _converted(schema: Any, definitions: Any) -> dict[str, Any]:
+    """Return what a default has to be, so that it is of its type; pydantic takes any as it is."""
+    default = schema["default"]
+    try:
+        made = converted(accepts(schema["schema"], definitions), default)
+    except (SchemaError, ValidationError):
+        return {}
+    is_same = made is default
+    return {} if is_same else {"default": made, "copy_default": not isinstance(made, Hashable)}
+
+
+def converted(validator: Any, default: Any) -> Any:
+    """Convert a default to its type; what stands for "not given" is the author's affair.
+
+    Raises:
+        ValidationError: It does not fit.
+    """
+    if default.__class__ not in _DATA:
+        return default
+    made = validator.validate_python(default, strict=False)
+    same_kind = isinstance(default, type(made)) or (
+        isinstance(default, int | float) and type(made) in (int, float)
+    )
+    return default if made == default and same_kind else made
+
+
+def but(schema: Any, changes: dict[str, Any]) -> Any:
     """Return the schema, or a copy where some part of it is another one."""
     is_same = all(schema.get(key) is part for key, part in changes.items())
     return schema if is_same else {**schema, **changes}
@@ -277,7 +316,7 @@ def _states_policy(cls: Any) -> bool:
     return getattr(cls, "__pydantic_config__", {}).get("extra") is not None
 
 
-def _built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
+def built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
     """Build a validator or serializer from the schema alone, not of what its classes have at hand.
 
     pydantic takes what a class has finished for itself, whatever the schema at hand says about it,
@@ -299,12 +338,14 @@ def _built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
     return built
 
 
+_DATA: Final = frozenset({bool, bytes, dict, float, frozenset, int, list, set, str, tuple})
+"""Types of defaults that may stand for a value of another type."""
 _BUILDING: Final = RLock()
 
 
 # What is not in this list may hold anything, as `any` does, or what has no order, as a set. A
 # secret has a serializer of its own, as has all that an author writes otherwise.
-_EXACT: Final = (_OBJECTS | _FIELDS).union(
+_EXACT: Final = (OBJECTS | _FIELDS).union(
     "bool bytes dataclass-field date datetime decimal default definition-ref definitions dict enum "  # noqa: SIM905 - a word each
     "float function-after function-before int list literal model-field no-info none nullable str "
     "tagged-union time timedelta tuple typed-dict-field union uuid with-info".split()
@@ -334,7 +375,21 @@ def _is_renamed(field: dict[str, Any]) -> bool:
 
 
 def _is_skipped(part: dict[str, Any]) -> bool:
-    return SKIPPED in part.get("metadata", ())
+    return SKIPPED in part.get("metadata", ()) or _skipped_field(part) is not None
+
+
+# A validator that stands for the whole schema of a field, as `PlainValidator` does, takes the trace
+# of the mark with it, so the annotations of each class are looked at as well.
+def _skipped_field(part: dict[str, Any]) -> str | None:
+    """Return the first field of a class whose annotation has a `Skip()`; None if there is none."""
+    cls: Any = part.get("cls", part.get("function"))  # a named tuple is what makes it
+    hints: dict[str, Any] = {}
+    if is_model(cls):
+        hints = {name: (each.annotation, each.metadata) for name, each in cls.model_fields.items()}
+    elif isinstance(cls, type):
+        with suppress(NameError, TypeError):  # pydantic found what is not there, in its own way
+            hints = get_type_hints(cls, include_extras=True)
+    return next((name for name, hint in hints.items() if holds_skip(hint)), None)
 
 
 def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
@@ -343,26 +398,28 @@ def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | No
         inner = [(each, path) for each in cast("Sequence[Any]", schema)]
     elif not is_object(schema):
         return None
-    elif not _is_schema(schema):
+    elif not is_schema(schema):
         inner = [(each, (*path, str(name))) for name, each in schema.items()]
-    elif _is_skipped(schema):
+    elif SKIPPED in schema.get("metadata", ()):
         return path
+    elif (field := _skipped_field(schema)) is not None:
+        return (*path, field)
     else:
         if schema["type"] == "dataclass-field":
             path = (*path, schema["name"])
-        inner = [(schema[key], path) for key in sorted(schema.keys() - _NO_SCHEMA)]
+        inner = [(schema[key], path) for key in sorted(schema.keys() - NO_SCHEMA)]
     found = (_skipped_in(each, names) for each, names in inner)
     return next((each for each in found if each is not None), None)
 
 
 _EXCLUDING = frozenset({"serialization_exclude", "serialization_exclude_if"})
 
-_NO_SCHEMA = frozenset(
+NO_SCHEMA = frozenset(
     {"cls", "config", "default", "expected", "members", "metadata", "serialization", "type"}
 )
 
 
-def _is_schema(part: dict[str, Any]) -> bool:
+def is_schema(part: dict[str, Any]) -> bool:
     """Whether this is a schema: what holds fields or choices has words of their author as keys."""
     return isinstance(part.get("type"), str)
 
@@ -379,10 +436,15 @@ def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
     while waiting:
         part = waiting.pop()
         if is_object(part):
-            if _is_schema(part):
+            if is_schema(part):
                 yield part
-                waiting += [part[key] for key in part.keys() - _NO_SCHEMA]
+                waiting += [part[key] for key in part.keys() - NO_SCHEMA]
             else:
                 waiting += part.values()
         elif isinstance(part, list | tuple):
             waiting += part
+
+
+def classes_in(schema: Any) -> set[type[Any]]:
+    """Return the classes of the objects in a core schema."""
+    return {part.get("cls", dict) for part in schema_parts(schema) if part["type"] in OBJECTS}

@@ -95,6 +95,8 @@ class ToolDef(Immutable):
         strict: Whether arguments have to be of the very type, without coercion.
         callers: Who may call it, if a toolset says so: the model, and programs of the model's
             that its provider runs.
+        is_foreign: Whether the tool is known by its JSON schema only, so that this is what checks
+            arguments.
 
     Raises:
         MisuseError: Name or description are not text, the schema is not a dict, or the timeout is
@@ -110,6 +112,7 @@ class ToolDef(Immutable):
     idempotent: bool
     strict: bool
     callers: tuple[Caller, ...]
+    is_foreign: bool
     _capabilities: ToolCapabilities | None
     _input: JsonSchema | Callable[[], JsonSchema]
     _output: JsonSchema | Callable[[], JsonSchema] | None
@@ -147,6 +150,7 @@ class ToolDef(Immutable):
             idempotent=idempotent,
             strict=strict,
             callers=read_callers(callers),
+            is_foreign=isinstance(input_schema, dict),
             _capabilities=capabilities,
             _input=read_only(input_schema),
             _output=read_only(output_schema),
@@ -277,11 +281,13 @@ class ToolDef(Immutable):
         return self._but(description=description)
 
     def _but(self, **changed: Any) -> ToolDef:
-        return ToolDef(
+        made = ToolDef(
             **{**self._told(), **changed},
             input_schema=lambda: self.input_schema,
             output_schema=None if self._output is None else lambda: self.output_schema or {},
         )
+        made._put(is_foreign=self.is_foreign)
+        return made
 
     def _told(self) -> dict[str, Any]:
         slots = ("_capabilities" if name == "capabilities" else name for name in TOLD)
@@ -315,7 +321,7 @@ class ToolDef(Immutable):
     def __reduce__(self) -> tuple[Any, ...]:
         data = self.to_dict()
         data["capabilities"] = self.capabilities
-        return (_restore, (data,))
+        return (_restore, (data, self.is_foreign))
 
 
 def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
@@ -324,6 +330,8 @@ def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
             f"{place}: the {which} schema must be a JSON object, got {shorten(schema)}. Pass "
             '{"type": "object", "properties": {...}}.'
         )
+    from .schema_reader import misshapen_in
+
     try:
         copied: JsonSchema = copy_json(schema)
         compact_json(copied).encode()
@@ -337,6 +345,11 @@ def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
             f"{place}: the {which} schema is not plain JSON data ({error}). Make it of dicts, "
             "lists, texts, finite numbers, booleans and None."
         ) from error
+    fault = misshapen_in(copied)
+    if fault is not None:
+        raise ToolDefinitionError(
+            f"{place}: at `{fault.path}` of the {which} schema, {fault.problem}. {fault.remedy}"
+        )
     return copied
 
 
@@ -396,5 +409,7 @@ def without_remarks(schema: Any) -> Any:
     return with_subschemas(kept, without_remarks)
 
 
-def _restore(data: dict[str, Any]) -> ToolDef:
-    return ToolDef(**data)
+def _restore(data: dict[str, Any], is_foreign: bool) -> ToolDef:
+    made = ToolDef(**data)
+    made._put(is_foreign=is_foreign)
+    return made

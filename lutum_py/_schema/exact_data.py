@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from .._text.json import LEAVES, canonical_json, is_array, is_object
 
-_NOWHERE: Final[Any] = object()
+NOWHERE: Final[Any] = object()
 """Stands for the data of a part that was written in a way of its own, or not at all."""
 
 
@@ -44,15 +44,13 @@ def exact_data(data: Any, value: Any) -> Any:
     if (named := _named_parts(value, data)) is not None:
         for names, part in named:
             key = next((name for name in names if name in data), None) if is_object(data) else None
-            exact = exact_data(_NOWHERE if key is None else data[key], part)
+            exact = exact_data(NOWHERE if key is None else data[key], part)
             if key is not None:
                 data[key] = exact
     elif isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray):
         parts: list[Any] = [*value]
         beside = is_array(data) and len(data) == len(parts)
-        exact = [
-            exact_data(data[at] if beside else _NOWHERE, part) for at, part in enumerate(parts)
-        ]
+        exact = [exact_data(data[at] if beside else NOWHERE, part) for at, part in enumerate(parts)]
         if beside and isinstance(value, set | frozenset):
             exact.sort(key=canonical_json)
         return exact if beside else data
@@ -62,7 +60,7 @@ def exact_data(data: Any, value: Any) -> Any:
 def _revealed(data: Any, secret: Any) -> Any:
     plain = secret.get_secret_value()
     with suppress(UnicodeDecodeError, PydanticSerializationError):
-        if data is not _NOWHERE:
+        if data is not NOWHERE:
             mask, written = to_jsonable_python(secret), to_jsonable_python(plain)
             # Another text than the mask is the author's own way to write it, which is to be kept.
             return written if data == mask else data
@@ -78,7 +76,7 @@ def _named_parts(value: Any, data: Any) -> Iterable[tuple[tuple[str, ...], Any]]
     parts: dict[str, Any]
     if is_object(value):
         for key in value:
-            exact_data(_NOWHERE, key)  # a key is never revealed
+            exact_data(NOWHERE, key)  # a key is never revealed
         if not (is_object(data) and len(data) == len(value)):
             return [((), part) for part in value.values()]
         return [((_written(key),), part) for key, part in value.items()]
@@ -90,11 +88,14 @@ def _named_parts(value: Any, data: Any) -> Iterable[tuple[tuple[str, ...], Any]]
         parts = {one.name: getattr(value, one.name) for one in fields(value)}
     else:
         return None
-    aliases = {name: field.serialization_alias for name, field in known.items()}
-    return [
-        ((name,) if aliases.get(name) is None else (aliases[name], name), part)
-        for name, part in parts.items()
-    ]
+    return [((*_names_of(known.get(name)), name), part) for name, part in parts.items()]
+
+
+def _names_of(field: Any) -> list[str]:
+    """Return the names that a field may be written under besides its own."""
+    told = getattr(field, "serialization_alias", None), getattr(field, "validation_alias", None)
+    choices = [*getattr(told[1], "choices", ()), *told]
+    return [each for each in choices if isinstance(each, str)]
 
 
 def _written(key: Any) -> Any:

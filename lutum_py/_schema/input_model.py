@@ -24,12 +24,11 @@ from pydantic.fields import FieldInfo
 
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
+from .closed_schema import converted
 from .plain_types import can_carry, is_object_type
+from .read_back import accepts
 from .secrets import MASK, Masking
 from .signature import REQUIRED, Parameter, Skip, reason_of, type_name
-
-# What a default of another type stands for, such as "not given", is the author's affair.
-_DATA = frozenset({bool, bytes, dict, float, frozenset, int, list, set, str, tuple})
 
 
 class FnInput(BaseModel):
@@ -166,6 +165,7 @@ def check_fields(
         ToolDefinitionError: Two fields share a name, or a default does not fit.
     """
     readers: dict[str, str] = {}
+    is_changed = False
     for name, field in model.model_fields.items():
         called = name if shown is None else shown[name]
         for wire in _wire_names(name, field):
@@ -183,8 +183,12 @@ def check_fields(
                 f"{place}: the default of {kind} `{called}` is a `Skip`, which hides nothing. In a "
                 f"function with `@tool_fn`, write `{called}: Annotated[..., Skip()]`."
             )
-        if default.__class__ in _DATA and not _is_of(field, default):
-            _check_default(place, kind, called, field, default)
+        if not _is_of(field, default):
+            made = _default_of(place, kind, called, field, default)
+            if shown is not None and made is not default:  # a class of the author's stays as it is
+                field.default, is_changed = made, True
+    if is_changed:
+        model.model_rebuild(force=True)
 
 
 def _is_of(field: FieldInfo, default: object) -> bool:
@@ -203,17 +207,18 @@ def _wire_names(name: str, field: FieldInfo) -> list[str]:
     return [choice for choice in choices if isinstance(choice, str)]
 
 
-def _check_default(place: str, kind: str, called: str, field: FieldInfo, default: object) -> None:
+def _default_of(place: str, kind: str, called: str, field: FieldInfo, default: object) -> object:
+    """Return a default as a value of its field's type."""
     try:
         whole: Any = field.annotation
         if field.metadata:
             whole = Annotated[whole, *field.metadata]
         adapter: TypeAdapter[Any] = TypeAdapter(whole)
-        adapter.validate_python(default, strict=False)
+        return converted(accepts(adapter.core_schema, ()), default)
     except ValidationError as error:
         entry = error.errors(include_url=False, include_context=False)[0]
         if entry["type"] == "finite_number":
-            return  # an infinity stands for no limit at all
+            return default  # an infinity stands for no limit at all
         shown = type_name(field.annotation)
         raise ToolDefinitionError(
             f"{place}: the default of {kind} `{called}` does not fit its type `{shown}`: "
@@ -221,10 +226,10 @@ def _check_default(place: str, kind: str, called: str, field: FieldInfo, default
             f"`{called}: {shown} | None = None` if it may be left out."
         ) from None
     except Exception:  # noqa: BLE001 - of a type that wants its class's config nothing is known
-        return
+        return default
 
 
-def _field(parameter: Parameter, alias: str | None) -> tuple[Any, Any]:
+def _field(parameter: Parameter, alias: str | None) -> Any:
     annotation, default = parameter.annotation, parameter.default
     own = [default] if isinstance(default, FieldInfo) else []
     if get_origin(annotation) is Annotated:
@@ -237,7 +242,8 @@ def _field(parameter: Parameter, alias: str | None) -> tuple[Any, Any]:
     if about is not None or alias is not None:
         extra = Field(description=about, alias=alias) if alias else Field(description=about)
         annotation = Annotated[annotation, extra]
-    return annotation, ... if default is REQUIRED else default
+    # Alone, the annotation keeps a default that is written in it.
+    return annotation if default is REQUIRED else (annotation, default)
 
 
 def _describe(parameter: Parameter) -> str:

@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import CoroutineType, MethodType
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
+from .._text.immutable import SetOnce, settle
 from .._text.suggestion import names_for_message
 from ..errors import MisuseError
 from .signature import REQUIRED, Parameter, Signature, read_others, signature_of
 
 
-class Invocation:
+class Invocation(SetOnce):
     """Know how to call one function: which argument goes where, and what the caller must add.
 
     Args:
@@ -32,6 +33,13 @@ class Invocation:
         is_as_is: Whether the fields of the input are the keyword arguments of the function, and all
             of them, unless more is passed: such a function is called straight, also elsewhere.
     """
+
+    __slots__ = (
+        *("_fields", "_is_as_is", "_is_handler", "_signature", "annotations", "context", "fields"),
+        *("function", "hidden", "is_async", "positional", "required", "whole"),
+    )
+    _way: ClassVar[str] = "it is read of a function. Declare the tool with another function."
+    is_as_is: bool
 
     def __init__(
         self,
@@ -56,7 +64,7 @@ class Invocation:
             n for n, default in signature.hidden.items() if default is REQUIRED
         )
         # Nothing renamed, hidden or positional: the fields are the keyword arguments.
-        self.is_as_is: bool = (
+        self._is_as_is = (
             fields is not None
             and not signature.positional
             and not signature.hidden
@@ -280,3 +288,6 @@ class Invocation:
             f"Tool `{call.name}` (call {call.id!r}) is async: use `await {self._run()}` instead of "
             f"`{self._run(sync=True)}`, or `asyncio.run({self._run()})` outside of a loop."
         )
+
+
+settle(Invocation, Invocation._way, "is_as_is")

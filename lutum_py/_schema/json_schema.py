@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import is_dataclass
-from typing import Any
+from enum import Flag
+from typing import Any, Final
 
-from pydantic import BaseModel, SecretStr, TypeAdapter
+from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, SchemaError, to_jsonable_python
 
-from .._text.json import infinity_in, is_object
+from .._text.json import compact_json, infinity_in, is_object, shorten
 from .attribute_docstrings import attribute_docstrings
+from .exact_data import NOWHERE, exact_data
 from .plain_types import is_surely_json
+from .read_back import accepts, told_names
 from .schema_reader import NAMES, JsonSchema, follow, subschemas
 from .secrets import Masking
+from .signature import texts_in
+
+_PLAIN: Final = {"bool": bool, "float": float, "int": int, "str": str}
 
 
 class _PlainSchema(GenerateJsonSchema):
@@ -27,6 +34,31 @@ class _PlainSchema(GenerateJsonSchema):
         "skipped-choice",
         "non-serializable-default",
     }
+
+    _parts: Any = ()
+    """The definitions of the core schema, which its parts refer to."""
+
+    def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> JsonSchema:
+        self._parts = schema.get("definitions", ())
+        return super().generate(schema, mode)
+
+    def default_schema(self, schema: Any) -> JsonSchema:
+        made = super().default_schema(schema)
+        inner = schema["schema"]
+        # A null that is sent for what may be left out is taken for that, whatever the type.
+        default = made.get("default")
+        is_sure = inner.keys() <= {"type", "metadata"} and _PLAIN.get(inner["type"]) is type(
+            default
+        )
+        if default is None or is_sure:
+            return made
+        # pydantic masks a secret, and writes a model under names that it may not read.
+        text = compact_json(default)
+        try:
+            exact_data(NOWHERE, accepts(inner, self._parts).validate_json(text))
+        except (PydanticSerializationError, SchemaError, ValidationError):
+            del made["default"]
+        return made
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False
@@ -41,34 +73,116 @@ class _PlainSchema(GenerateJsonSchema):
 
 
 class _InputSchema(_PlainSchema):
-    """Also describe fields by the texts under them, in every class that an input is made of."""
+    """Also describe fields by the texts under them, in every class that an input is made of.
+
+    Values that an author named by hand have to fit.
+    """
+
+    def generate_inner(self, schema: Any) -> JsonSchema:
+        made = super().generate_inner(_with_members(schema) if schema["type"] == "enum" else schema)
+        if (
+            self.mode == "validation"
+            and ("enum" in made or "const" in made)
+            and "metadata" in schema
+        ):
+            inner = schema["schema"] if schema["type"].endswith("-field") else schema
+            for each in made.get("enum", [made.get("const")]):
+                try:
+                    accepts(inner, self._parts).validate_json(compact_json(each))
+                except ValidationError as error:
+                    said = error.errors(include_url=False)[0]["msg"]
+                    fault = f"its schema names {shorten(each)}, which is refused: {said}"
+                    raise PydanticUserError(fault, code=None) from None
+        return made
 
     def model_schema(self, schema: Any) -> JsonSchema:
-        return _described(super().model_schema(schema), schema["cls"])
+        made = super().model_schema(schema)
+        return _described(made, schema["cls"], told_names(schema, self.mode))
 
     def dataclass_schema(self, schema: Any) -> JsonSchema:
-        return _described(super().dataclass_schema(schema), schema["cls"])
+        made = super().dataclass_schema(schema)
+        return _described(made, schema["cls"], told_names(schema, self.mode))
 
     def typed_dict_schema(self, schema: Any) -> JsonSchema:
-        return _described(super().typed_dict_schema(schema), schema.get("cls", dict))
+        made = super().typed_dict_schema(schema)
+        return _described(made, schema.get("cls", dict), told_names(schema, self.mode))
 
 
-def _described(made: JsonSchema, cls: Any) -> JsonSchema:
-    """Put the attribute docstrings of a class where its fields have no description."""
+def _described(made: JsonSchema, cls: Any, names: dict[str, str]) -> JsonSchema:
+    """Put the texts of a class's annotations, and under them, where fields have no description."""
     if hasattr(cls, "__is_of_function__"):
         return made  # the docstring of the function has described them
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         is_ours = issubclass(base, BaseModel) and base.__module__.partition(".")[0] != "pydantic"
         if is_ours or base is cls or is_dataclass(base):
-            texts.update(attribute_docstrings(base))
-    fields = getattr(cls, "__pydantic_fields__", {})
+            texts.update({**attribute_docstrings(base), **texts_in(base)})
     for name, text in texts.items():
-        alias = getattr(fields.get(name), "validation_alias", None)
-        entry = made.get("properties", {}).get(alias if isinstance(alias, str) else name)
+        entry = made.get("properties", {}).get(names.get(name))
         if is_object(entry):
             entry.setdefault("description", text)
     return made
+
+
+def _with_members(schema: Any) -> Any:
+    """Describe the members of an enum by the texts under them, or by their docstrings."""
+    under = attribute_docstrings(schema["cls"])
+    said: dict[Any, Any] = {
+        each: under.get(each.name, each.__dict__.get("__doc__")) for each in schema["members"]
+    }
+    lines = [
+        f"- {compact_json(to_jsonable_python(each.value))}: {text}"
+        for each, text in said.items()
+        if isinstance(text, str)
+    ]
+
+    def described(part: Any, handler: Any) -> Any:
+        made = handler(part)
+        whole = handler.resolve_ref_schema(made)
+        whole["description"] = "\n".join([*filter(None, [whole.get("description")]), *lines])
+        return made
+
+    # As the last of these: pydantic's own puts the docstring of the class there.
+    metadata = schema.get("metadata", {})
+    known = metadata.get("pydantic_js_functions", ())
+    added = {**metadata, "pydantic_js_functions": [*known, described]}
+    return {**schema, "metadata": added} if lines else schema
+
+
+class _OutputSchema(_InputSchema):
+    """Describe what a result contains, where pydantic describes the value that it is made of."""
+
+    def ser_schema(self, schema: Any) -> JsonSchema | None:
+        made = super().ser_schema(schema)
+        module = str(getattr(schema.get("function"), "__module__", ""))
+        # Of a serializer without a return type nobody knows what it writes; pydantic's own write
+        # what its schema says.
+        is_open = schema["type"].startswith("function-") and made is None
+        return {} if is_open and module.partition(".")[0] != "pydantic" else made
+
+    def float_schema(self, schema: Any) -> JsonSchema:
+        made = super().float_schema(schema)
+        if self._config.ser_json_inf_nan != "strings":
+            return made
+        return {"anyOf": [made, {"enum": ["Infinity", "-Infinity", "NaN"], "type": "string"}]}
+
+    def _moment(self, schema: Any) -> JsonSchema:
+        if getattr(self._config, "ser_json_temporal", "iso8601") != "iso8601":
+            return {"type": "number"}
+        made: JsonSchema = getattr(super(), f"{schema['type']}_schema")(schema)
+        return made
+
+    date_schema = datetime_schema = time_schema = timedelta_schema = _moment
+
+    def decimal_schema(self, schema: Any) -> JsonSchema:
+        made = super().decimal_schema(schema)
+        return {key: part for key, part in made.items() if key != "pattern"}  # not of `1E+30`
+
+    def enum_schema(self, schema: Any) -> JsonSchema:
+        made = super().enum_schema(schema)
+        if issubclass(schema["cls"], Flag):  # several members at once are a value as well
+            del made["enum"]
+        return made
 
 
 # A field `pin: SecretStr = Field(alias="PIN")` may be met as `pin` or `PIN`: in data, in errors of
@@ -133,6 +247,11 @@ def input_schema_of(source: type[BaseModel] | TypeAdapter[Any]) -> JsonSchema:
     return json_schema_of(source, generator=_InputSchema)
 
 
+def output_schema_of(source: TypeAdapter[Any]) -> JsonSchema:
+    """Return the schema of an output, with the texts under its fields."""
+    return json_schema_of(source, "serialization", generator=_OutputSchema)
+
+
 def json_schema_of(
     source: type[BaseModel] | TypeAdapter[Any],
     mode: JsonSchemaMode = "validation",
@@ -151,7 +270,9 @@ def json_schema_of(
         if not _refers(schema, reference):
             others = {key: part for key, part in definitions.items() if part is not root}
             schema = {**root, **({"$defs": others} if others else {})}
-    return {key: part for key, part in schema.items() if key not in ("title", "description")}
+    # That of an enum is about its members as well.
+    dropped = ("title",) if "enum" in schema else ("title", "description")
+    return {key: part for key, part in schema.items() if key not in dropped}
 
 
 def _refers(schema: Any, reference: str) -> bool:

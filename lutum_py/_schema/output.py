@@ -8,6 +8,7 @@ that may hold such a number are looked at, and only if the trace of one is there
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from math import isfinite
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -21,7 +22,8 @@ from .arguments import fields_of
 from .faithful import is_faithful
 from .input_text import same
 from .plain_types import is_model, is_plain
-from .signature import type_name
+from .read_back import reader_of
+from .signature import parts_of, text_in, type_name
 
 if TYPE_CHECKING:
     from .schema_reader import JsonSchema
@@ -47,13 +49,23 @@ class Output:
         type: The declared type, or None if anything goes.
     """
 
-    __slots__ = ("_adapter", "_is_plain", "_mode", "_serialize", "_trace", "_validate", "type")
+    __slots__ = (
+        "_adapter",
+        "_is_plain",
+        "_mode",
+        "_reader",
+        "_serialize",
+        "_trace",
+        "_validate",
+        "type",
+    )
 
     def __init__(self, output_type: Any) -> None:
         self.type: Any = output_type
         self._adapter: TypeAdapter[Any] | None = None
         self._validate: Any = None
         self._serialize: Any = None
+        self._reader: Any = None
         self._is_plain = is_plain(output_type)
         # Stands in the text wherever a number was lost; None where the type has no such number.
         self._trace: bytes | None = None
@@ -61,8 +73,10 @@ class Output:
 
     def _build(self) -> Any:
         adapter = self.adapter
-        self._serialize = adapter.serializer.to_json
-        validate: Any = adapter.validator.validate_python
+        # The names that the schema has, whatever a class's config says: those are the aliases.
+        self._serialize = partial(adapter.serializer.to_json, by_alias=True)
+        self._reader = reader_of(adapter)
+        validate: Any = self._reader.validate_python
         # Worked out once for each type: an output of `list[str]` has no number that could be lost.
         self._trace, self._mode = _trace_of(adapter.core_schema)
         if not is_faithful(adapter.core_schema):
@@ -98,7 +112,7 @@ class Output:
                 # pydantic writes `null` for NaN. Most outputs have no null in their text, so
                 # nothing can be lost there, and the value need not be gone through.
                 if value.__class__ not in _NO_NUMBERS and b"null" in loose:
-                    plain = self.adapter.dump_python(value, warnings=False)
+                    plain = self.adapter.dump_python(value, by_alias=True, warnings=False)
                     self._refuse_lost(tool, plain, loose)
                 return self._readable(tool, loose)
             validate = self._validate
@@ -110,7 +124,8 @@ class Output:
             text: bytes = self._serialize(valid, warnings=False if self._is_plain else "error")
             trace = self._trace
             if trace is not None and trace in text:
-                plain = self.adapter.serializer.to_python(valid, mode=self._mode, warnings=False)
+                write = self.adapter.serializer.to_python
+                plain = write(valid, mode=self._mode, by_alias=True, warnings=False)
                 self._refuse_lost(tool, plain, text)
         except ValidationError as error:
             from .field_issues import field_issues
@@ -129,9 +144,8 @@ class Output:
         Raises:
             ValidationError: It does not fit.
         """
-        adapter = self.adapter
         try:
-            valid = adapter.validator.validate_python(value)
+            valid = self._reader.validate_python(value)
         except ValidationError:
             if self._is_read_again(value):
                 return value
@@ -139,17 +153,16 @@ class Output:
         if valid is value or same(valid, value):
             return value
         try:
-            adapter.serializer.to_json(value, warnings="error")
+            self._serialize(value, warnings="error")
         except (PydanticSerializationError, ValueError, RecursionError):
             return valid  # of another type, as a dict for a model
         return value
 
     def _is_read_again(self, value: Any) -> bool:
         """Whether the text of an output gives it again."""
-        adapter = self.adapter
         try:
-            text = adapter.serializer.to_json(value, warnings="error", round_trip=True)
-            return same(adapter.validator.validate_json(text), value)
+            text = self._serialize(value, warnings="error", round_trip=True)
+            return same(self._reader.validate_json(text), value)
         except (ValueError, RecursionError):
             return False
 
@@ -182,8 +195,9 @@ class Output:
                 return field_issues(found)
         return (FieldIssue("", cut(" ".join(str(error).split()), 300)),)
 
-    def _refuse(self, tool: str, issues: tuple[FieldIssue, ...]) -> ToolOutputError:
-        fit = "has no JSON form"
+    def _refuse(
+        self, tool: str, issues: tuple[FieldIssue, ...], fit: str = "has no JSON form"
+    ) -> ToolOutputError:
         remedy = "Return texts, numbers, lists, dicts, dataclasses or pydantic models"
         if self.type is not None:
             fit = f"does not fit its output type `{type_name(self.type)}`"
@@ -197,7 +211,9 @@ class Output:
 
     def validate_json(self, text: str) -> Any:
         """Read an output that came as JSON text, such as a decision that stands for a result."""
-        return self.adapter.validate_json(text)
+        if self._validate is None:
+            self._build()
+        return self._reader.validate_json(text)
 
     def json_schema(self) -> JsonSchema | None:
         """Return the JSON schema of the output; None if the type says nothing or has none."""
@@ -205,12 +221,14 @@ class Output:
             return None
         from pydantic.errors import PydanticInvalidForJsonSchema
 
-        from .json_schema import json_schema_of
+        from .json_schema import output_schema_of
 
         try:
-            return json_schema_of(self.adapter, "serialization")
+            schema = output_schema_of(self.adapter)
         except PydanticInvalidForJsonSchema:
             return None
+        about = text_in(parts_of(self.type))
+        return schema if about is None else {**schema, "description": about}
 
 
 def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:

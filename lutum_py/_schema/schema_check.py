@@ -7,9 +7,10 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
-from .._text.json import is_array, is_object, json_key, shorten
+from .._text.json import cut, is_array, is_object, json_key, shorten
 from ..errors import MissingExtraError, ToolDefinitionError
-from .schema_reader import fault_in, localized
+from .patterns import is_found
+from .schema_reader import JsonSchema, fault_in, localized
 from .secrets import Masking
 
 
@@ -24,7 +25,7 @@ def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
     fault = fault_in(schema)
     if fault is None:
         try:
-            kind.check_schema(schema)
+            kind.check_schema(schema, format_checker=None)  # else `re` reads patterns
         except schema_error as error:
             raise ToolDefinitionError(
                 f"Invalid JSON schema for {what}: at `{error.json_path}`, {error.message}. Correct "
@@ -81,7 +82,15 @@ def _bounded(kind: Any) -> Any:
     from attrs import evolve
     from jsonschema import validators as untyped
 
-    own = {"const": _const, "enum": _enum, "uniqueItems": _unique_items}
+    own = {
+        "additionalProperties": _additional_properties,
+        "const": _const,
+        "enum": _enum,
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "unevaluatedProperties": _unevaluated_properties,
+        "uniqueItems": _unique_items,
+    }
     rules = {key: _counted(key, own.get(key, rule)) for key, rule in kind.VALIDATORS.items()}
     types = kind.TYPE_CHECKER.redefine("boolean", _is_boolean)
     validators: Any = untyped
@@ -118,6 +127,90 @@ def _enum(_: Any, wanted: Any, value: Any, __: Any) -> Iterator[Any]:
 def _const(_: Any, wanted: Any, value: Any, __: Any) -> Iterator[Any]:
     if _key_of(value) != _key_of(wanted):
         yield _error(f"{wanted!r} was expected")
+
+
+# The package's own rules read patterns with `re`.
+def _pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[Any]:
+    if isinstance(value, str) and not is_found(wanted, value):
+        yield _error(f"{value!r} does not match {wanted!r}")
+
+
+def _pattern_properties(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[Any]:
+    for pattern, inner in wanted.items() if is_object(value) else ():
+        for name in value:
+            if is_found(pattern, name):
+                yield from validator.descend(value[name], inner, path=name, schema_path=pattern)
+
+
+def additional(value: JsonSchema, schema: JsonSchema) -> list[str]:
+    """List the names in a value that a schema does not have, in their order."""
+    known, patterns = schema.get("properties", ()), schema.get("patternProperties", ())
+    return [
+        name
+        for name in value
+        if name not in known and not any(is_found(pattern, name) for pattern in patterns)
+    ]
+
+
+def _additional_properties(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+    names = additional(value, schema) if is_object(value) else []
+    if is_object(wanted):
+        for name in names:
+            yield from validator.descend(value[name], wanted, path=name)
+    elif names and wanted is False:
+        yield _error(f"Additional properties are not allowed ({_listed(names)})")
+
+
+def _unevaluated_properties(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+    known = _evaluated(validator, value, schema) if is_object(value) else value
+    names = [
+        name
+        for name in (value if is_object(value) else ())
+        if name not in known and not validator.evolve(schema=wanted).is_valid(value[name])
+    ]
+    if names:
+        yield _error(f"Unevaluated properties are not allowed ({_listed(names)})")
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(map(repr, names))} {'was' if len(names) == 1 else 'were'} unexpected"
+
+
+def _evaluated(validator: Any, value: JsonSchema, schema: Any) -> set[str]:
+    """Collect the names in a value that the schemas which it fits have looked at."""
+    if not is_object(schema):
+        return set()
+    _take(1 + _breadth(value) + _breadth(schema.get("properties")))
+    found = value.keys() - additional(value, schema)
+
+    def fits(part: Any) -> bool:
+        return bool(validator.evolve(schema=part).is_valid(value))
+
+    for keyword in ("additionalProperties", "unevaluatedProperties"):
+        if keyword in schema:
+            inner = validator.evolve(schema=schema[keyword])
+            found |= {name for name in value.keys() - found if inner.is_valid(value[name])}
+    beside = [part for key in ("allOf", "anyOf", "oneOf") for part in schema.get(key, ())]
+    beside = [part for part in beside if fits(part)]
+    beside += [part for name, part in schema.get("dependentSchemas", {}).items() if name in value]
+    if "if" in schema:
+        chosen = ["if", "then"] if fits(schema["if"]) else ["else"]
+        beside += [schema[key] for key in chosen if key in schema]
+    for part in beside:
+        found |= _evaluated(validator, value, part)
+    for keyword in schema.keys() & {"$ref", "$dynamicRef", "$recursiveRef"}:
+        target = _target(validator, keyword, schema[keyword])
+        there = validator.evolve(schema=target.contents, _resolver=target.resolver)
+        found |= _evaluated(there, value, target.contents)
+    return found
+
+
+def _target(validator: Any, keyword: str, reference: str) -> Any:
+    if keyword == "$recursiveRef":
+        from referencing.jsonschema import lookup_recursive_ref
+
+        return lookup_recursive_ref(validator._resolver)
+    return validator._resolver.lookup(reference)
 
 
 # The package compares `uniqueItems` pair by pair: 10,000 items are 50 million comparisons. By keys
@@ -285,10 +378,13 @@ def schema_faults(what: str, schema: Mapping[str, Any], value: Any) -> list[str]
 
     If the schema has secrets, nothing of the value is repeated.
     """
-    faults = schema_checker(what, dict(schema)).iter_errors(value)
-    hides = Masking(dict(schema)).found
+    checker, hides = schema_checker(what, dict(schema)), Masking(dict(schema)).found
     return [
-        f"`{fault.json_path}`: "
-        + (f"it is not what `{fault.validator}` allows" if hides else fault.message)
-        for fault in faults
+        f"`{fault.json_path}`: {words_of(fault, hides)}" for fault in checker.iter_errors(value)
     ]
+
+
+def words_of(fault: Any, hides: bool) -> str:
+    """Describe a fault, without what came if the schema has secrets."""
+    said = f"it is not what `{fault.validator}` allows" if hides else fault.message
+    return cut(said, 400)

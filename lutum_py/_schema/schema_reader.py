@@ -280,18 +280,19 @@ def _fragment_of(reference: Any) -> str | None:
 
 
 def _descended(root: Any, fragment: str) -> tuple[Steps, Any] | None:
-    """Follow a JSON pointer, as it comes after the `#`; give the way, and what is there."""
+    """Follow a JSON pointer, as it comes after the `#`, to a schema; give the way there, and it."""
     steps: list[str | int] = []
     found = root
     for written in fragment.split("/")[1:]:
         step: Any = unquote(written).replace("~1", "/").replace("~0", "~")
-        if is_array(found) and step.isdecimal() and int(step[:9]) < len(found):
-            step = int(step)
+        at = int(step) if step.isdecimal() and len(step) < 10 else -1
+        if is_array(found) and str(at) == step and at < len(found):
+            step = at
         elif not is_object(found) or step not in found:
             return None
         steps.append(step)
         found = found[step]
-    return tuple(steps), found
+    return (tuple(steps), found) if is_object(found) or isinstance(found, bool) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,6 +480,88 @@ class SchemaFault:
     path: str
     problem: str
     remedy: str
+
+
+_SHAPES: Final = {
+    **dict.fromkeys((*UNIONS, "allOf", "prefixItems"), "an array of schemas"),
+    **dict.fromkeys(_BY_NAME, "an object of schemas"),
+    **dict.fromkeys(("enum", "examples"), "an array"),
+    **dict.fromkeys(("required",), "an array of texts"),
+    **dict.fromkeys(("$id", "pattern", "format", "title", "description"), "a text"),
+    **dict.fromkeys(("minimum", "maximum", "multipleOf"), "a number"),
+    **dict.fromkeys(
+        ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+        "a number",
+    ),
+    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), "a number or a boolean"),
+    "type": "a text or an array of texts",
+}
+
+
+def _is_shaped(keyword: str, held: Any) -> bool:
+    wanted = _SHAPES.get(keyword, "a schema" if keyword in _ANY_NUMBER else "")
+    if keyword in ("items", "type") and is_array(held):
+        wanted = _SHAPES["prefixItems" if keyword == "items" else "required"]
+    if keyword == "dependencies" and is_object(held):
+        held = {name: part for name, part in held.items() if not is_array(part)}
+    parts: Iterable[Any] = held.values() if is_object(held) else held if is_array(held) else ()
+    is_text, is_bool = isinstance(held, str), isinstance(held, bool)
+    return {
+        "an array": is_array(held),
+        "an array of schemas": is_array(held) and all(map(_is_node, parts)),
+        "an array of texts": is_array(held) and all(isinstance(part, str) for part in parts),
+        "an object of schemas": is_object(held) and all(map(_is_node, parts)),
+        "a schema": _is_node(held),
+        "a text": is_text,
+        "a text or an array of texts": is_text,
+        "a number": isinstance(held, int | float) and not is_bool,
+        "a number or a boolean": isinstance(held, int | float),
+    }.get(wanted, True)
+
+
+def _is_draft_3(root: JsonSchema) -> bool:
+    return "json-schema.org/draft-03/" in str(root.get("$schema"))
+
+
+def _is_node(part: Any) -> bool:
+    return is_object(part) or isinstance(part, bool)
+
+
+def misshapen_in(root: Any) -> SchemaFault | None:
+    """Find a keyword that holds what it cannot hold: whatever reads a schema relies on that."""
+    for steps, schema in _places(root):
+        for keyword, held in schema.items():
+            is_old_flag = keyword == "required" and isinstance(held, bool) and _is_draft_3(root)
+            if not (_is_shaped(keyword, held) or (is_old_flag and steps[-2:-1] == ("properties",))):
+                wanted = _SHAPES.get(keyword, "a schema")
+                return SchemaFault(
+                    _path_of_steps(steps),
+                    f"`{keyword}` holds {shorten(held)}, and should hold {wanted}",
+                    "Correct it.",
+                )
+    return None
+
+
+def _places(root: Any) -> Iterator[tuple[Steps, JsonSchema]]:
+    """Yield each schema in a schema, and itself, with the way there."""
+    waiting: list[tuple[Steps, Any]] = [((), root)]
+    for steps, schema in waiting:  # which grows
+        if is_object(schema):
+            yield steps, schema
+        waiting += [
+            ((*steps, keyword, *([] if step is None else [step])), part)
+            for keyword, step, part in subschemas(schema)
+        ]
+
+
+def unchecked_patterns(root: Any) -> Iterator[tuple[str, str]]:
+    """Yield each pattern that cannot be checked, with its place, as `properties.a`."""
+    from .patterns import matcher
+
+    for steps, schema in _places(root):
+        for each in [*schema.get("patternProperties", ()), schema.get("pattern", "")]:
+            if matcher(each) is None:
+                yield _path_of_steps(steps)[2:], each
 
 
 def fault_in(root: Any) -> SchemaFault | None:

@@ -70,12 +70,14 @@ class Masking:
             all_keys: Whether to hide every key; else those that are secret themselves.
         """
         made: list[str | int] = []
+        is_inside = False
         for step, meant in self._along(loc):
             is_name = not isinstance(step, str) or any(_named(each, step) for each in meant)
             is_key = not is_name and any(each.get(key) for each in meant for key in ANY_KEY)
             is_secret = self._has_secret_keys(meant) and step != "[key]"
-            is_inside = isinstance(step, str) and any(map(_is_secret, meant))
-            hidden = is_secret or is_inside or (all_keys and is_key)
+            # What is below something secret is a part of it, however deep.
+            is_inside = is_inside or any(map(_is_secret, meant))
+            hidden = is_secret or (is_inside and isinstance(step, str)) or (all_keys and is_key)
             made += [] if step is None else ["…" if hidden else step]
         return tuple(made)
 

@@ -11,6 +11,7 @@ import sys
 import typing
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import is_dataclass
 from functools import partial
 from types import SimpleNamespace, UnionType
 from typing import (
@@ -20,13 +21,15 @@ from typing import (
     ForwardRef,
     Literal,
     NamedTuple,
+    NotRequired,
     Optional,
+    Required,
     Union,
     get_args,
     get_origin,
 )
 
-from typing_extensions import Format, TypeAliasType
+from typing_extensions import Format, ReadOnly, TypeAliasType
 
 from .._text.immutable import dataclass
 from .._text.json import cut, shorten
@@ -187,17 +190,21 @@ def read_signature(
             f"{place}: the docstring documents `{undocumented[0]}`, but the function has no such "
             f"parameter; it has {names_for_message(known)}. Rename or remove the entry."
         )
-    written = annotations_of(function)
+    written = _annotations_in(signature)
     shown = [name for name in known if name not in skip]
     marked: set[str] = set()
     try:
-        hints = _resolve(place, function, set(shown), namespace)
+        hints = _resolve(place, function, written, set(shown), namespace)
     except (NameError, ToolDefinitionError):
         # A hidden type often is imported for checkers only, so that the annotation as a whole has
         # no value when the program runs.
-        scope = _Scope({**_names_around(function), **(namespace or {})})
+        scope = _Scope({**_names_around(function, written), **(namespace or {})})
         marked = {name for name in shown if _is_skipped(parts_of(written.get(name), scope))}
-        hints = _resolve(place, function, {*shown} - marked, namespace)
+        hints = _resolve(place, function, written, {*shown} - marked, namespace)
+    own = {name: hint for name, hint in annotations_of(function).items() if name in hints}
+    if any(hint is not written[name] for name, hint in own.items()):
+        with suppress(NameError):  # what has no value here contradicts nothing
+            _check_own(place, _resolve(place, function, own, {*own}, namespace), hints)
     visible: list[Parameter] = []
     hidden: dict[str, Any] = {}
     context: str | None = None
@@ -227,7 +234,7 @@ def read_signature(
         elif _is_skipped(parts):
             hidden[name] = parameter.default
         else:
-            about = docstring.parameters.get(name) or _text_in(parts)
+            about = docstring.parameters.get(name) or text_in(parts)
             visible.append(Parameter(name, annotation, parameter.default, about))
     output, is_async = hints.get("return", REQUIRED), inspect.iscoroutinefunction(function)
     if not is_async and get_origin(output) in (Awaitable, Coroutine):
@@ -257,6 +264,10 @@ class Parts(NamedTuple):
 
 # Python has a class of its own for aliases, and so has `typing_extensions`.
 _ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
+
+
+_AROUND: Final = (NotRequired, ReadOnly, Required)
+"""What stands around the type of a field, and says nothing of its values."""
 
 
 class _Scope(NamedTuple):
@@ -298,7 +309,7 @@ def parts_of(annotation: Any, scope: _Scope = _NO_SCOPE) -> Parts:
     alias = origin or annotation
     if origin is Annotated:
         return _joined([parts_of(args[0], scope)], args[1:])
-    if origin in (Union, UnionType):
+    if origin in (Union, UnionType, *_AROUND):
         return _joined([parts_of(each, scope) for each in args])
     if isinstance(alias, _ALIASES) and alias not in scope.ancestors:
         given = zip(alias.__type_params__, args, strict=False)
@@ -327,7 +338,7 @@ def _parts_of_tree(tree: Any, scope: _Scope) -> Parts:
         if head is Annotated:
             marks = [_value_of(each, scope) for each in inner[1:]]
             return _joined([_parts_of_tree(inner[0], scope)], marks)
-        if head in (Union, Optional):
+        if head in (Union, Optional, *_AROUND):
             return _joined(_parts_of_tree(each, scope) for each in inner)
         value = head  # of an alias the marks are known, whatever it is given
     return parts_of(value, scope)
@@ -362,7 +373,7 @@ def read_others(
             continue
         hints: dict[str, Any] = {}
         with suppress(NameError, ToolDefinitionError):  # what has no value here is not a context
-            hints = _resolve("A handler", plain, {name}, None)
+            hints = _resolve("A handler", plain, {name: parameter.annotation}, {name}, None)
         if context is None and is_context(hints.get(name)):
             context = name
         else:
@@ -381,7 +392,8 @@ def _plain(function: Any) -> Any:
 def hint_of(function: Callable[..., Any], name: str) -> Any:
     """Evaluate one annotation; `REQUIRED` where there is none, or where it has no value here."""
     plain = _plain(function)
-    return plain_hint(annotations_of(plain).get(name, REQUIRED), _names_around(plain))
+    written = annotations_of(plain)
+    return plain_hint(written.get(name, REQUIRED), _names_around(plain, written))
 
 
 def plain_hint(annotation: Any, names: dict[str, Any] | None = None) -> Any:
@@ -392,14 +404,33 @@ def plain_hint(annotation: Any, names: dict[str, Any] | None = None) -> Any:
     return REQUIRED
 
 
+def _check_own(place: str, own: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Make sure that a function's own annotations are those of its signature."""
+    for name, hint in own.items():
+        said = {type_name(type(None) if each is None else each) for each in (hint, hints[name])}
+        if len(said) > 1 and hint != hints[name]:
+            raise ToolDefinitionError(
+                f"{place}: `{name}` is `{type_name(hints[name])}` in the signature, and "
+                f"`{type_name(hint)}` in the annotations. A decorator that changes "
+                "`__signature__` should change `__annotations__` with it."
+            )
+
+
+def _annotations_in(signature: inspect.Signature) -> dict[str, Any]:
+    """Return the annotations of a signature, in the form of those of a function."""
+    found = {name: each.annotation for name, each in signature.parameters.items()}
+    found["return"] = signature.return_annotation
+    return {name: hint for name, hint in found.items() if hint is not REQUIRED}
+
+
 def _resolve(
     place: str,
     function: Callable[..., Any],
+    written: Mapping[str, Any],
     wanted: set[str],
     namespace: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Evaluate the annotations that matter: a hidden one may name what exists for checkers only."""
-    written = annotations_of(function)
     raw = {name: hint for name, hint in written.items() if name in wanted or name == "return"}
     if not any(map(_may_hold_source, raw.values())):
         return raw
@@ -411,7 +442,7 @@ def _resolve(
     try:
         return typing.get_type_hints(
             carrier,
-            globalns=_names_around(function),
+            globalns=_names_around(function, written),
             localns=dict(namespace) if namespace else None,
             include_extras=True,
         )
@@ -426,11 +457,11 @@ def _resolve(
         ) from error
 
 
-def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
+def _names_around(function: Callable[..., Any], written: Mapping[str, Any]) -> dict[str, Any]:
     """List the names of the function's module, and ours where it knows them for checkers only."""
     plain: Any = inspect.unwrap(function)
     around: dict[str, Any] = getattr(plain, "__globals__", {})  # a function of C has none
-    if not any("ToolContext" in str(each) for each in annotations_of(plain).values()):
+    if not any("ToolContext" in str(each) for each in written.values()):
         return dict(around)
     from .._context.context import ToolContext
 
@@ -465,12 +496,58 @@ def _has_context(parts: Parts) -> bool:
 
 
 def _is_skipped(parts: Parts) -> bool:
-    return any(isinstance(mark, Skip) or mark is Skip for mark in parts.marks)
+    return any(map(_is_skip, parts.marks))
 
 
-def _text_in(parts: Parts) -> str | None:
-    """Return what an annotation says in words, as in `Annotated[str, "Which city."]`."""
-    return next((mark for mark in parts.marks if isinstance(mark, str)), None)
+def _is_skip(mark: Any) -> bool:
+    return isinstance(mark, Skip) or mark is Skip
+
+
+def holds_skip(annotation: Any) -> bool:
+    """Whether there is a `Skip()` anywhere in an annotation, also inside a container.
+
+    >>> holds_skip(list[Annotated[int, Skip()] | None])
+    True
+    """
+    waiting, aliases = [annotation], set[Any]()
+    while waiting:
+        part = waiting.pop()
+        if _is_skip(part):
+            return True
+        if isinstance(part, list | tuple):  # the marks of a field, or what a function takes
+            waiting += part
+        elif args := get_args(part):
+            waiting += [*args, get_origin(part)]
+        elif isinstance(part, _ALIASES) and part not in aliases:
+            aliases.add(part)
+            waiting.append(part.__value__)
+    return False
+
+
+def text_in(parts: Parts) -> str | None:
+    """Return what an annotation says in words: as a text, in a `Doc`, or in a `Field`."""
+    said = (
+        mark if isinstance(mark, str) else getattr(mark, _WORDS.get(type(mark).__name__, ""), None)
+        for mark in parts.marks
+    )
+    return next((each for each in said if isinstance(each, str)), None)
+
+
+_WORDS: Final = {"Doc": "documentation", "FieldInfo": "description"}
+
+
+def texts_in(owner: type[Any]) -> dict[str, str]:
+    """Return what the annotations in the body of a class say in words, by the names of fields."""
+    scope = _Scope(vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {})
+    said = {name: text_in(parts_of(hint, scope)) for name, hint in annotations_of(owner).items()}
+    return {name: text for name, text in said.items() if text is not None}
+
+
+def own_docstring(owner: type[Any]) -> str:
+    """Return the docstring of a class that its author wrote, not one of a base or a dataclass."""
+    own = vars(owner).get("__doc__") or ""
+    is_made = is_dataclass(owner) and own.startswith(f"{owner.__name__}(")
+    return "" if is_made else inspect.cleandoc(own)
 
 
 def function_name(function: Any) -> str:

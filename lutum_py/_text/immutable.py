@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
-__all__ = ["Frozen", "Immutable", "Settled", "dataclass", "setters_of", "settle"]
+__all__ = ["Frozen", "Immutable", "SetOnce", "Settled", "dataclass", "setters_of", "settle"]
 
 
 class Immutable:
@@ -52,7 +52,7 @@ class Settled:
             raise _settled(self, name, "assign to", self._way)
         object.__setattr__(self, name, value)
 
-    def __delattr__(self, name: str) -> NoReturn:
+    def __delattr__(self, name: str) -> None:
         raise _settled(self, name, "delete", self._way)
 
 
@@ -60,6 +60,29 @@ def _settled(owner: object, name: str, verb: str, way: str) -> dataclasses.Froze
     return dataclasses.FrozenInstanceError(
         f"cannot {verb} {name!r} of a {type(owner).__name__}: {way}"
     )
+
+
+class SetOnce:
+    """Refuse to assign to a public attribute that is set: for classes with slots.
+
+    It costs an instance nothing but the time of making it, and needs no second name for each slot.
+
+    Attributes:
+        _way: What to do instead.
+        _open: Names of attributes that may be assigned again, since they count.
+    """
+
+    __slots__ = ()
+    _way: ClassVar[str]
+    _open: ClassVar[tuple[str, ...]] = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("_") and name not in self._open and hasattr(self, name):
+            raise _settled(self, name, "assign to", self._way)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise _settled(self, name, "delete", self._way)
 
 
 def settle(cls: type, way: str, *names: str) -> None:

@@ -7,14 +7,19 @@ square.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import from_json
 
 from .unicode import sendable
 
 _EXACT = 4096
+
+# What the parser cannot read of a number that goes on: the ends of `0.` and `1.5e-`.
+_OPEN_NUMBER: Final = re.compile(r"(?<=\d)(?:\.|[eE][+-]?)$")
+_QUOTES: Final = re.compile(r'\\.|[^"]', re.DOTALL)
 
 
 # Most programs pass the pieces on, and look at none of the views: each is made when it is asked
@@ -71,8 +76,17 @@ class PartialJson:
         for each in range(number, last, -1):
             with suppress(ValueError):
                 text = sendable("".join(self._pieces[: self._shown[each]]))
-                value = from_json(text, allow_partial="trailing-strings")
+                value = from_json(_readable(text), allow_partial="trailing-strings")
                 first = each
                 break
         self._last = (first, max(number, last), value)
         return value
+
+
+def _readable(text: str) -> str:
+    """Return the text without the end of a number that cannot be read yet."""
+    found = _OPEN_NUMBER.search(text, max(len(text) - 2, 0))
+    # In a text, which an odd number of quotes leaves open, it is no number.
+    if found is None or len(_QUOTES.sub("", text)) % 2:
+        return text
+    return text[: found.start()]

@@ -12,10 +12,11 @@ from importlib import import_module
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
 
+from .._schema.stand_in import own_name
 from .._text.immutable import Frozen, dataclass, setters_of
-from .._text.json import is_whole, shorten, size_of
+from .._text.json import is_object, is_whole, shorten, size_of
 from .._text.unicode import sendable
-from ..errors import MisuseError
+from ..errors import DialectError, MisuseError
 
 if TYPE_CHECKING:
     from .saved import Saved
@@ -272,7 +273,11 @@ _is_refusal = RefusalItem.__instancecheck__  # `isinstance`, for `map`
 _TRUNCATED = frozenset(
     {
         *("length", "max_tokens", "MAX_TOKENS", "CONTINUATION", "model_context_window_exceeded"),
-        *("max_output_tokens", "max_messages", "steered", "incomplete"),
+        *("max_output_tokens", "max_messages", "steered", "incomplete", "model_length"),
+        # What failed at the provider, or was not at its end.
+        *("error", "insufficient_system_resource", "network_error", "abort", "cancelled"),
+        *("malformed_tool_use", "malformed_model_output", "in_progress", "queued"),
+        *("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"),
     }
 )
 _BLOCKED = frozenset(
@@ -288,16 +293,20 @@ _BLOCKED = frozenset(
 # Every turn of every loop is asked, and there are few words.
 @lru_cache(64)
 def _ends_early(finish_reason: str | None) -> bool:
-    return finish_reason in _TRUNCATED or is_among(finish_reason, _BLOCKED)
+    return is_among(finish_reason, _TRUNCATED) or is_among(finish_reason, _BLOCKED)
 
 
 @lru_cache(64)
 def is_among(finish_reason: str | None, words: frozenset[str]) -> bool:
     """Tell whether a turn ended for one of some reasons.
 
-    Some hosts add their own word to one, as in `content_filter: SAFETY`.
+    Some hosts add their own word to one, as in `content_filter: SAFETY`, or spell it otherwise, as
+    in `CONTENT-FILTER`.
     """
-    return finish_reason is not None and finish_reason.partition(":")[0] in words
+    if finish_reason is None:
+        return False
+    word = finish_reason.partition(":")[0].strip().replace("-", "_").casefold()
+    return any(word == each.casefold() for each in words)
 
 
 # A provider's turn is kept twice: `items`, which the program reads and every dialect can send, and
@@ -401,7 +410,66 @@ class AssistantTurn(Frozen, _TurnFields):
         ):
             _check(made)
         made.__class__ = AssistantTurn  # immutable from here on, see `frozen`
-        return made  # type: ignore[return-value]
+        turn: Any = made
+        if payload is not None:
+            _check_payload(turn)
+        return turn  # type: ignore[no-any-return]
+
+    def with_arguments(self, call_id: str, text: str) -> AssistantTurn:
+        """Return the turn with other arguments of one call, in its payload too.
+
+        Args:
+            call_id: The id of the call.
+            text: The arguments, as JSON text.
+
+        Raises:
+            MisuseError: There is no such call, or the text is not text.
+
+        Example:
+            >>> call = ToolMetadata(id="c1", name="add", arguments='{"a": 1}')
+            >>> turn = AssistantTurn(tool_calls=[call]).with_arguments("c1", '{"a": 2}')
+            >>> turn.tool_calls[0].arguments
+            '{"a": 2}'
+        """
+        MisuseError.check("with_arguments", "text", "JSON text", text, str)
+        ids = [call.id for call in self.tool_calls]
+        if call_id not in ids:
+            raise MisuseError(f"The turn has no call {shorten(call_id)}. Its calls are {ids}.")
+        payload, dialect = self.payload, _dialect_of(self)
+        if dialect is not None:
+            payload = dialect.with_arguments(payload, ids.index(call_id), text)
+            text = dialect.decode(payload).tool_calls[ids.index(call_id)].arguments
+
+        def changed(call: ToolMetadata) -> ToolMetadata:
+            if call.id != call_id:
+                return call
+            return ToolMetadata(id=call.id, name=call.name, arguments=text)
+
+        return with_calls(self, changed)._but(payload=payload)
+
+    def with_text(self, text: str) -> AssistantTurn:
+        """Return the turn with another text, in its payload too.
+
+        Args:
+            text: What stands for all text of the turn, where the first of it was; without text, if
+                it is empty.
+
+        Raises:
+            MisuseError: It is not text.
+
+        Example:
+            >>> AssistantTurn(text="Helo").with_text("Hello").text
+            'Hello'
+        """
+        MisuseError.check("with_text", "text", "a text", text, str)
+        texts = [at for at, item in enumerate(self.items) if isinstance(item, TextItem)]
+        calls = (at for at, item in enumerate(self.items) if isinstance(item, ToolCallItem))
+        at = texts[0] if texts else next(calls, len(self.items))
+        rest = [item for item in self.items if not isinstance(item, TextItem)]
+        said = [TextItem(text)] if text else []
+        dialect = _dialect_of(self)
+        payload = self.payload if dialect is None else dialect.with_text(self.payload, text)
+        return self._but(items=(*rest[:at], *said, *rest[at:]), payload=payload)
 
     @property
     def text(self) -> str:
@@ -422,12 +490,12 @@ class AssistantTurn(Frozen, _TurnFields):
 
     @property
     def is_truncated(self) -> bool:
-        """Whether a limit on tokens cut the turn off, in any provider's word for it.
+        """Whether a limit on tokens, or a failure, cut the turn off, in any provider's word for it.
 
         Its last call is not run, even if the arguments look complete, see `Toolset.read_turn`.
         A turn whose last call a filter cut off counts too; its `refusal` is not None.
         """
-        return self.cut_off is not None or self.finish_reason in _TRUNCATED
+        return self.cut_off is not None or is_among(self.finish_reason, _TRUNCATED)
 
     @property
     def is_blocked(self) -> bool:
@@ -479,6 +547,29 @@ def _check(turn: Any) -> None:
             raise wrong(name, "a text or None", getattr(turn, name))
 
 
+def _dialect_of(turn: AssistantTurn) -> Any:
+    """Return the dialect that sends the payload of a turn back; None if there is none."""
+    module = dialect_named(turn.dialect) if is_object(turn.payload) else None
+    return None if module is None else module.DIALECT
+
+
+def _check_payload(turn: AssistantTurn) -> None:
+    """Refuse a turn that says another thing than its payload, of which a program made it."""
+    dialect = _dialect_of(turn)
+    if dialect is None:
+        return
+    try:
+        reason = contradiction(turn, dialect.decode(turn.payload))
+    except DialectError as error:
+        reason = f"the payload is not a response of {turn.dialect} ({error})"
+    if reason is not None:
+        raise MisuseError(
+            f"AssistantTurn: {reason}. The payload is what goes back, so the two have to agree: "
+            "write `turn.with_arguments(call_id, text)` or `turn.with_text(text)`, which change "
+            "both, or leave `payload=` out."
+        )
+
+
 def with_calls(
     turn: AssistantTurn, change: Callable[[ToolMetadata], ToolMetadata]
 ) -> AssistantTurn:
@@ -498,6 +589,12 @@ def with_calls(
         return turn
     calls = tuple(item.metadata for item in items if isinstance(item, ToolCallItem))
     return turn._but(items=items, tool_calls=calls)
+
+
+def keep_payload(turn: AssistantTurn, payload: Any) -> AssistantTurn:
+    """Give a turn that was just made the payload that it was made of."""
+    object.__setattr__(turn, "payload", payload)
+    return turn
 
 
 def given_by_provider(turn: AssistantTurn) -> list[dict[str, Any]]:
@@ -526,3 +623,28 @@ def dialect_named(name: str | None) -> Any:
     """Return the module of a dialect in the list; None for one that is not in it."""
     known = import_module("lutum_py.dialects").DIALECTS.get(name)
     return None if known is None else import_module(known)
+
+
+def contradiction(turn: AssistantTurn, said: AssistantTurn) -> str | None:
+    """Say where a turn differs from the turn that its payload makes, if it does.
+
+    What differs is named and not quoted: it may be secret.
+    """
+    asked, found = ([(call.id, call.name) for call in each.tool_calls] for each in (turn, said))
+    if len(asked) != len(found) or not all(map(_is_same, asked, found)):
+        return f"the turn makes the calls {asked}, and its payload makes {found}"
+    for call, other in zip(turn.tool_calls, said.tool_calls, strict=True):
+        if call.arguments != other.arguments:
+            return f"call {call.id!r} of the turn has other arguments than its payload"
+    if (turn.text, turn.refusal) != (said.text, said.refusal):
+        return "the turn says another text than its payload"
+    if callers_of(turn) != callers_of(said):
+        return "the calls of the turn have other callers than those of its payload"
+    return None
+
+
+def _is_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Tell whether two calls are one: a tool may have gone out under the stand-in of its name."""
+    (id, name), (other_id, other_name) = one, other
+    is_same = own_name(name, [other_name]) == other_name or own_name(other_name, [name]) == name
+    return id == other_id and is_same

@@ -155,7 +155,8 @@ def _joined(begin: str, end: str, total: int, handle: str | None, size: int) -> 
 
 
 _WITH_HANDLE: Final = re.compile(
-    r"\n\[\.\.\. (\d+) to (\d+) of (\d+) characters left out; read them with "
+    r"\n\[\.\.\. ([0-9]{1,15}) to ([0-9]{1,15}) of ([0-9]{1,15}) "
+    r"characters left out; read them with "
     rf'{READER}\(handle="([0-9a-f]{{32}})", offset=\1\) \.\.\.\]\n'
 )
 
@@ -166,9 +167,9 @@ def cut_again(text: str, size: int) -> str | None:
     # handle that keeps the rest; so the numbers of the notice are read, and one notice is written
     # again. A text of the tool may look like a notice, so its numbers have to add up.
     for notice in _WITH_HANDLE.finditer(text):
-        head, tail = text[: notice.start()], text[notice.end() :]
         start, stop, total = map(int, notice.groups()[:3])
-        if len(head) == start and len(tail) == total - stop:
+        if notice.start() == start and len(text) - notice.end() == total - stop:
+            head, tail = text[:start], text[notice.end() :]
             return _joined(head, tail, total, notice[4], size)
     return None
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
-from .._schema.stand_in import own_name
 from .._text.json import is_object
 from ..errors import DialectError, TranscriptError
 from .assistant import (
@@ -27,9 +26,10 @@ from .assistant import (
     ToolCallItem,
     ToolMetadata,
     Usage,
-    callers_of,
+    contradiction,
     dialect_named,
     dump_metadata,
+    keep_payload,
     load_metadata,
 )
 from .message import Message, dump_message, load_message
@@ -155,12 +155,11 @@ def load_turn(saved: Saved) -> AssistantTurn:
         usage=None if usage is None else Usage(**usage.some(int, *USAGE, default=None)),
         **saved.some(str, "finish_reason", "model", "request_id", default=None),
         dialect=dialect,
-        payload=payload if said is None else said.payload,
         cut_off=None if saved.data.get("cut_off") is None else saved.member("cut_off", CutOff),
     )
-    if said is not None and (reason := _contradiction(turn, said)) is not None:
+    if said is not None and (reason := contradiction(turn, said)) is not None:
         raise saved.wrong("payload", reason)
-    return turn
+    return keep_payload(turn, payload if said is None else said.payload)
 
 
 def _load_part(saved: Saved) -> AssistantItem:
@@ -173,28 +172,3 @@ def _load_part(saved: Saved) -> AssistantItem:
     if kind == "server_tool":
         return ServerToolItem(saved.get("kind", str), saved.inner("payload").data)
     raise saved.wrong("type", f"{kind!r} is not a known part of a turn")
-
-
-def _contradiction(turn: AssistantTurn, said: AssistantTurn) -> str | None:
-    """Say where a saved turn differs from the turn that its payload makes, if it does.
-
-    What differs is named and not quoted: it may be secret.
-    """
-    asked, found = ([(call.id, call.name) for call in each.tool_calls] for each in (turn, said))
-    if len(asked) != len(found) or not all(map(_is_same, asked, found)):
-        return f"the turn makes the calls {asked}, and its payload makes {found}"
-    for call, other in zip(turn.tool_calls, said.tool_calls, strict=True):
-        if call.arguments != other.arguments:
-            return f"call {call.id!r} of the turn has other arguments than its payload"
-    if (turn.text, turn.refusal) != (said.text, said.refusal):
-        return "the turn says another text than its payload"
-    if callers_of(turn) != callers_of(said):
-        return "the calls of the turn have other callers than those of its payload"
-    return None
-
-
-def _is_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Tell whether two calls are one: a tool may have gone out under the stand-in of its name."""
-    (id, name), (other_id, other_name) = one, other
-    is_same = own_name(name, [other_name]) == other_name or own_name(other_name, [name]) == name
-    return id == other_id and is_same

@@ -22,7 +22,9 @@ same names:
 
 What these give is here: `CompiledSchema`, `EncodedRequest`, `Loss`, `Violation` and `Change`.
 
-`sse.events(chunks)` splits the text of an event stream for users of a plain HTTP client.
+`hosts` has records of the hosts that speak OpenAI's formats, for the parameter `host` of
+`encode_request`, `messages`, `check` and `repair`. `sse.events(chunks)` splits the text of an event
+stream for users of a plain HTTP client.
 
 `_dialect` has these functions once, as methods of a record that each dialect makes. The package of
 each has the same files: `_facts` (what is known of it), `_decode`, `_encode`, `_stream`, `_rules`
@@ -62,4 +64,4 @@ before they are used.
 """
 
 if not TYPE_CHECKING:  # else every misspelt name would have a type
-    __getattr__, __dir__ = on_demand(globals(), {}, inner=(*DIALECTS, "sse"))
+    __getattr__, __dir__ = on_demand(globals(), {}, inner=(*DIALECTS, "hosts", "sse"))

@@ -29,6 +29,7 @@ from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
 from ._repair.repairing import Form
 from ._schema.compiler import CompiledSchema, compile_schema
+from ._schema.property_keys import refused_keys, with_keys_sent, without_stand_ins
 from ._wire.history import NOTHING_SAID, History
 from ._wire.offered import (
     NativeSearch,
@@ -39,9 +40,10 @@ from ._wire.offered import (
     offered,
     schema_losses,
 )
-from ._wire.reading import Place, is_tidy_json, response_place
+from ._wire.reading import Place, WireCall, is_tidy_json, response_place
 from ._wire.rendering import Rendering
 from ._wire.replay import ModelNames
+from .hosts import Host
 
 PUBLIC: Final = [
     *("NAME", "StreamDecoder", "answer_format", "check", "compile", "decode", "encode_request"),
@@ -75,7 +77,12 @@ class Dialect(Generic[C]):
         body: Makes the body of a request, without its extras.
         form: How a request holds its conversation, and what the provider refuses of one.
         history: Reads a conversation that the provider would take.
+        calls_in: Yields the calls of a payload, in order.
+        say: Lets a payload say another text.
         offer: Puts the tools together for the request field; a list of them, as a rule.
+        host: The host that it is for, where one has ways of its own.
+        fit: Renders a request for a host, in place, and gives what is lost by that.
+        hosted: Makes the dialect as a host speaks it; None where there is one host alone.
         joined: The fields of a body that hold several things, of which the request may have said
             one: what the user says as an extra is added to that.
     """
@@ -92,8 +99,13 @@ class Dialect(Generic[C]):
     history: Callable[[History], None]
     untidy: tuple[bytes, ...] = ()
     is_tidy: Callable[[dict[str, Any]], bool] | None = None
+    calls_in: Callable[[dict[str, Any]], Iterable[WireCall]] = lambda _: ()
+    say: Callable[[dict[str, Any], str], None] = lambda *_: None
     offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     joined: Collection[str] = ()
+    host: Host | None = None
+    fit: Callable[[dict[str, Any], Host], Iterable[Loss]] | None = None
+    hosted: Callable[[Host], Dialect[C]] | None = None
 
     # By its name, as in ("openai_chat",): pickle refuses the lambdas in it, and what comes back
     # from another process has to be the very record of this one, since records are compared by
@@ -129,8 +141,17 @@ class Dialect(Generic[C]):
             remedy = "Pass `AppTools.search.definition`."
             raise MisuseError.of_field("compile", "definition", "a ToolDef", definition, remedy)
         compiled = compile_schema(definition, self.facts, strict)
+        refused = refused_keys(compiled.schema, self.facts.property_keys)
         # Copied: what was compiled is kept for requests, and this one is the caller's to change.
-        return replace(compiled, schema=copy_json(compiled.schema))
+        schema = copy_json(with_keys_sent(compiled.schema, refused))
+        if not refused:
+            return replace(compiled, schema=schema)
+        decode = compiled.decoder
+
+        def decoder(arguments: Any) -> Any:
+            return decode(without_stand_ins(arguments, refused))
+
+        return replace(compiled, schema=schema, decoder=decoder)
 
     def tools(
         self,
@@ -168,7 +189,9 @@ class Dialect(Generic[C]):
         strict = strict and (self.facts.calls_strictly or "program" not in definition.callers)
         # Copied: what was compiled is kept for the next request, and this one is the caller's to
         # change.
-        schema = copy_json(compile_schema(definition, self.facts, strict).schema)
+        schema = compile_schema(definition, self.facts, strict).schema
+        refused = refused_keys(schema, self.facts.property_keys)
+        schema = copy_json(with_keys_sent(schema, refused))
         return self.tool(as_sent(definition, self.facts), schema, strict)
 
     def wire_name(self, name: str) -> str:
@@ -242,7 +265,9 @@ class Dialect(Generic[C]):
 
         Returns:
             The turn; its payload is the response, without fields that are null. Arguments that came
-            as an object are compact JSON in the order that it has. Where the finish reason says
+            as an object are compact JSON in the order that it has. Of two calls with one id, the
+            later gets a number, as `c1_2`, and a call without a name has the name `""`, of which
+            the round makes an issue; the payload has the same. Where the finish reason says
             that the model refused, or that a filter or guardrail ended the turn, there is a
             `RefusalItem`.
 
@@ -268,7 +293,44 @@ class Dialect(Generic[C]):
             return self.turn(Place(self.facts.name, payload))  # no copy is needed
         return self.decode_at(payload)
 
-    def messages(self, committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
+    def with_arguments(self, payload: dict[str, Any], place: int, text: str) -> dict[str, Any]:
+        """Copy a payload with other arguments of one call.
+
+        Args:
+            payload: The payload of a turn.
+            place: Which of its calls it is, from 0.
+            text: The arguments.
+        """
+        changed: dict[str, Any] = copy_json(payload)
+        list(self.calls_in(changed))[place].write(text)
+        return changed
+
+    def with_text(self, payload: dict[str, Any], text: str) -> dict[str, Any]:
+        """Copy a payload that says another text."""
+        changed: dict[str, Any] = copy_json(payload)
+        self.say(changed, text)
+        return changed
+
+    def at(self, host: Host | None) -> Dialect[C]:
+        """Return the dialect as a host speaks it.
+
+        Raises:
+            MisuseError: It is no host.
+        """
+        if host is None:
+            return self
+        wish = "a Host of `lutum_py.dialects.hosts`"
+        MisuseError.check(self.facts.name, "host", wish, host, Host)
+        return self if self.hosted is None else self.hosted(host)
+
+    def _fitted(self, request: dict[str, Any]) -> Iterable[Loss]:
+        if self.fit is None or self.host is None:
+            return ()
+        return self.fit(request, self.host)
+
+    def messages(
+        self, committed: Iterable[TranscriptItem], *, host: Host | None = None
+    ) -> list[dict[str, Any]]:
         """Render a committed round, or any part of a transcript, for the list of the conversation.
 
         If the provider keeps instructions apart, messages of system and developer are left out;
@@ -277,6 +339,7 @@ class Dialect(Generic[C]):
 
         Args:
             committed: Messages, turns and results, oldest first.
+            host: The host, where it departs from OpenAI's ways; without effect in other dialects.
 
         Returns:
             What everybody said, as the provider takes it; yours to change.
@@ -291,7 +354,11 @@ class Dialect(Generic[C]):
             >>> openai_chat.messages([Message("user", "Hello")])
             [{'role': 'user', 'content': 'Hello'}]
         """
-        return self.rendering.of(committed).said
+        dialect = self.at(host)
+        request: dict[str, Any] = {self.facts.key: dialect.rendering.of(committed).said}
+        dialect._fitted(request)
+        said: list[dict[str, Any]] = request[self.facts.key]
+        return said
 
     def read_history(self, request: Any) -> tuple[Transcript, list[Loss]]:
         """Read a conversation that was kept elsewhere, to go on with it here.
@@ -318,11 +385,12 @@ class Dialect(Generic[C]):
             ('Yes?', [])
         """
         # First, because the readers rely on it: they take the next result for that of the next
-        # call, and look for nothing.
-        violations = self.check(request)
+        # call, and look for nothing. What is wrong with the request as a whole, such as tools that
+        # are not declared, they do not meet.
+        found = replace(self.form, whole=()).check(request)
         # That nobody has said anything yet, a transcript may hold.
-        if any(violation.rule != NOTHING_SAID for violation in violations):
-            raise HistoryError(violations, dialect=self.facts.name)
+        if any(violation.rule != NOTHING_SAID for violation in found):
+            raise HistoryError(self.check(request), dialect=self.facts.name)
         history = History(
             self.facts,
             request,
@@ -339,6 +407,7 @@ class Dialect(Generic[C]):
         strict: bool = False,
         model: ModelNames = None,
         native_search: bool = False,
+        host: Host | None = None,
     ) -> EncodedRequest:
         """Make the body of a request, without the model's name.
 
@@ -353,6 +422,7 @@ class Dialect(Generic[C]):
                 that made a turn can read, such as its reasoning, is not sent to another.
             native_search: Whether deferred tools are sent as such, and what a search found as
                 references to them; without effect where the provider knows no deferred tools.
+            host: The host, where it departs from OpenAI's ways; without effect in other dialects.
 
         Returns:
             The body, and on its `losses` what it could not carry.
@@ -374,8 +444,10 @@ class Dialect(Generic[C]):
             remedy = "What was said alone goes to `messages`, or into `TurnRequest(items=said)`."
             place = ("encode_request", "request", "a TurnRequest")
             raise MisuseError.of_field(*place, request, remedy)
-        draft = Draft(self, request, strict, model, native_search)
-        body = self.body(draft)
+        dialect = self.at(host)
+        draft = Draft(dialect, request, strict, model, native_search)
+        body = dialect.body(draft)
+        draft.losses += dialect._fitted(body)
         # An extra wins, since it is the only word for what this library does not know. But some
         # fields hold several things, of which both sides may say some.
         for key, value in request.extra.items():
@@ -387,11 +459,12 @@ class Dialect(Generic[C]):
                 _add(body, key, value)
         return EncodedRequest(body, draft.losses)
 
-    def check(self, request: Any) -> list[Violation]:
+    def check(self, request: Any, *, host: Host | None = None) -> list[Violation]:
         """Find what a conversation breaks of the provider's rules.
 
         Args:
             request: A request body, or the list of its conversation; anything else is a violation.
+            host: The host, where it departs from OpenAI's ways; without effect in other dialects.
 
         Returns:
             Every violation, in the order of the list; none for a request that is well formed.
@@ -402,15 +475,16 @@ class Dialect(Generic[C]):
             >>> [violation.rule for violation in openai_chat.check([result])]
             ['orphan_result']
         """
-        return self.form.check(request)
+        return self.at(host).form.check(request)
 
-    def repair(self, request: Any) -> tuple[Any, list[Change]]:
+    def repair(self, request: Any, *, host: Host | None = None) -> tuple[Any, list[Change]]:
         """Fix a conversation so that `check` finds nothing.
 
         A call that nobody answered gets a result that says that its outcome is unknown.
 
         Args:
             request: A request body, or the list of its conversation; it is not changed.
+            host: The host, where it departs from OpenAI's ways; without effect in other dialects.
 
         Returns:
             A repaired copy of the same shape, and what was changed.
@@ -424,7 +498,7 @@ class Dialect(Generic[C]):
             >>> repaired[1]["content"]
             'Outcome unknown: the conversation holds no result for this call. It may ...'
         """
-        return self.form.repair(request)
+        return self.at(host).form.repair(request)
 
 
 def _add(fields: dict[str, Any], key: str, value: Any) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 from .._schema.options import Caller
 from .._schema.schema_reader import JsonSchema
@@ -20,9 +20,6 @@ from .._transcript.assistant import AssistantItem, CutOff, ToolCallItem
 from . import DIALECTS
 from ._schema.nodes import SchemaLoss
 from ._schema.strict import Strictness
-
-_DIGITS: Final = 24
-"""Digits of a made id."""
 
 
 # Compared by identity, so that what is kept for a dialect is found without hashing its facts.
@@ -45,11 +42,14 @@ class Facts:
         call_ids: The ids of calls that the provider takes.
         call_ids_in_words: The same for people.
         made_ids: What an id begins with that is made for a call whose own is refused.
+        id_digits: How many digits follow in it.
         takes_own_ids: Whether it takes all ids that came from it, such as longer ones.
         repeats_own_ids: Whether calls of several turns that came from it may have one id.
         empty_is_missing: Whether `{}` may stand for arguments that a limit cut off, as in a format
             that holds them as an object.
         strictness: What the strict mode of a tool takes; None if a tool has none.
+        property_keys: The keys of a tool's parameters that the provider takes; None for any.
+        schemas_at: The ways to the schemas of tools in a body.
         callers: Its words for who may call a tool, if it runs programs that call tools.
         calls_strictly: Whether a program may call a tool that is in strict mode.
         rewrite: Rewrites the schema of each tool: its name, its schema, what takes the losses.
@@ -69,10 +69,13 @@ class Facts:
     call_ids: re.Pattern[str] = re.compile(r".+", re.DOTALL)
     call_ids_in_words: str = "at least one character"
     made_ids: str = "call_"
+    id_digits: int = 24
     takes_own_ids: bool = False
     repeats_own_ids: bool = False
     empty_is_missing: bool = False
     strictness: Strictness | None = None
+    property_keys: re.Pattern[str] | None = None
+    schemas_at: tuple[str, ...] = ()
     callers: Mapping[Caller, str] = field(default_factory=dict[Caller, str])
     calls_strictly: bool = True
     rewrite: Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None = None
@@ -102,7 +105,7 @@ class Facts:
         # Of the refused id alone, as in "call_3f2a…": the call and its result meet by it, and each
         # is rendered without the other. A number comes in only where two ids would become one.
         digest = digest_of([given, number] if number else given).removeprefix("sha256:")
-        return f"{self.made_ids}{digest[:_DIGITS]}"
+        return f"{self.made_ids}{digest[: self.id_digits]}"
 
     def fitting_id(self, given: str) -> str:
         """Return an id as it is, or one that is made of it where the provider refuses it."""
@@ -131,6 +134,37 @@ class Facts:
         # "arguments" is what the text alone shows, as in {"path": "/etc" that was to be "/etc/app".
         # An "answer" that is cut may still be read. That no last call runs is a rule of the round.
         return "arguments" if is_missing or not is_whole_json(calls[-1]) else "answer"
+
+
+# A thousand calls "a" are a, a_2, a_3, ..., each in one step: to count from 2 each time would try
+# every number again, and a response could make that slow on purpose. An id like "a_2" may be there
+# by chance, and then the count goes on.
+class DistinctIds:
+    """Give each call of a turn an id that no call before it has.
+
+    Args:
+        fit: Gives an id that the provider takes for one that it may refuse.
+
+    Example:
+        >>> list(map(DistinctIds(str).of, ["a", "b", "a", "a_2"]))
+        ['a', 'b', 'a_2', 'a_2_2']
+    """
+
+    __slots__ = ("_counts", "_fit", "_seen")
+
+    def __init__(self, fit: Callable[[str], str] = str) -> None:
+        self._fit = fit
+        self._seen: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    def of(self, given: str) -> str:
+        """Return the id of the next call, of the one that it came with."""
+        made = given
+        while made in self._seen:
+            count = self._counts[given] = self._counts.get(given, 1) + 1
+            made = self._fit(f"{given}_{count}")
+        self._seen.add(made)
+        return made
 
 
 def facts_of(name: str) -> Facts:

@@ -14,7 +14,7 @@ delta that completes it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Final, TypeAlias
@@ -38,7 +38,10 @@ from .._transcript.stream_events import (
     arguments_delta,
 )
 from ..errors import DialectError
+from ._arguments import BrokenStream
+from ._facts import DistinctIds, facts_of
 from ._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none, with_nulls
+from .sse import ObjectSplitter
 
 _OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageReported})
 
@@ -49,6 +52,9 @@ _OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageRe
 class CallReports:
     """Remember what was reported of each call, and fill in what was left out.
 
+    Args:
+        fit: Gives an id that the provider takes, as of `DistinctIds`.
+
     Example:
         >>> reports = CallReports()
         >>> [reports.of([CallStarted(0, "c1", "add")]) for _ in range(2)]
@@ -58,9 +64,11 @@ class CallReports:
         ['ArgumentsDelta', 'CallCompleted']
     """
 
-    __slots__ = ("_completed", "_started", "_written")
+    __slots__ = ("_completed", "_distinct", "_of_id", "_started", "_written")
 
-    def __init__(self) -> None:
+    def __init__(self, fit: Callable[[str], str] = str) -> None:
+        self._distinct = DistinctIds(fit)
+        self._of_id: dict[str, int] = {}
         self._started: dict[int, str] = {}
         self._written: set[int] = set()
         self._completed: set[int] = set()
@@ -80,12 +88,18 @@ class CallReports:
             elif isinstance(event, CallStarted):
                 if event.index in self._started:
                     continue
-                self._started[event.index] = event.id
+                call_id = self._begin(event.index, event.id)
+                if call_id != event.id:
+                    event = CallStarted(event.index, call_id, event.name)  # noqa: PLW2901
             elif isinstance(event, CallCompleted):
                 if event.index in self._completed:
                     continue
                 self._completed.add(event.index)
                 reported.extend(self._before(event.index, event.metadata))
+                # It came with the id of another call: its own is the one that it began with.
+                if self._of_id.get(event.metadata.id, event.index) != event.index:
+                    own = replace(event.metadata, id=self._started[event.index])
+                    event = CallCompleted(event.index, own)  # noqa: PLW2901
             reported.append(event)
         return reported
 
@@ -102,22 +116,21 @@ class CallReports:
     def _before(self, index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
         """Yield what was not reported of a call that is complete."""
         if index not in self._started:
-            self._started[index] = call.id
-            yield CallStarted(index, call.id, call.name)
+            yield CallStarted(index, self._begin(index, call.id), call.name)
         if index not in self._written and call.arguments:
             yield arguments_delta(index, call.arguments, PartialJson())
+
+    def _begin(self, index: int, given: str) -> str:
+        """Begin a call, and return its id, which no other has."""
+        call_id = self._started[index] = self._distinct.of(given)
+        self._of_id[call_id] = index
+        return call_id
 
     def _numbered(self, calls: Sequence[ToolMetadata]) -> Iterable[tuple[int, ToolMetadata]]:
         """Give each call the number under which it was reported: by its id, else by its place."""
         if self._started == {place: call.id for place, call in enumerate(calls)}:  # nearly always
             return enumerate(calls)
-        # Ids may repeat, so that each id has a list of numbers; the sort is backward, because `pop`
-        # takes the last, and so the smallest comes first. {0: "a", 1: "b", 2: "a"} gives {"a": [2,
-        # 0], "b": [1]}.
-        by_id: dict[str, list[int]] = {}
-        for index, call_id in sorted(self._started.items(), reverse=True):
-            by_id.setdefault(call_id, []).append(index)
-        found = [by_id[call.id].pop() if by_id.get(call.id) else -1 for call in calls]
+        found = [self._of_id.get(call.id, -1) for call in calls]
         taken = set(found)
         beyond = max(taken) + 1
         for place, known in enumerate(found):
@@ -197,11 +210,8 @@ def _key(event: ArgumentsDelta | CallCompleted | _Delta, kind: type) -> tuple[ty
 
 
 _DATA: Final = frozenset({"data", b"data"})
+_CUTS: Final = ("\u2028", "\u2029", "\x85")
 _PASSED: Final = frozenset({"", b"", "event", b"event", "id", b"id", "retry", b"retry"})
-
-
-class BrokenStream(Exception):
-    """Raised by `_end` where the turn is not whole; `close` makes the `DialectError` of it."""
 
 
 # Three states, and no way back: reading; broken (`_error`, raised again by every later call); ended
@@ -214,6 +224,20 @@ class StreamReader(ABC):
     alone. An instance reads one turn.
     """
 
+    __slots__ = (
+        "_cut",
+        "_done",
+        "_error",
+        "_is_own",
+        "_number",
+        "_over",
+        "_pairs",
+        "_reports",
+        "_splitter",
+        "_turn",
+        "_unknown",
+    )
+
     dialect: ClassVar[str]
 
     def __init__(self) -> None:
@@ -222,9 +246,12 @@ class StreamReader(ABC):
         self._over = False
         self._turn: AssistantTurn | None = None
         self._error: DialectError | None = None
-        self._reports = CallReports()
+        self._reports = CallReports(self._fit_id)
         self._pairs = Pairs()
         self._unknown: list[Any] = []
+        # The lines of an event that was cut at what is no end of a line.
+        self._cut: list[str] | None = None
+        self._splitter = ObjectSplitter(in_array=False)
         # Whether the event was parsed here, so that nobody else can change what it holds.
         self._is_own = False
 
@@ -259,6 +286,9 @@ class StreamReader(ABC):
                     return self.close()
                 if not stripped:
                     return []
+        return self._read(fields, event)
+
+    def _read(self, fields: Any, event: Any) -> list[StreamEvent]:
         number = self._number
         self._number = number + 1
         self._is_own = fields is not event
@@ -272,6 +302,9 @@ class StreamReader(ABC):
                 events = self._pairs.of(events)
         except DialectError as error:
             raise self._failed(error) from None
+        except BrokenStream as broken:
+            place = Place(self.dialect, fields, None, f"event {number}")
+            raise self._failed(place.error(str(broken))) from None
         except TypeError:
             place = Place(self.dialect, fields, None, f"event {number}")
             raise self._failed(fault(place)) from None
@@ -284,9 +317,11 @@ class StreamReader(ABC):
         """Read one line of a response of server-sent events, as it came over HTTP.
 
         Args:
-            line: A line, such as `response.iter_lines()` of httpx gives, with its line feed or
-                without. A blank one, a comment, and what names an event are passed over; one that
-                is not a line of such a response is read as the JSON of an event.
+            line: A line, with its line feed or without. A blank one, a comment, and what names an
+                event are passed over; one that is not a line of such a response is read as the JSON
+                of an event. `str.splitlines`, and with it `response.iter_lines()` of httpx, cuts
+                lines at U+2028, U+2029 and U+0085 too, which may stand in a text: the pieces are
+                joined, by U+2028 where the end of a line does not say by what.
 
         Returns:
             What `feed` gives for the event that the line holds.
@@ -303,10 +338,43 @@ class StreamReader(ABC):
             name, _, value = given.partition(b":")
         else:
             return self.feed(given)  # an event that was parsed already, or what is none
-        if name in _DATA:
-            # Each provider writes an event on one line, so none waits for the blank line after.
-            return self.feed(value)
-        return [] if name.rstrip() in _PASSED else self.feed(line)
+        is_data = name in _DATA
+        if self._cut is not None:
+            # Nothing but the beginning of an event ends one that is cut.
+            return self._all_cut() if is_data else self._uncut(given)
+        if not is_data:
+            value = line
+            if name.rstrip() in _PASSED:
+                return []
+        # Each provider writes an event on one line, so none waits for the blank line after.
+        return self._uncut(value) if isinstance(value, str) else self.feed(value)
+
+    def _all_cut(self) -> list[StreamEvent]:
+        """Read an event that was cut; an error where it never came to its end."""
+        whole, self._cut = "".join(self._cut or ()), None
+        return self.feed(whole)
+
+    # `splitlines`, and `iter_lines` of httpx, cut at U+2028 and its like, which may stand in the
+    # texts of JSON. What is open at the end of such a line goes on in the next.
+    def _uncut(self, text: str) -> list[StreamEvent]:
+        """Read the data of a line, or more of them; hold what is cut in the middle."""
+        if self._error is not None or self._turn is not None:
+            return self.feed(text)
+        if self._cut is None:
+            try:
+                return self._read(from_json(text, allow_inf_nan=False), text)
+            except ValueError:
+                self._cut, self._splitter = [], ObjectSplitter(in_array=False)
+        self._cut.append(text)
+        try:
+            is_whole = any(self._splitter.feed(text))
+        except ValueError:
+            is_whole = True
+        if self._splitter.is_in_text and not (is_whole or text.endswith(("\n", "\r"))):
+            if not text.endswith(_CUTS):
+                self._cut.append(_CUTS[0])
+            return []
+        return self._all_cut()
 
     def close(self) -> list[StreamEvent]:
         """Say that the wire is done, and give the last events; a second call gives none.
@@ -319,6 +387,8 @@ class StreamReader(ABC):
             raise self._error
         if self._turn is not None:
             return []
+        if self._cut is not None:
+            return self._all_cut()
         try:
             turn = self._end()
         except BrokenStream as broken:
@@ -346,11 +416,14 @@ class StreamReader(ABC):
         """Where the stream stands, for an error about its end."""
         return f"after event {self._number - 1}" if self._number else "before the first event"
 
+    def _fit_id(self, given: str) -> str:
+        return facts_of(self.dialect).fitting_id(given)
+
     def _failed(self, error: DialectError) -> DialectError:
         """Keep the error that ends the stream, with what had been read before it."""
         # Whoever catches the error may want to show what came; that it cannot be read either must
         # not hide the first error, which says why.
-        with suppress(DialectError, RecursionError):
+        with suppress(BrokenStream, DialectError, RecursionError):
             error.turn = self._so_far()
         self._error = error
         return error

@@ -60,7 +60,7 @@ class ObjectSplitter:
         # and to parse again from the beginning for each chunk is quadratic. Four things are kept
         # from one chunk to the next: the depth, whether a text is open, whether a backslash was
         # last, and the pieces so far.
-        begin = 0 if self._inside else None
+        begin = 0 if self.is_inside else None
         at = 0
         while at < len(chunk):
             if self._escaped:
@@ -69,21 +69,25 @@ class ObjectSplitter:
                 continue
             match = (_IN_STRING if self._in_string else _MARKS).search(chunk, at)
             end = len(chunk) if match is None else match.start()
-            if not self._inside:
+            if not self.is_inside:
                 self._expect_nothing(chunk[at:end])
             if match is None:
                 break
             mark, at = match[0], match.end()
-            if not self._inside and mark not in "{[]":
+            if not self.is_inside and mark not in "{[]":
                 raise ValueError(f"expected an object, got {mark!r}")
             if mark == "\\":
                 self._escaped = True
             elif mark == '"':
                 self._in_string = not self._in_string
             elif mark in "{[":
-                if not self._inside and mark == "{" and self._depth == self._base:
+                if not self.is_inside and mark == "{" and self._depth == self._base:
                     begin = end
-                elif not self._inside and (self._depth, self._base, self._closed) != (0, 1, False):
+                elif not self.is_inside and (self._depth, self._base, self._closed) != (
+                    0,
+                    1,
+                    False,
+                ):
                     raise ValueError(f"expected an object, got {mark!r}")
                 self._depth += 1
             else:
@@ -99,7 +103,13 @@ class ObjectSplitter:
             self._pieces.append(chunk[begin:])
 
     @property
-    def _inside(self) -> bool:
+    def is_in_text(self) -> bool:
+        """Whether a text within an object is still open."""
+        return self._in_string
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether an object is still open."""
         return self._depth > self._base
 
     def _close(self) -> None:

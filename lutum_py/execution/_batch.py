@@ -123,15 +123,18 @@ class Batch:
             raise telling(fault, outcomes)
         return self._unless_broken(outcomes)
 
-    def _fault(self) -> LutumError | None:
+    def _fault(self) -> LutumError | GeneratorExit | None:
         """Return the first fault of the run itself, such as a plan that was closed meanwhile.
+
+        A `GeneratorExit` of a callback is one: a task that is thrown away gets it, too, so that it
+        passes through `_one`.
 
         All tasks are asked for their errors: asyncio prints an error that nobody asked for.
         """
         fault = None
         for task in self._tasks.values():
             error = task.exception() if task.done() and not task.cancelled() else None
-            if error is not None and fault is None and isinstance(error, LutumError):
+            if fault is None and isinstance(error, LutumError | GeneratorExit):
                 fault = error
         return fault
 

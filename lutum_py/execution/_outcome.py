@@ -1,4 +1,4 @@
-"""What comes of running a call: every ending of a tool has one meaning, written down here.
+"""The outcome of a run: every ending of a tool has one meaning, written down here.
 
 The rule behind them: a result claims no more than is known. What never started, or said that it
 stopped, is `cancelled`; what failed is an `error`; what was started and cut off is `indeterminate`,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from mcp import Client, ClientSession
 from mcp.types import Tool
@@ -19,6 +19,7 @@ from .._schema.definition import ToolDef
 from .._schema.schema_check import SchemaChecker, schema_checker
 from .._schema.stand_in import stand_in
 from .._text.escaping import escape_unprintable
+from .._text.immutable import SetOnce
 from .._text.json import compact_json, cut, is_mapping, is_sequence, shorten
 from .._text.suggestion import meant_by
 from .._toolset import Toolset
@@ -45,7 +46,7 @@ class RefusedTool:
     reason: str
 
 
-class RemoteTools:
+class RemoteTools(SetOnce):
     """The tools of one server, as they were when it was asked; `remote_tools` makes it.
 
     Attributes:
@@ -56,6 +57,8 @@ class RemoteTools:
     """
 
     __slots__ = ("_fingerprint", "_rules", "digest", "listed", "refused", "toolset")
+
+    _way: ClassVar[str] = "it is what the server listed. Write `tools = await tools.refresh()`."
 
     toolset: type[Toolset]
     listed: Mapping[str, Tool]
@@ -294,7 +297,7 @@ def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]
     if definition.output_schema is not None:
         output = schema_checker(f"the output of tool {wire!r}", definition.output_schema)
     remote = RemoteTool(rules, tool.name, shape_of(tool), output, definition.only_reads)
-    return spec_from_definition(definition, remote.run)
+    return spec_from_definition(definition, remote.run, is_checked=True)
 
 
 def _check_size(tool: Tool, limit: int) -> None:

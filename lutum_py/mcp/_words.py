@@ -90,14 +90,15 @@ def wire_name(name: str) -> str:
 def legible(text: str, limit: int) -> str:
     """Take out what nobody sees, and end the text at a limit."""
     if not text.isascii() or not text.isprintable():
-        # With a space on both sides, so that each character has one before and one after it.
-        said = f" {sendable(text)} "
-        text = "".join(
-            char
-            for before, char, after in zip(said, said[1:], said[2:], strict=False)
-            if _is_seen(char) or _joins(before, char, after)
-        )
+        text = _seen(sendable(text))
     return cut(text.strip(), limit)
+
+
+def _seen(text: str) -> str:
+    # With two spaces on both sides, so that each character has two before and two after it.
+    said = f"  {text}  "
+    around = zip(said, said[1:], said[2:], said[3:], said[4:], strict=False)
+    return "".join(near[2] for near in around if _is_seen(near[2]) or _joins(*near))
 
 
 def hides(data: Any) -> bool:
@@ -114,16 +115,23 @@ def _is_seen(char: str) -> bool:
     return char in LINES or not unseen
 
 
-def _joins(before: str, char: str, after: str) -> bool:
+def _joins(earlier: str, before: str, char: str, after: str, later: str) -> bool:
     """Whether a character that nobody sees is alone, if a script or an emoji needs it.
 
     One that could be left out, or a run of them, may spell what nobody reads.
     """
     # "\u2764\ufe0f" is a red heart, and a run of selectors after it is a hidden text: each may
-    # follow a symbol once, and something seen has to come next.
+    # follow a symbol once, and something seen has to come next. Of "\u2764\ufe0f\u200d\U0001f525",
+    # a heart on fire, that is the second symbol, which the joiner joins to the first.
     if char in _SELECTORS:
-        return unicodedata.category(before) == "So" and _is_seen(after)
+        return _is_symbol(before) and (_is_seen(after) or (after == "\u200d" and _is_symbol(later)))
+    if before in _SELECTORS:
+        return char == "\u200d" and _is_symbol(earlier) and _is_symbol(after)
     return char in _JOINERS and _is_joined(before) and _is_joined(after)
+
+
+def _is_symbol(char: str) -> bool:
+    return not char.isascii() and unicodedata.category(char) in ("Sm", "So")
 
 
 def _is_joined(char: str) -> bool:

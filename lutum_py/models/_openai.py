@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Protocol
 
 from ..dialects import openai_chat, openai_responses
+from ..dialects.hosts import Host
 from ._sdk_model import CreateModel, PreparedBody
-
-
-class _OpenAIModel(CreateModel):
-    json_arguments: bool
-
-    def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:
-        if self.json_arguments:
-            prepared = replace(prepared, body=openai_chat.with_json_arguments(prepared.body))
-        return super()._arguments(prepared)
 
 
 class ChatClient(Protocol):
@@ -27,7 +18,7 @@ class ChatClient(Protocol):
         ...
 
 
-class OpenAIChat(_OpenAIModel):
+class OpenAIChat(CreateModel):
     """Ask a model by Chat Completions.
 
     Args:
@@ -36,9 +27,7 @@ class OpenAIChat(_OpenAIModel):
         model: The name of the model.
         strict: Offer tools in strict mode ("Structured Outputs").
         stream_usage: Ask for the usage at the end of a stream; some servers refuse the question.
-        json_arguments: Send back what the model wrote as arguments inside of a JSON object where it
-            is none, as `{"INVALID_JSON": "..."}`; for servers such as vLLM and llama.cpp, which
-            else refuse every later request.
+        host: The host, where it departs from OpenAI's ways: a record of `lutum_py.dialects.hosts`.
 
     Raises:
         TypeError: `client` is not a client, or `model` is not a name.
@@ -69,11 +58,12 @@ class OpenAIChat(_OpenAIModel):
         *,
         strict: bool = False,
         stream_usage: bool = True,
-        json_arguments: bool = False,
+        host: Host | None = None,
     ) -> None:
         super().__init__(client, model, strict=strict)
         self.stream_usage = stream_usage
-        self.json_arguments = json_arguments
+        self.host = host
+        self._dialect = openai_chat.DIALECT.at(host)
 
     def _create(self, client: ChatClient) -> Any:
         return client.chat.completions.create
@@ -94,7 +84,7 @@ class ResponsesClient(Protocol):
         ...
 
 
-class OpenAIResponses(_OpenAIModel):
+class OpenAIResponses(CreateModel):
     """Ask a model by the Responses API.
 
     Each request carries the whole conversation, so that `.extra({"store": False})` works; a
@@ -107,9 +97,8 @@ class OpenAIResponses(_OpenAIModel):
         native_search: Send deferred tools as such, and `tool_search(name="tool_search")` as the
             API's own search, so that loading a tool leaves the cached beginning of the request as
             it is; not every model takes that.
-        json_arguments: Send back what the model wrote as arguments inside of a JSON object where it
-            is none, as `{"INVALID_JSON": "..."}`; for servers such as vLLM and llama.cpp, which
-            else refuse every later request.
+        host: The host, where it departs from OpenAI's ways: a record of `lutum_py.dialects.hosts`,
+            of which `parses_arguments` counts here.
 
     Raises:
         TypeError: `client` is not a client, or `model` is not a name.
@@ -140,10 +129,11 @@ class OpenAIResponses(_OpenAIModel):
         *,
         strict: bool = False,
         native_search: bool = False,
-        json_arguments: bool = False,
+        host: Host | None = None,
     ) -> None:
         super().__init__(client, model, strict=strict, native_search=native_search)
-        self.json_arguments = json_arguments
+        self.host = host
+        self._dialect = openai_responses.DIALECT.at(host)
 
     def _create(self, client: ResponsesClient) -> Any:
         return client.responses.create

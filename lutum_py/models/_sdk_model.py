@@ -136,7 +136,7 @@ class SdkModel(ABC):
         native_search: Whether deferred tools are sent as such, if the provider knows them.
     """
 
-    _dialect: ClassVar[Dialect[Any]]
+    _dialect: Dialect[Any]
     _reader: ClassVar[type[StreamReader]]
     _clients: ClassVar[tuple[str, str]]
     """How the SDK calls its sync client and its async one."""

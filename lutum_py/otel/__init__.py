@@ -30,9 +30,9 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from traceback import format_exception
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar, cast
 
 from .. import __version__
 from .._call.call import AnyToolCall
@@ -51,6 +51,7 @@ from .._context.inner import ToolRequestedCalls
 from .._context.suspension import Decision
 from .._round.events import CallEvent
 from .._text.escaping import words_of
+from .._text.immutable import SetOnce, settle
 from .._text.json import cut, is_whole, shorten
 from .._transcript.result import ToolResult
 from ..errors import Cancelled, InvalidValueError, MisuseError, OutcomeUnknown, ToolError
@@ -79,7 +80,7 @@ _OUTCOMES: Final = {
 }
 
 
-class ToolTracer:
+class ToolTracer(SetOnce):
     """Open a span for each call that your code runs.
 
     Args:
@@ -109,6 +110,9 @@ class ToolTracer:
         '3'
     """
 
+    __slots__ = ("content", "content_limit", "tracer")
+    _way: ClassVar[str] = "it records what it was made to record. Make another `ToolTracer`."
+
     def __init__(
         self,
         *,
@@ -124,14 +128,14 @@ class ToolTracer:
                 "characters. Give how many are kept of each, or leave content out with "
                 "`content=False`."
             )
-        self.content = content
-        self.content_limit = content_limit
-        self.tracer: Tracer | None = None
-        try:
+        self.content: bool = content
+        self.content_limit: int = content_limit
+        tracer: Tracer | None = None
+        with suppress(ImportError):
             from opentelemetry import trace
-        except ImportError:
-            return
-        self.tracer = trace.get_tracer("lutum_py", __version__, tracer_provider)
+
+            tracer = trace.get_tracer("lutum_py", __version__, tracer_provider)
+        self.tracer: Tracer | None = tracer
 
     def span(
         self,
@@ -197,7 +201,9 @@ class CallSpan:
             statement, and without the package.
     """
 
-    __slots__ = ("_context", "_links", "_open", "_outcome", "_tracer", "call", "span")
+    __slots__ = ("_call", "_context", "_links", "_open", "_outcome", "_span", "_tracer")
+    call: AnyToolCall
+    span: Span | None
 
     def __init__(
         self,
@@ -206,8 +212,8 @@ class CallSpan:
         context: Context | None,
         links: Sequence[Link] | None,
     ) -> None:
-        self.call: AnyToolCall = call
-        self.span: Span | None = None
+        self._call = call
+        self._span: Span | None = None
         self._tracer = tracer
         self._context = context
         self._links = links
@@ -233,7 +239,7 @@ class CallSpan:
         tracer = self._tracer.tracer
         if tracer is not None:
             context, links = _place_of(self.call, self._context, self._links)
-            self.span = self._open.enter_context(
+            span = self._span = self._open.enter_context(
                 tracer.start_as_current_span(
                     f"execute_tool {_bounded(self.call.name, _NAME_LIMIT)}",
                     context=context,
@@ -245,10 +251,10 @@ class CallSpan:
                     set_status_on_exception=False,
                 )
             )
-            if self._tracer.content and self.span.is_recording():
+            if self._tracer.content and span.is_recording():
                 # What the tool gets, which may be other than what the model sent.
                 shown = self.call.spec.shown_json(self.call._described)
-                self._content(self.span, "gen_ai.tool.call.arguments", shown)
+                self._content(span, "gen_ai.tool.call.arguments", shown)
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object, /) -> None:
@@ -329,6 +335,9 @@ class CallSpan:
 
     def _content(self, span: Span, name: str, text: str) -> None:
         span.set_attribute(name, _bounded(text, self._tracer.content_limit))
+
+
+settle(CallSpan, "it is that of one call. Call `tracer.span(call)` for another.", "call", "span")
 
 
 def _decisions_of(decided: object) -> list[Decided]:

@@ -25,6 +25,7 @@ from .._round.events import OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
 from .._round.rows import row_of
 from .._session.session import Session
+from .._text.immutable import settle
 from .._transcript.transcript import CommittedRound
 from ..errors import HeldError, LutumError, MisuseError, StaleError
 from ..execution._run import to_its_end
@@ -64,12 +65,18 @@ class Held(Generic[T_co]):
         note: A text of yours, which may be assigned; empty at first.
     """
 
+    __slots__ = (
+        *("_hold", "_is_open", "_plan", "_records", "_session", "_version", "_waiting"),
+        "note",
+    )
+    session: Session
+
     def __init__(self, hold: Hold[T_co], rows: Rows) -> None:
         self._hold = hold
         self._records = hold._records
         head, beside = self._records._kept(rows, self.id)
         self.note: str = beside.note
-        self.session: Session = beside.opened() or Session(id=self.id)
+        self._session = beside.opened() or Session(id=self.id)
         # The version at which the open round was read, if it was; and whether there is one.
         self._version = None if head is None else head.version
         self._is_open = head is not None and head.plan_digest != ""
@@ -318,7 +325,10 @@ class Held(Generic[T_co]):
         return is_any
 
 
-@dataclass(eq=False, repr=False)
+settle(Held, "it is what was held. Change it by its methods, and save by `commit`.", "session")
+
+
+@dataclass(eq=False, repr=False, slots=True)
 class Hold(Generic[T_co]):
     """A conversation that is to be yours alone, made by `store.hold`; enter it once.
 
@@ -337,6 +347,11 @@ class Hold(Generic[T_co]):
     _is_entered: bool = False
     _is_left: threading.Event = field(default_factory=threading.Event)
     _lost: StaleError | None = None
+    # What one of the two ways of entering has.
+    _task: asyncio.Task[Any] = field(init=False)
+    _cancelled_before: int = field(init=False)
+    _renewing: asyncio.Task[None] = field(init=False)
+    _thread: threading.Thread = field(init=False)
 
     def __repr__(self) -> str:
         return f"<hold of {self._id!r} at {self._records._database.name}>"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import time
-from typing import Any, Final, Self, TypeVar, overload
+from typing import Any, ClassVar, Final, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.drivers import drive_sync
@@ -28,6 +28,7 @@ from .._round.resume import amend, check_decision
 from .._round.rows import Ancestry
 from .._round.sorted_calls import StoredAs
 from .._session.session import Session
+from .._text.immutable import Settled
 from .._text.json import is_whole, shorten
 from .._transcript.result import ToolResult
 from .._transcript.saved import check_key
@@ -65,8 +66,20 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Records:
+class Records(Settled):
     """Keep what a store has, and put each step on record; `Store` adds what runs calls."""
+
+    _way: ClassVar[str] = "a store goes by what it was opened with. Call `open_store` again."
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Whoever tests a program may put a function in the place of a method, which then counts.
+        if callable(getattr(type(self), name, None)):
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)  # there is nothing to take away but such a function
 
     def __init__(
         self,

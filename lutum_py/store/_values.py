@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from time import time
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.history import CallStep, end_of
@@ -15,6 +15,7 @@ from .._round.rows import Ancestor, Ancestry
 from .._round.sorted_calls import stored_as
 from .._round.step_json import load_ticket
 from .._session.session import Session
+from .._text.immutable import SetOnce
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
 from ..errors import MisuseError
@@ -115,7 +116,7 @@ def _shown_step(saved: Saved) -> CallStep:
 
 
 @dataclass(eq=False, slots=True)
-class Claim:
+class Claim(SetOnce):
     """A call that is yours for the length of a lease, to be started and finished, or given back.
 
     Attributes:
@@ -125,8 +126,12 @@ class Claim:
             try of this call with these arguments.
         token: Grows with each claim of this call, for services that refuse an older one.
         in_doubt: Whether somebody started it and recorded no result: it may have had its effects.
-        lease: How long it is yours, in seconds, from the claim, `start` or `renew` on.
+        lease: How long it is yours, in seconds, from the claim, `start` or `renew` on; another one
+            that is assigned counts from the next of these.
     """
+
+    _way: ClassVar[str] = "it is what was claimed. Release it, and claim again."
+    _open: ClassVar[tuple[str, ...]] = ("lease",)
 
     id: str
     call: AnyToolCall

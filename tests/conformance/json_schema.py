@@ -17,9 +17,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from jsonschema import Draft202012Validator
-
 from lutum_py import ToolDef, ToolMetadata, Toolset
+from lutum_py._schema.schema_check import validator_of
 from lutum_py.dialects import DIALECTS, CompiledSchema
 from lutum_py.errors import InvalidArgumentsError, ToolDefinitionError
 
@@ -100,7 +99,7 @@ def takes(toolset: Any, name: str, arguments: dict[str, Any]) -> bool:
     """Whether a tool takes arguments as they are: what was repaired was not valid."""
     written = ToolMetadata(id="c", name=name, arguments=json.dumps(arguments))
     try:
-        return not toolset.parse_tool_call(written).repaired
+        return not toolset.parse_tool_call(written).coerced
     except InvalidArgumentsError:
         return False
 
@@ -124,13 +123,13 @@ def forms_of(schema: Any, value: Any, defs: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _form_of(schema: Any, value: Any, defs: Mapping[str, Any]) -> Any:
-    judge = Draft202012Validator({"allOf": [schema], "$defs": defs})
+    judge = validator_of("a form", {"allOf": [schema], "$defs": defs})
     return next((form for form in forms_of(schema, value, defs) if judge.is_valid(form)), value)
 
 
 def offers(compiled: CompiledSchema, arguments: dict[str, Any]) -> bool:
     """Whether a provider that holds a model to the schema lets it send these arguments."""
-    judge = Draft202012Validator(compiled.schema)
+    judge = validator_of("a form", compiled.schema)
     sent = [
         form
         for wrapped in (arguments, {"value": arguments})
@@ -140,11 +139,7 @@ def offers(compiled: CompiledSchema, arguments: dict[str, Any]) -> bool:
 
 
 REASONS: Final = {
-    "refused: regex": "Refused: `pattern` is held to Python's `re`, which knows neither `\\p{…}` "
-    "nor `\\c`.",
     "refused: nowhere": "Refused: the schema refers to another document, and nothing is fetched.",
-    "ecmascript-regex": "`pattern` is held to Python's `re`, for which letters and digits are "
-    "those of all scripts. The suite has these cases as optional.",
     "dependencies-compatibility": "`dependencies` is no keyword since 2019. That it counts all the "
     "same is optional.",
     "optional/content": "What is encoded in a text is not looked at. The suite has it as optional.",
@@ -224,7 +219,7 @@ class _Judge:
                 readings = [(self._plain, arguments)]
                 readings += [(self._as_property, {"value": arguments})] if is_whole else []
                 is_closed = "strict" in form and not all(
-                    Draft202012Validator(narrowed(schema)).is_valid(value)
+                    validator_of("a form", narrowed(schema)).is_valid(value)
                     for schema, value in readings
                 )
                 self.compiled[form]["closed" if is_closed else "narrower"] += 1

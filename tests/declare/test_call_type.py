@@ -7,11 +7,20 @@ import json
 import pickle
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
 import pytest
-from pydantic import BaseModel, ConfigDict, SecretStr, TypeAdapter, ValidationError
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import PydanticSerializationError
 
 from lutum_py import (
@@ -27,7 +36,9 @@ from lutum_py import (
     tool_input,
     toolset,
 )
+from lutum_py._schema.schema_check import schema_faults
 from lutum_py.errors import MisuseError
+from tests.cases import over
 
 
 class Person(BaseModel):
@@ -243,3 +254,65 @@ def test_the_class_of_calls_is_one_and_makes_none() -> None:
     with pytest.raises(MisuseError):
         made()
     assert not isinstance(3, made)
+
+
+class Aliased(ToolInput[int]):
+    pin: SecretStr = Field(validation_alias="PIN")
+    tags: set[str] = Field(default=set(), validation_alias=AliasChoices("labels", "tags_of"))
+
+
+class Renamed(ToolInput[int]):
+    a: int = Field(validation_alias="in", serialization_alias="out")
+    at: int = Field(default=0, validation_alias=AliasPath("here", 0))
+    kept: int = Field(default=0, exclude=True)
+
+
+class Around(ToolInput[int]):
+    one: Aliased
+    many: list[Renamed] = Field(default=[], serialization_alias="all")
+
+
+@dataclass
+class Line:
+    count: Annotated[int, Field(validation_alias="n")]
+
+
+@tool_fn
+def by_name(line: Annotated[Line, Field(validation_alias="l")], more: int = 0) -> None:
+    """Take a line."""
+
+
+@tool_fn
+def whole(line: Line) -> None:
+    """Take a line."""
+
+
+class Aliases(Toolset):
+    aliased = tool(Aliased)
+    renamed = tool(Renamed)
+    around = tool(Around)
+    by_name = tool(by_name)
+    whole = tool(whole)
+
+
+SENT: list[tuple[str, dict[str, Any]]] = [
+    ("aliased", {"PIN": "1234", "tags_of": ["b", "a"]}),
+    ("renamed", {"in": 1, "here": [2], "kept": 3}),
+    ("around", {"one": {"PIN": "1"}, "many": [{"in": 1}, {"in": 2, "at": 4}]}),
+    ("by_name", {"l": {"n": 1}}),
+    ("whole", {"n": 1}),
+]
+
+
+@over("name, arguments", SENT)
+def test_a_call_reads_what_it_writes_under_any_alias(name: str, arguments: dict[str, Any]) -> None:
+    """What is written of a call is read again as an equal input, and fits the JSON schema."""
+    adapter: TypeAdapter[Any] = TypeAdapter(Aliases.Call)
+    sent = ToolMetadata(id="c", name=name, arguments=json.dumps(arguments))
+    call = Aliases.parse_tool_call(sent)
+    text = adapter.dump_json(call)
+    assert adapter.validate_json(text).input == call.input
+    assert adapter.validate_python(adapter.dump_python(call)).input == call.input
+    for mode in ("validation", "serialization"):
+        schema = adapter.json_schema(mode=mode)
+        assert schema_faults("a call", schema, json.loads(text)) == []

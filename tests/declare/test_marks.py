@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar, Union
 
 import pytest
 import typing_extensions
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PlainValidator, SkipValidation, field_validator  # noqa: F401 - annotations below name them
 from typing_extensions import TypeAliasType, TypedDict
 
 from lutum_py import Answer, Skip, ToolContext, ToolInput, tool_fn, tool_input
@@ -32,6 +32,7 @@ Swapped = TypeAliasType("Swapped", U | T, type_params=(T, U))
 Written = TypeAliasType("Written", "Annotated[str, Skip()] | None")
 Inner = TypeAliasType("Inner", Maybe[T], type_params=(T,))
 Loop: Any = TypeAliasType("Loop", "Loop | None")
+Chain = TypeAliasType("Chain", list[T] | None, type_params=(T,))
 Context = TypeAliasType("Context", ToolContext)
 City = TypeAliasType("City", Annotated[str, "Which city."])
 Nowhere = TypeAliasType("Nowhere", "Missing | None")  # type: ignore[name-defined]  # noqa: F821
@@ -194,6 +195,53 @@ def test_a_skip_that_hides_nothing_is_refused(declared: Any, where: str) -> None
         spec_of(declared())
     assert f"{where} has a `Skip()`" in str(caught.value)
     assert "`name: Annotated[..., Skip()]`" in str(caught.value)
+
+
+@over(
+    "kind",
+    [
+        "class f(ToolInput[str]):\n    user: {} = None",
+        "class M(BaseModel):\n    user: {} = None\n@tool_fn\ndef f(a: M, b: int): return 1",
+        "class M(TypedDict):\n    user: {}\n@tool_fn\ndef f(a: list[M]): return 1",
+        "@dataclass\nclass M:\n    user: {}\n@tool_fn\ndef f(a: M): return 1",
+        "class M(typing.NamedTuple):\n    user: {}\n@tool_fn\ndef f(a: M): return 1",
+        "class M(BaseModel, typing.Generic[T]):\n    user: T\n@tool_fn\ndef f(a: M[{}]): return 1",
+        "@dataclass\nclass M(typing.Generic[T]):\n    user: T\n@tool_fn\ndef f(a: M[{}]): return 1",
+        "@tool_fn\ndef f(a: list[{}]): return 1",
+        "@tool_fn\ndef f(a: dict[str, Chain[{}]]): return 1",
+    ],
+)
+@over(
+    "annotation",
+    [
+        "Annotated[str, Skip(), PlainValidator(str)]",
+        "Annotated[str, Skip, PlainValidator(str), Field(title='t')]",
+        "Annotated[str, Skip(), SkipValidation()]",
+        "SkipValidation[Annotated[str, Skip()]]",
+        "SkipValidation[Live]",
+    ],
+)
+def test_a_skip_under_a_validator_that_replaces_the_schema_is_refused(
+    kind: str, annotation: str
+) -> None:
+    """A validator that takes the place of a type does not take the mark away."""
+    with pytest.raises(ToolDefinitionError, match=r"has a `Skip\(\)`"):
+        spec_of(declare(NAMES, kind.format(annotation)))
+
+
+def test_a_skip_under_a_validator_in_the_class_is_refused() -> None:
+    """A plain validator of a class is one, too."""
+
+    class Own(ToolInput[str]):
+        user: Annotated[str | None, Skip()] = None
+
+        @field_validator("user", mode="plain")
+        @classmethod
+        def as_it_is(cls, value: Any) -> Any:
+            return value  # pragma: no cover - no call is made
+
+    with pytest.raises(ToolDefinitionError, match=r"`user` has a `Skip\(\)`"):
+        spec_of(Own)
 
 
 def test_a_skip_in_an_answer_is_refused() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from lutum_py import ToolDef, ToolMetadata, Toolset, tool, toolset
+from lutum_py.dialects.openai_chat import tools
 from lutum_py.errors import (
     InvalidArgumentsError,
     MissingExtraError,
@@ -177,6 +178,9 @@ def test_old_drafts_are_known() -> None:
     )
     assert refusal(definition, {"b": 1}).startswith("- ")
     assert "'a' is a required property" in refusal(definition, {"b": 1})
+    sent = tools([definition], strict=False)[0]["function"]["parameters"]
+    assert sent["required"] == ["a"]
+    assert sent["properties"] == {"a": {}}
 
 
 def test_coercing_follows_the_schema() -> None:
@@ -273,9 +277,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "bad schema": (
         (
             "T",
-            [ToolDef.from_json_schema(name="t", input_schema={"properties": {"a": {"type": 3}}})],
+            [ToolDef.from_json_schema(name="t", input_schema={"properties": {"a": {"type": "x"}}})],
         ),
-        "Invalid JSON schema for the arguments of tool 't': at `$.properties.a.type`, 3 is",
+        "Invalid JSON schema for the arguments of tool 't': at `$.properties.a.type`, 'x' is",
     ),
     "remote": (
         ("T", [ToolDef.from_json_schema(name="t", input_schema={"$ref": "https://e.org/x"})]),

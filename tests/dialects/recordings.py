@@ -70,7 +70,12 @@ def exchanges(dialect: str) -> list[Recording]:
 
 def answered(one: Recording) -> bool:
     """Whether a provider accepted the request, and its answer was recorded."""
-    return one.status == 200 and one.response is not None
+    return one.status == 200 and one.response is not None and not in_background(one)
+
+
+def in_background(one: Recording) -> bool:
+    """Whether the provider had not begun to answer: it was asked to do so later."""
+    return isinstance(one.response, dict) and one.response.get("status") == "queued"
 
 
 def whole(one: Recording) -> bool:

@@ -108,7 +108,7 @@ def test_a_turn_of_another_dialect_goes_out_in_the_neutral_view() -> None:
             *turn_of(*calls).items,
             TextItem("But"),
         ],
-        dialect="openai_chat",
+        dialect="another",
         payload={},
     )
     items: list[Any] = [Message("user", "Go"), turn, *map(result, calls)]

@@ -6,8 +6,18 @@ import json
 from types import ModuleType
 from typing import Any
 
-from lutum_py import AssistantTurn, Message, Session, ToolMetadata, Toolset, Transcript, TurnRequest
-from lutum_py.dialects import openai_responses
+from lutum_py import (
+    AssistantTurn,
+    Message,
+    Session,
+    ToolDef,
+    ToolMetadata,
+    Toolset,
+    Transcript,
+    TurnRequest,
+)
+from lutum_py.dialects import openai_chat, openai_responses
+from tests.cases import over
 
 from .every_dialect import DIALECTS, OF_LIBRARY, TRUNCATED, response_of, wire_of
 from .test_refused_answers import Files, Invoice, streamed
@@ -105,3 +115,124 @@ def test_a_response_may_be_incomplete_for_no_reason() -> None:
     turn = openai_responses.decode(response)
     assert turn.is_truncated
     assert read(turn)[1] == [turn.tool_calls[-1].id]
+
+
+def taken_at(response: Any, *path: Any) -> Any:
+    """Take a field of a response away, and what it was."""
+    for key in path[:-1]:
+        response = response[key]
+    return response.pop(path[-1])
+
+
+MODULE_OF = {module.NAME: module for module in OTHERS}
+REASONS: dict[str, tuple[Any, ...]] = {
+    "anthropic_messages": ("stop_reason",),
+    "bedrock_converse": ("stopReason",),
+    "gemini_generate_content": ("candidates", 0, "finishReason"),
+    "openai_chat": ("choices", 0, "finish_reason"),
+}
+
+
+@over("name", [*REASONS])
+@over("is_null", [True, False])
+def test_the_last_call_of_a_response_that_still_grows_is_not_run(name: str, is_null: bool) -> None:
+    """The object of an SDK has no finish reason while it grows, and its last call looks whole."""
+    dialect = MODULE_OF[name]
+    response = response_of(name, AssistantTurn(tool_calls=calls(*COMPLETED)))
+    response.pop("usage", None)
+    taken_at(response, *REASONS[name])
+    if is_null:
+        holder = response if len(REASONS[name]) == 1 else response[REASONS[name][0]][0]
+        holder[REASONS[name][-1]] = None
+    turn = dialect.decode(response)
+    ids = [call.id for call in turn.tool_calls]
+    assert turn.is_truncated
+    assert read(turn) == (ids[:2], ids[2:])
+    outcome: Any = Files.read_turn(turn)
+    session = Session()
+    session.push_user("Go")
+    plan = Files.load_plan(outcome.round.plan().dump_json())
+    plan.commit(session, [call.call_sync() for call in plan.pending])
+    loaded = Transcript.load_json(session.transcript.dump_json())
+    assert loaded == session.transcript
+
+
+def test_a_host_of_chat_may_give_no_finish_reason() -> None:
+    """What a call cost is known once it is whole; `[DONE]` ends a stream without either."""
+    response = response_of("openai_chat", AssistantTurn(tool_calls=calls("{}")))
+    taken_at(response, *REASONS["openai_chat"])
+    response["usage"] = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    assert not openai_chat.decode(response).is_truncated
+    decoder = openai_chat.StreamDecoder()
+    call = {"index": 0, "id": "c1", "function": {"name": "clean", "arguments": "{}"}}
+    decoder.feed({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+    decoder.feed("[DONE]")
+    assert not decoder.finish().is_truncated
+
+
+def test_a_text_without_a_finish_reason_is_whole() -> None:
+    """It is read by people, and nothing runs by it."""
+    for name, path in REASONS.items():
+        response = response_of(name, AssistantTurn(text="Hi"))
+        response.pop("usage", None)
+        taken_at(response, *path)
+        assert not MODULE_OF[name].decode(response).is_truncated
+
+
+@over("status", ["in_progress", "incomplete"])
+@over("of_response", ["completed", None])
+def test_an_item_that_is_not_whole_is_not_run(status: str, of_response: str | None) -> None:
+    """Each item of the Responses API has a status of its own, which counts in any response."""
+    response = response_of(openai_responses.NAME, AssistantTurn(tool_calls=calls(*COMPLETED)))
+    response["status"] = of_response
+    response["output"][-1]["status"] = status
+    turn = openai_responses.decode(response)
+    ids = [call.id for call in turn.tool_calls]
+    assert turn.is_truncated
+    assert read(turn) == (ids[:2], ids[2:])
+
+
+@over("status", ["in_progress", "queued", "cancelled", "incomplete"])
+def test_a_response_that_is_not_completed_is_cut_off(status: str) -> None:
+    """A response in the background can be fetched at any time."""
+    response = response_of(openai_responses.NAME, AssistantTurn(tool_calls=calls(*COMPLETED)))
+    response["status"] = status
+    assert read(openai_responses.decode(response))[1] == ["c3"]
+
+
+@over(
+    "word", ["LENGTH", "Max-Tokens", "max_tokens: 4096", " length ", "Insufficient_System_Resource"]
+)
+def test_a_word_of_a_host_is_known_in_any_spelling(word: str) -> None:
+    """Hosts that pass on what a provider said write its word in their way."""
+    turn = AssistantTurn(tool_calls=calls("{}"), finish_reason=word)
+    assert turn.is_truncated
+    assert read(turn) == ([], ["c1"])
+
+
+@over(
+    "schema, is_run",
+    [
+        ({"type": "object"}, True),
+        ({"type": "object", "properties": {}, "additionalProperties": False}, True),
+        ({"type": "object", "additionalProperties": True}, False),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, False),
+        ({"type": "object", "additionalProperties": {}}, False),
+        ({"type": "object", "patternProperties": {"^a": {}}}, False),
+        ({"type": "object", "propertyNames": {"maxLength": 3}}, False),
+        ({"type": "object", "properties": {"a": {"type": "string"}}}, False),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"a": {}}}}}, False),
+    ],
+)
+@over("arguments", ["", "{}", " "])
+def test_nothing_is_whole_only_for_a_tool_that_takes_nothing(
+    schema: dict[str, Any], is_run: bool, arguments: str
+) -> None:
+    """A tool that takes any names may have been going to get some."""
+    tools = Toolset.from_definitions(
+        "Tools", [ToolDef(name="clean", description="Clean.", input_schema=schema)]
+    )
+    turn = AssistantTurn(tool_calls=calls(arguments), finish_reason="length")
+    outcome: Any = tools.read_turn(turn)
+    with outcome.round as opened:
+        assert len(opened.plan().pending) == is_run

@@ -145,7 +145,6 @@ def test_a_candidate_without_content_says_nothing() -> None:
         ({"candidates": []}, "", "has no candidates"),
         ({"promptFeedback": {}}, "", "has no candidates"),
         ({"candidates": {}}, "candidates", "expected an array"),
-        (response({"functionCall": {"args": {}}}), "functionCall", "'name' is missing"),
         (response({"text": 3}), "text", "expected a string"),
         (response(3), "parts[0]", "expected an object"),
         (

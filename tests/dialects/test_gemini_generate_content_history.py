@@ -94,18 +94,24 @@ def test_parts_of_gemini_are_held() -> None:
     assert gemini_generate_content.read_history(plain)[0][0] == Message("system", "Be brief.")
 
 
-def test_two_calls_of_one_id_are_refused() -> None:
-    """Gemini tells results by their order; a transcript does by the ids, so each has to be one."""
+def test_two_calls_of_one_id_are_told_apart() -> None:
+    """Gemini tells results by their order; a transcript does by the ids, so each gets its own."""
     calls = [{"functionCall": {"id": "c1", "name": "f", "args": {}}}] * 2
-    answers = [{"functionResponse": {"id": "c1", "name": "f", "response": {}}}] * 2
+    answers = [
+        {"functionResponse": {"id": "c1", "name": "f", "response": {"output": at}}} for at in (1, 2)
+    ]
     contents = [
         {"role": "user", "parts": [{"text": "Go"}]},
         {"role": "model", "parts": calls},
         {"role": "user", "parts": answers},
     ]
     assert gemini_generate_content.check(contents) == []
-    with pytest.raises(DialectError, check=lambda error: error.where == "contents"):
-        gemini_generate_content.read_history(contents)
+    transcript, losses = gemini_generate_content.read_history(contents)
+    results = [item for item in transcript if isinstance(item, ToolResult)]
+    assert [(each.id, each.result) for each in results] == [("c1", "1"), ("c1_2", "2")]
+    assert losses == []
+    sent = gemini_generate_content.messages(transcript)
+    assert [part["functionResponse"]["id"] for part in sent[2]["parts"]] == ["c1", "c1_2"]
 
 
 @over("output", [float("nan"), {1, 2}, object()])

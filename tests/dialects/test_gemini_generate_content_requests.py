@@ -121,7 +121,7 @@ def test_a_turn_of_another_dialect_goes_out_in_the_neutral_view() -> None:
             RefusalItem("Not this."),
             TextItem(""),
         ],
-        dialect="openai_chat",
+        dialect="another",
         payload={},
     )
     body = dialect.encode_request(

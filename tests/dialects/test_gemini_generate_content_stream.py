@@ -93,11 +93,6 @@ def test_a_stream_of_a_blocked_prompt_is_whole() -> None:
         ([{"promptFeedback": {}}], "", "has no candidates"),
         ([{"error": {"message": "Overloaded"}}], "event 0.error", "Overloaded"),
         (["["], "event 0", "not JSON"),
-        (
-            [chunk(), chunk({"functionCall": {}})],
-            "event 1.candidates[0].content.parts[0].functionCall",
-            "'name' is missing",
-        ),
     ],
 )
 def test_a_broken_stream_is_an_error(events: list[Any], where: str, problem: str) -> None:

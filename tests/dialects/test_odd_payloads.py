@@ -107,7 +107,7 @@ def test_an_event_may_be_a_mapping_of_any_kind(dialect: ModuleType) -> None:
 
 
 @DIALECTS
-def test_a_number_that_python_cannot_read_is_the_models_to_mend(dialect: ModuleType) -> None:
+def test_a_number_that_python_cannot_read_is_the_models_to_fix(dialect: ModuleType) -> None:
     """An argument of more digits than Python reads is an issue that the model is told of."""
     text = '{"a":1,"b":' + "9" * 5000 + "}"
     turn = dialect.decode(wire_of(dialect.NAME).calling(text))

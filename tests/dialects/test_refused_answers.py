@@ -248,3 +248,29 @@ def test_a_filter_may_leave_no_message() -> None:
     assert turn.items == (RefusalItem(""),)
     (said,) = openai_chat.messages([turn])
     assert said == {"role": "assistant", "content": ""}
+
+
+def test_a_blocked_prompt_blocks_what_was_said_beside_it() -> None:
+    """Gemini may name a block beside candidates: no call of them runs."""
+    for message in ("not this", None):
+        call = ToolMetadata(id="c1", name="clean", arguments="{}")
+        response = response_of(gemini_generate_content.NAME, AssistantTurn(tool_calls=[call]))
+        response["promptFeedback"] = {"blockReason": "SAFETY", "blockReasonMessage": message}
+        for turn in (
+            gemini_generate_content.decode(response),
+            streamed(gemini_generate_content, response),
+        ):
+            assert turn.is_blocked
+            assert turn.refusal == (message or "")
+            outcome: Any = Files.read_turn(turn)
+            with outcome.round as opened:
+                assert not opened.plan().pending
+            (issue,) = opened.recoverable_tool_call_issues
+            assert issue.reason == "blocked"
+
+
+@over("word", ["CONTENT_FILTER", "Content-Filter", "safety", "content_filter : SAFETY", "Refusal"])
+def test_a_word_for_a_block_is_known_in_any_spelling(word: str) -> None:
+    """Hosts that pass on what a provider said write its word in their way."""
+    call = ToolMetadata(id="c1", name="clean", arguments="{}")
+    assert AssistantTurn(tool_calls=[call], finish_reason=word).is_blocked

@@ -63,7 +63,7 @@ def toolsets(part: Any) -> Iterator[Any]:
                 yield Toolset.from_definitions("Taken", [definition])
             except LutumError:
                 continue
-    if isinstance(part, dict):
+    if isinstance(part, dict) and "const" not in part:  # an integer is never the null that it names
 
         @tool_fn
         def typed(a: Annotated[int, WithJsonSchema(part)], b: int = 0) -> None:

@@ -178,6 +178,38 @@ def test_a_line_that_is_no_event_is_told(dialect: ModuleType, line: str | bytes)
         dialect.StreamDecoder().feed_line(line)
 
 
+@over("cut", ["\u2028", "\u2029", "\x85"])
+@over("keepends", [True, False])
+@over("prefix", ["data: ", ""])
+@over("said", ["one%stwo", "%s%sid: x%s: }", "%s"])
+def test_a_line_that_was_cut_in_a_text_is_joined(
+    cut: str, keepends: bool, prefix: str, said: str
+) -> None:
+    """`splitlines` and `iter_lines` of httpx cut at U+2028 and its like: no text is lost there."""
+    text = said.replace("%s", cut)
+    chunk = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+    body = f"{prefix}{json.dumps(chunk, ensure_ascii=False)}\n\n{prefix}[DONE]\n"
+    decoder = openai_chat.StreamDecoder()
+    for line in body.splitlines(keepends):
+        decoder.feed_line(line)
+    # Without its end, a line does not say what it was cut at.
+    assert decoder.finish().text == (text if keepends else text.replace(cut, "\u2028"))
+
+
+@over("after", [['data: {"choices": []}'], ["data: [DONE]"], []])
+def test_a_line_that_stays_cut_is_an_error(after: list[str]) -> None:
+    """A text that no later line completes is an error of that event."""
+    decoder = openai_chat.StreamDecoder()
+    assert decoder.feed_line('data: {"choices": [{"delta": {"content": "one') == []
+    with pytest.raises(DialectError, match="event 0: the event is not JSON"):
+        for _ in [*map(decoder.feed_line, after), decoder.close()]:
+            pass
+    with pytest.raises(DialectError, match="event 0: the event is not JSON"):
+        decoder.feed_line("data: {}")
+    with pytest.raises(DialectError, match="event 0: the event is not JSON"):
+        openai_chat.StreamDecoder().feed_line('data: {"choices": "one\n')
+
+
 @over("line", [None, 3, ["data: {}"]])
 def test_what_is_no_line_is_told(line: Any) -> None:
     """It is no event either; an event that was parsed already is read as one."""

@@ -90,6 +90,31 @@ def test_arguments_so_far_are_read_when_they_are_asked_for() -> None:
         assert events[1] == ArgumentsDelta(0, ", 2", {"a": [1, 2]})
 
 
+@over(
+    "text",
+    [
+        '{"n": 0.25, "m": [1, -2.5e-3, 1E+2], "s": "at 3.", "t": "1e\\" 2.", "deep": {"x": 1.0}}',
+        '[10.5, {"a": "x\\\\", "b": 7e2}]',
+    ],
+)
+def test_what_was_shown_of_a_value_stays(text: str) -> None:
+    """What was shown of arguments stays until more is known: no later look has less of them."""
+
+    def has_all(later: Any, earlier: Any) -> bool:
+        if isinstance(earlier, dict):
+            return all(key in later and has_all(later[key], earlier[key]) for key in earlier)
+        if isinstance(earlier, list):
+            return len(later) >= len(earlier) and all(map(has_all, later, earlier))
+        return not isinstance(earlier, str) or later.startswith(earlier)
+
+    json, shown = PartialJson(), None
+    for letter in text:
+        seen = json.view(json.add(letter))
+        assert shown is None or has_all(seen, shown), (seen, shown)
+        shown = seen or None
+    assert shown == from_json(text)
+
+
 @over("look", [copy.copy, repr, replace, lambda event: pickle.loads(pickle.dumps(event))])
 def test_an_event_that_was_not_asked_is_whole(look: Any) -> None:
     """Whatever is done with an event first, its arguments might have stood there from the start."""

@@ -8,13 +8,15 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from lutum_py import AssistantTurn, NeedsTools, Toolset, tool, tool_fn
+from lutum_py import AssistantTurn, Message, NeedsTools, Toolset, tool, tool_fn
 from lutum_py.dialects import (
     anthropic_messages,
+    bedrock_converse,
     gemini_generate_content,
     openai_chat,
     openai_responses,
 )
+from lutum_py.streaming import CallCompleted, CallStarted
 from tests.instructions import calls
 
 Call: TypeAlias = tuple[str, str, str]
@@ -94,7 +96,27 @@ def gemini(said: list[Call], *, cut: bool = False) -> Said:
     return gemini_generate_content, whole, events
 
 
-WIRES = [chat, responses, anthropic, gemini]
+def bedrock(said: list[Call], *, cut: bool = False) -> Said:
+    reason = "max_tokens" if cut else "tool_use"
+    calls = [
+        {"toolUseId": id, "name": name, "input": {} if cut else json.loads(text)}
+        for id, name, text in said
+    ]
+    message = {"role": "assistant", "content": [{"toolUse": call} for call in calls]}
+    events: list[dict[str, Any]] = [{"messageStart": {"role": "assistant"}}]
+    for at, (call, (_, _, text)) in enumerate(zip(calls, said, strict=True)):
+        started = {key: value for key, value in call.items() if key != "input"}
+        place = {"contentBlockIndex": at}
+        events += [
+            {"contentBlockStart": {**place, "start": {"toolUse": started}}},
+            {"contentBlockDelta": {**place, "delta": {"toolUse": {"input": text}}}},
+            {"contentBlockStop": place},
+        ]
+    events.append({"messageStop": {"stopReason": reason}})
+    return bedrock_converse, {"output": {"message": message}, "stopReason": reason}, events
+
+
+WIRES = [chat, responses, anthropic, gemini, bedrock]
 
 
 def streamed(dialect: Any, events: list[dict[str, Any]]) -> AssistantTurn:
@@ -125,6 +147,74 @@ def test_a_turn_is_the_same_whole_and_streamed(wire: Callable[..., Said], said: 
     one, other = dialect.decode(whole), streamed(dialect, events)
     assert one.tool_calls == other.tool_calls
     assert [(call.name, call.arguments) for call in one.tool_calls] == [each[1:] for each in said]
+
+
+def nameless(value: Any, how: str) -> Any:
+    """Leave out each name that is blank, or say null."""
+    if isinstance(value, dict):
+        made = {key: nameless(item, how) for key, item in value.items()}
+        if made.get("name") == "":
+            made = {**made, "name": None} if how == "null" else made
+            made = {k: v for k, v in made.items() if k != "name"} if how == "missing" else made
+        return made
+    return [nameless(item, how) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("how", ["null", "missing", "blank"])
+def test_a_call_without_a_name_costs_that_call(wire: Callable[..., Said], how: str) -> None:
+    """Such a call is an issue of the round, the calls beside it run, and all goes back."""
+    text = '{"a":"x"}'
+    dialect, whole, events = nameless_of(wire, [("c1", "", text), ("c2", "f", text)], how)
+    for turn in (dialect.decode(whole), streamed(dialect, events)):
+        outcome = Tools.read_turn(turn)
+        assert isinstance(outcome, NeedsTools)
+        (issue,), (good,) = outcome.round.recoverable_tool_call_issues, outcome.round.tool_calls
+        assert (issue.metadata.id, good.id) == ("c1", "c2")
+        said = dialect.messages([Message("user", "Go"), *outcome.round.resolve([good.call_sync()])])
+        assert dialect.check(said) == []
+        assert dialect.decode(turn.payload) == turn
+
+
+def nameless_of(wire: Callable[..., Said], said: list[Call], how: str) -> Said:
+    dialect, whole, events = wire(said)
+    return dialect, nameless(whole, how), nameless(events, how)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(
+    ("ids", "distinct"),
+    [
+        (["a", "a"], ["a", "a_2"]),
+        (["a", "b", "a", "a"], ["a", "b", "a_2", "a_3"]),
+        (["a_2", "a", "a", "a_2"], ["a_2", "a", "a_3", "a_2_2"]),
+    ],
+)
+def test_calls_of_one_id_are_told_apart(
+    wire: Callable[..., Said], ids: list[str], distinct: list[str]
+) -> None:
+    """Each call of a turn has an id of its own, which its result and what goes back have too."""
+    said = [(id, "f", json.dumps({"a": str(at)})) for at, id in enumerate(ids)]
+    dialect, whole, events = wire(said)
+    for turn in (dialect.decode(whole), streamed(dialect, events)):
+        assert [call.id for call in turn.tool_calls] == distinct
+        outcome = Tools.read_turn(turn)
+        assert isinstance(outcome, NeedsTools)
+        results = [call.call_sync() for call in outcome.round.tool_calls]
+        assert [result.output for result in results] == [str(at) for at in range(len(ids))]
+        sent = dialect.messages([Message("user", "Go"), *outcome.round.resolve(results)])
+        assert dialect.check(sent) == []
+        assert dialect.decode(turn.payload) == turn
+    told = all_told(dialect, events)
+    started = [each.id for each in told if isinstance(each, CallStarted)]
+    ended = [each.metadata.id for each in told if isinstance(each, CallCompleted)]
+    assert started == ended == distinct
+
+
+def all_told(dialect: Any, events: list[dict[str, Any]]) -> list[Any]:
+    decoder = dialect.StreamDecoder()
+    told = [each for event in events for each in decoder.feed(event)]
+    return [*told, *decoder.close()]
 
 
 @tool_fn

@@ -44,7 +44,7 @@ class Down(Exception):
     """A common failure."""
 
 
-ERRORS = [asyncio.CancelledError, KeyboardInterrupt, SystemExit, Plain, Down]
+ERRORS = [asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit, Plain, Down]
 
 
 class Raising:

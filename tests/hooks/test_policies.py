@@ -21,6 +21,7 @@ from lutum_py import (
 )
 from lutum_py import policy as marks
 from lutum_py.errors import HookError
+from tests.cases import over
 from tests.sample_tools import AppTools, DataTools, GetUserArgs, User, sent, web_search
 
 
@@ -96,6 +97,31 @@ def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
     assert caught.value.hook == "get_usr_hook"
     with pytest.raises(HookError):
         AppTools.HookSet().register_hooks(Typo())
+
+
+@over(
+    "name",
+    [
+        *("get_user_hok", "get_user_hooks", "get_user_Hook", "get_userhook", "get_user_hoook"),
+        *("list_orders_gates", "List_ordersGate", "list_orders_gat"),
+    ],
+)
+def test_a_slip_in_the_ending_is_refused_too(name: str) -> None:
+    """A method whose name is nearly that of a hook would never be asked."""
+    body = {name: lambda self, metadata, input: Reject("no")}
+    hooks: Any = AppTools.HookSet()
+    with pytest.raises(HookError, match="The name of another method begins with `_`") as caught:
+        hooks.data.register_hooks(type("Policy", (), body)())
+    assert caught.value.hook == name
+    with pytest.raises(HookError):
+        type("Policy", (DataTools.Hooks,), body)
+
+
+def test_other_words_are_methods_like_any_other() -> None:
+    """A word that only looks a little like an ending is no hook."""
+    words = ["to_date", "add_book", "webhooks", "hooks", "gate", "navigate", "check_late", "_a_hok"]
+    policy = type("Policy", (DataTools.Hooks,), {word: lambda self: None for word in words})()
+    assert count(DataTools.HookSet().with_hooks(policy)) == count(DataTools.HookSet())
 
 
 def test_a_policy_with_a_wrong_name_registers_nothing() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from lutum_py import (
     Complete,
@@ -21,6 +21,7 @@ from lutum_py import (
     SuspendTicket,
     ToolContext,
     ToolDef,
+    ToolInput,
     ToolMetadata,
     Toolset,
     tool,
@@ -615,3 +616,22 @@ def test_a_rule_is_no_part_of_what_an_approval_is_bound_to() -> None:
     assert plain["pay"].definition.digest == ruled["pay"].definition.digest
     calls = [opened(each).plan().pending[0] for each in (plain, ruled)]
     assert calls[0].digest == calls[1].digest
+
+
+@over("name", ["payee", "to", "recipient"])
+def test_a_rule_of_an_input_that_names_a_field_is_refused(name: str) -> None:
+    """It would be called with the whole input, which is equal to no payee."""
+
+    class Pay(ToolInput[str]):
+        payee: str = Field(validation_alias=AliasChoices("recipient", "to"))
+
+        model_config = ConfigDict(populate_by_name=True)
+
+    names: dict[str, Any] = {"Reject": Reject, "Pay": Pay}
+    exec(f"def rule({name}):\n    return Reject('no') if {name} == 'evil' else None", names)
+    with pytest.raises(ToolDefinitionError, match=f"look at `input.{name}`"):
+        type("Tools", (Toolset,), {"pay": tool(Pay, rule=names["rule"])})
+    exec(f"def rule({name}: Pay):\n    return Reject('no')", names)
+    exec("def whole(input):\n    return Reject('no')", names)
+    for rule in (names["rule"], names["whole"]):
+        tool(Pay, rule=rule)

@@ -15,6 +15,7 @@ import pytest
 
 from lutum_py import NeedsTools, Session, Toolset, tool_fn
 from lutum_py.dialects import openai_chat as openai_dialect
+from lutum_py.dialects.hosts import GROQ, VLLM, Host
 from lutum_py.errors import MisuseError
 from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses
 from lutum_py.testing import ScriptedClient, ScriptedModel
@@ -178,9 +179,9 @@ def test_the_usage_of_a_stream_can_be_left_unasked(extra: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("kind", [OpenAIChat, OpenAIResponses])
-@over("fields,sent", [({}, "{bad"), ({"json_arguments": True}, '{"INVALID_JSON":"{bad"}')])
-def test_arguments_that_are_no_json_go_back(kind: Any, fields: dict[str, bool], sent: str) -> None:
-    """They go back as they came, and inside of a JSON object with `json_arguments=True`."""
+@over("host,sent", [(None, "{bad"), (GROQ, "{bad"), (VLLM, '{"INVALID_JSON":"{bad"}')])
+def test_arguments_that_are_no_json_go_back(kind: Any, host: Host | None, sent: str) -> None:
+    """They go back as they came, and inside of a JSON object for a host that parses them."""
     asked: list[Any] = []
     bad = ScriptedModel([ScriptedModel.tool_calls(("c1", "add", "{bad"))])
     session = started()
@@ -194,7 +195,7 @@ def test_arguments_that_are_no_json_go_back(kind: Any, fields: dict[str, bool], 
 
     made = SimpleNamespace(create=create)
     client = SimpleNamespace(chat=SimpleNamespace(completions=made), responses=made)
-    session.text_turn(kind(client, MODEL, **fields)).collect_sync()
+    session.text_turn(kind(client, MODEL, host=host)).collect_sync()
     assert f'"arguments": {json.dumps(sent)}' in json.dumps(asked[0])
 
 

@@ -224,14 +224,17 @@ def test_closing_reaches_through_labels_and_references() -> None:
     assert labelled.validator.validate_json('{"kind": "dog"}') == Dog(kind="dog")
 
 
-def test_strict_is_for_the_input_itself() -> None:
-    """A strict tool takes its own fields as they are; a nested model is as its author has it."""
+def test_strict_is_for_the_whole_input() -> None:
+    """A strict tool takes fields as they are, those of a nested model as well."""
 
     @tool_fn(strict=True)
     def take(a: int, inner: Inner, b: float = 0) -> None:
         """Take."""
 
-    assert call_of(take, {"a": 1, "inner": {"a": "2"}, "b": 3}).input.inner.a == 2
+    assert call_of(take, {"a": 1, "inner": {"a": 2}, "b": 3}).input.inner.a == 2
+    assert refusal(take, {"a": 1, "inner": {"a": "2"}}) == (
+        "- `inner.a`: Input should be a valid integer (got '2')"
+    )
     assert refusal(take, {"a": "1", "inner": {}}) == (
         "- `a`: Input should be a valid integer (got '1')"
     )

@@ -13,10 +13,10 @@ from lutum_py import (
     Attachment,
     Message,
     Session,
-    ToolMetadata,
     Transcript,
     TurnRequest,
 )
+from lutum_py.dialects import openai_chat
 from lutum_py.errors import DuplicateToolCallIdError, MisuseError
 from lutum_py.testing import ScriptedModel
 from tests.round_tools import Shop, adds, answer, check_transcript, done, needs, turn
@@ -210,11 +210,9 @@ def test_a_round_may_be_committed_to_another_session() -> None:
 
 def test_the_transcript_keeps_the_providers_turn() -> None:
     """The turn in the transcript is the very one that the model gave, payload and all."""
-    said = AssistantTurn(
-        tool_calls=[ToolMetadata(id="c", name="add", arguments='{"a" : 1}')],
-        payload={"role": "assistant", "reasoning_details": [1]},
-        dialect="openai_chat",
-    )
+    function = {"name": "add", "arguments": '{"a" : 1}'}
+    message = {"reasoning_details": [1], "tool_calls": [{"id": "c", "function": function}]}
+    said = openai_chat.decode({"choices": [{"message": message}]})
     session = Session()
     session.push_user("Go")
     tool_round = needs(session.text_turn(ScriptedModel([said])).tools(Shop).collect_sync())

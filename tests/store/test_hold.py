@@ -464,8 +464,6 @@ def test_what_makes_no_hold_is_refused(
     [
         ({"note": 5}, None),
         ({"note": None}, None),
-        ({"session": "text"}, None),
-        ({"session": None}, None),
         ({}, "text"),
         ({}, ToolRound),
     ],
@@ -482,6 +480,9 @@ def test_what_is_no_note_session_or_plan_is_not_saved(
         assert store.ids() == []
         with pytest.raises(AttributeError):
             desk.id = "two"  # type: ignore[misc]
+        for session in ("text", None, Session(id="one")):
+            with pytest.raises(AttributeError, match="save by `commit`"):
+                setattr(desk, "session", session)  # noqa: B010 - which checkers refuse
 
 
 # Beside others.

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from lutum_py import AssistantTurn, CommittedRound, Message, ToolMetadata, Transcript, TurnRequest
-from lutum_py.errors import DialectError, PlanError, TranscriptError
+from lutum_py.errors import DialectError, MisuseError, TranscriptError
 from tests.cases import over
 from tests.dialects.every_dialect import as_response
 from tests.dialects.wire_laws import EACH
-from tests.round_tools import Shop, forged
+from tests.round_tools import forged
 
 
 def saved(dialect: ModuleType) -> dict[str, Any]:
@@ -186,11 +186,8 @@ def test_a_payload_that_no_dialect_replays_is_kept() -> None:
     assert Transcript.load_json(transcript.dump_json()) == transcript
 
 
-def test_a_plan_whose_turn_contradicts_its_payload_is_refused() -> None:
-    """A plan is held to the same: its turn could not be committed to anything that goes on."""
+def test_a_turn_that_contradicts_its_payload_is_refused_when_it_is_made() -> None:
+    """No plan can have such a turn: it could not be committed to anything that goes on."""
     call = ToolMetadata(id="c1", name="add", arguments='{"a":1,"b":2}')
-    turn = AssistantTurn(tool_calls=[call], dialect="openai_chat", payload={"choices": []})
-    outcome: Any = Shop.read_turn(turn)
-    text = outcome.round.plan().dump_json()
-    with pytest.raises(PlanError):
-        Shop.load_plan(text)
+    with pytest.raises(MisuseError, match="the payload is not a response of openai_chat"):
+        AssistantTurn(tool_calls=[call], dialect="openai_chat", payload={"choices": []})

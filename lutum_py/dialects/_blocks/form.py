@@ -11,18 +11,25 @@ What is in it, its fields, is named alike but for the id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from .._facts import Facts
-from .._wire.reading import caller_of
+from .._wire.reading import WireCall, caller_of
 
 Fields: TypeAlias = dict[str, Any] | None
 Read: TypeAlias = tuple[Any, Fields, Fields]
 """What a block is: its text, the fields of a call that the program answers, those of its answer. Of
 these it is one at most; the others are None."""
 
+
+# Of one key that does not match, the API refuses all tools: "tools.0.custom.input_schema.properties
+# : Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'". (anthropics/claude-code#79418,
+# decocms/studio#6874, 2026; by the latter the keys of the root alone are looked at.)
+PROPERTY_KEYS: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+"""The keys of a tool's parameters that Anthropic's models take."""
 
 NOTHING: Final[Read] = (None, None, None)
 """What a block is that is neither said, nor called, nor answered."""
@@ -42,6 +49,8 @@ class BlockForm:
         is_reasoning: Tells a block that only the model that made it can read.
         declined: Finds the places of blocks that count no more, since the model that made them
             declined to go on, and another one did.
+        unpaired: Finds what the provider ran and has no result, and the results of nothing that it
+            ran, of a list of messages: by message and place, the rule, and what is wrong.
         block_looks: What a block of this wire looks like, for people.
         call_id: The field of a call that has its id.
         answers: The field of a result that has the id of its call.
@@ -65,6 +74,7 @@ class BlockForm:
     call_id: str
     answers: str
     declined: Callable[[Sequence[Any]], Collection[int]] = lambda _: ()
+    unpaired: Callable[[Sequence[Any]], Mapping[tuple[int, int], tuple[str, str]]] = lambda _: {}
     fix: Callable[[dict[str, Any], str, Any], None] | None = None
     inside: str = ""
     caller: str = ""
@@ -79,6 +89,14 @@ class BlockForm:
     def is_of_program(self, call: dict[str, Any]) -> bool:
         """Tell the fields of a call that a program of the provider's made."""
         return self.caller in call and caller_of(call) is not None
+
+    def calls_in(self, content: Any) -> Iterator[WireCall]:
+        """Yield the calls of what the assistant says, in order."""
+        declined = self.declined(content)
+        for place, block in enumerate(content):
+            fields = None if place in declined else self.call_in(block)
+            if fields is not None:
+                yield WireCall(fields, self.call_id, fields, "input")
 
     # One `read` for all three, and not three functions a wire: telling a block is the same look at
     # its `type` or its keys each time, and the three answers can then never disagree.

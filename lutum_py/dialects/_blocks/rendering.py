@@ -10,17 +10,18 @@ becomes one user message, results first.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
 
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
 from ..._transcript.message import Message
 from ..._transcript.request import TurnRequest
 from ..._transcript.result import ToolResult
 from .._findings import Loss
+from .._repair.whole import MOST_MARKS, marks_in
 from .._wire.offered import always_offered
 from .._wire.rendering import FrontRendering
-from .._wire.replay import LED_NOWHERE, told_apart
+from .._wire.replay import LED_NOWHERE, ModelNames, told_apart
 from .form import BlockForm
 
 
@@ -32,6 +33,28 @@ class BlockRendering(FrontRendering):
     """
 
     form: ClassVar[BlockForm]
+    _growing = (*FrontRendering._growing, "_blank_ends")
+
+    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
+        super().__init__(model, found)
+        # Where turns end with white space: the message, and the block in it.
+        self._blank_ends: list[tuple[int, int]] = []
+
+    def to_send(self) -> list[dict[str, Any]]:
+        """Return what was said, for a request; no turn of the model ends with white space.
+
+        Raises:
+            InvalidValueError: The API refuses how it begins.
+        """
+        said = super().to_send()
+        # Of all turns and not of the last alone: the next request begins as this one does.
+        for index, place in self._blank_ends:
+            content = said[index]["content"]
+            if isinstance(content, str):
+                said[index]["content"] = content.rstrip()
+            elif isinstance(self.form.text_in(content[place]), str):
+                content[place]["text"] = content[place]["text"].rstrip()
+        return said
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
         return bool(said["role"] == "assistant")
@@ -73,6 +96,8 @@ class BlockRendering(FrontRendering):
             if isinstance(content, str):
                 self.stand_alone = False
                 self.said.append({"role": "assistant", "content": content})
+                if content[-1:].isspace():
+                    self._blank_ends.append((len(self.said) - 1, 0))
                 return
             blocks = [self._replayed(block) for block in self._sent_back(turn, content, position)]
         # Calls of the turn and blocks that go out pair by order, not by id: the id may be missing
@@ -90,6 +115,8 @@ class BlockRendering(FrontRendering):
         self.stand_alone = any(map(form.is_of_program, calls))
         if blocks:
             self._say("assistant", blocks)
+            if "text" in blocks[-1] and str(blocks[-1]["text"])[-1:].isspace():
+                self._blank_ends.append((len(self.said) - 1, len(self.said[-1]["content"]) - 1))
 
     def _sent_back(
         self, turn: AssistantTurn, content: Sequence[Mapping[str, Any]], position: str
@@ -152,36 +179,59 @@ class BlockRendering(FrontRendering):
 # marker, or one of the twenty blocks before it, ends the same beginning. So the ends of the last
 # two user messages are marked: that of this request, and that of the one before. Nothing is marked
 # from an ephemeral message on: no later request begins so. (Anthropic guide: "Prompt caching".)
+class CacheMarks(NamedTuple):
+    """Say how a wire marks the beginnings that the prompt cache keeps.
+
+    Attributes:
+        kind: The type of a mark.
+        put: Puts a mark into a list of blocks, before a place in it.
+        marker: The field that is a mark.
+        ways: The ways to the blocks of a request that may have one.
+    """
+
+    kind: str
+    put: Callable[[list[dict[str, Any]], int, dict[str, Any]], None]
+    marker: str
+    ways: tuple[str, ...]
+
+
 def mark_beginnings(
     request: TurnRequest,
     body: dict[str, Any],
     tools: list[dict[str, Any]],
     rendering: BlockRendering,
-    kind: str,
-    put: Callable[[list[dict[str, Any]], int, dict[str, Any]], None],
-) -> None:
-    """Put the markers of the prompt cache into a body: after tools, instructions and messages.
+    marks: CacheMarks,
+) -> Iterator[Loss]:
+    """Put the marks of the prompt cache into a body: after tools, instructions and messages.
 
     Args:
         request: The request, which may ask for a cache.
         body: Its body, with `system` as a list of blocks, if there is any.
         tools: The tools in it, of which the first are always on offer.
         rendering: What was said in it.
-        kind: The type of a marker.
-        put: Puts a marker into a list of blocks, before a place in it.
+        marks: How the wire marks.
+
+    Yields:
+        What is not marked, since the extras of the request have marks too.
     """
     cache, always = request.cache, len(always_offered(request))
     if cache is None:
         return
     ttl = {} if cache.ttl is None else {"ttl": cache.ttl}
+    extra = request.extra
+    left = MOST_MARKS - len(marks_in(extra, marks.marker, marks.ways)) - (marks.marker in extra)
 
-    def mark(blocks: list[dict[str, Any]], end: int) -> None:
-        put(blocks, end, {"type": kind, **ttl})
+    def mark(blocks: list[dict[str, Any]], end: int) -> bool:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            marks.put(blocks, end, {"type": marks.kind, **ttl})
+        return left < 0
 
-    if cache.tools and always:
-        mark(tools, always)
-    if cache.system and rendering.system_end:
-        mark(body["system"], rendering.system_end)
+    if cache.tools and always and mark(tools, always):
+        yield Loss("cache.tools", _NO_MARK)
+    if cache.system and rendering.system_end and mark(body["system"], rendering.system_end):
+        yield Loss("cache.system", _NO_MARK)
     messages, count = body["messages"], cache.turns
     # Where the first ephemeral message stands: the index of its message, and of its first block.
     lasting = rendering.lasting
@@ -198,5 +248,10 @@ def mark_beginnings(
         # What is ephemeral may wait after results that stand alone, and is not in the message.
         end = min(blocks, len(content)) if at == last else len(content)
         if end:
-            mark(content, end)
+            if mark(content, end):
+                yield Loss("cache.turns", _NO_MARK)
+                return
             count -= 1
+
+
+_NO_MARK: Final = f"the extras have marks too, and a request has at most {MOST_MARKS}"

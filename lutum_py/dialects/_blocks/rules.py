@@ -9,7 +9,7 @@ keeps the outcome.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -43,7 +43,7 @@ def read_messages(
 ) -> list[Spoken[Block]]:
     """Read the messages of a request, without what says nothing, and number their turns."""
     odd: list[int] = []
-    pieces_of = partial(_blocks, form, repairing, odd)
+    pieces_of = partial(_blocks, form, repairing, odd, form.unpaired(messages))
     spoken = read_spoken(messages, Block.said_at, _ROLES, pieces_of, repairing)
     return _led_somewhere(spoken, form, repairing) if odd else spoken
 
@@ -78,6 +78,7 @@ def _blocks(
     form: BlockForm,
     repairing: Repairing,
     odd: list[int],
+    unpaired: Mapping[tuple[int, int], tuple[str, str]],
     index: int,
     message: Mapping[str, Any],
     role: str,
@@ -115,6 +116,9 @@ def _blocks(
             odd.append(index)
             continue
         unfit = _DECLINED if place in declined else _unfit(read, role)
+        if unfit is None and unpaired and (index, place) in unpaired:
+            remedy = "Send what the provider ran together with its result"
+            unfit = (*unpaired[index, place], remedy, "removed the block")
         if unfit is not None:
             odd.append(index)
             repairing.note(f"messages[{index}].content[{place}]", *unfit)
@@ -163,9 +167,15 @@ def _call(block: Block, call: dict[str, Any], form: BlockForm, repairing: Repair
         repairing.repair_object(call, "input", inside)
 
 
-def rules_of(form: BlockForm) -> Form:
-    """Make what checks and repairs the requests of a wire."""
+def rules_of(form: BlockForm, *whole: Callable[[dict[str, Any], Repairing], None]) -> Form:
+    """Make what checks and repairs the requests of a wire.
+
+    Args:
+        form: How the wire writes its blocks.
+        whole: Its rules over the whole of a request.
+    """
     return Form(
+        whole=whole,
         facts=form.facts,
         said=form.message,
         fix=partial(_fix, form),
@@ -214,7 +224,7 @@ def _is_in_order(form: BlockForm, messages: list[Any], repairing: Repairing) -> 
             elif said.group == alone and said.role == "user":
                 return False
     takes = form.facts.call_ids.fullmatch
-    if not all(map(takes, turn_of)) or answered < len(due):
+    if not all(map(takes, turn_of)) or answered < len(due) or _ends_blank(spoken, form, repairing):
         return False
     if form.takes_turns:
         roles = [said.role for said in spoken]
@@ -242,8 +252,27 @@ def _fix(form: BlockForm, messages: list[Any], repairing: Repairing) -> None:
             touched.add(group)
         keys, fit = (form.call_id, form.answers), form.facts.fitting_id
         distinct_ids(answered, keys, fit, repairing, is_needed=form.needs_ids)
+    if _ends_blank(spoken, form, repairing):
+        last = spoken[-1].pieces[-1]
+        repairing.note(
+            last.position,
+            "white_space_at_end",
+            "the last message is the assistant's, and ends with white space",
+            "End what the model should go on from with something else",
+            "removed the white space",
+        )
+        last.value["text"] = last.value["text"].rstrip()
     _write(spoken, answers, touched, set(pairing.dropped), form, repairing)
     _begin(form, repairing)
+
+
+# "final assistant content cannot end with trailing whitespace": tailcallhq/forgecode#1872.
+# A list alone may be a part of a conversation that goes on.
+def _ends_blank(spoken: list[Spoken[Block]], form: BlockForm, repairing: Repairing) -> bool:
+    if not repairing.body or not spoken or spoken[-1].role != "assistant":
+        return False
+    text = form.text_in(spoken[-1].pieces[-1].value)
+    return isinstance(text, str) and text != text.rstrip()
 
 
 def _key(form: BlockForm, block: Block) -> str | None:
@@ -351,6 +380,8 @@ def _with_blocks(said: Spoken[Block], blocks: list[Block], form: BlockForm) -> d
     # for a cache, though it says the same.
     if blocks != said.pieces or not is_text:
         message["content"] = [block.value for block in blocks]
+    elif blocks:
+        message["content"] = form.text_in(blocks[0].value)
     return message
 
 

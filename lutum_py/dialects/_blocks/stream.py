@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import Any
 
 from ..._text.json import is_sequence, parse_json
-from ..._text.partial_json import PartialJson
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -32,8 +31,9 @@ from ..._transcript.stream_events import (
     UsageReported,
     arguments_delta,
 )
-from .._stream import BrokenStream, StreamReader
-from .._wire.reading import Place, caller_of, own_id, text_or_none
+from .._arguments import Arguments, BrokenStream
+from .._stream import StreamReader
+from .._wire.reading import Place, caller_of, name_of, own_id, text_or_none
 
 Delta = type[TextDelta | ReasoningDelta]
 
@@ -57,7 +57,7 @@ class BlockState:
     # Pieces of text are listed, as {"text": ["Hel", "lo"]}, and joined once at the end. Adding each
     # to a string would copy the whole text for each of thousands of deltas.
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    arguments: PartialJson = field(default_factory=PartialJson)
+    arguments: Arguments = field(default_factory=Arguments)
     call: tuple[int, str, str] | None = None
     made: ToolMetadata | None = None
     is_stopped: bool = False
@@ -71,13 +71,17 @@ class BlockState:
         pieces.append(text)
 
     def read(self) -> dict[str, Any]:
-        """Return its fields as a whole message has them."""
+        """Return its fields as a whole message has them.
+
+        Raises:
+            BrokenStream: The arguments of a call contradict each other.
+        """
         joined = {
             key: (text_or_none(self.fields.get(key)) or "") + "".join(pieces)
             for key, pieces in self.texts.items()
         }
         fields = {**self.fields, **joined}
-        text = self.arguments.text
+        text = self.arguments.whole(str(self.fields.get("name")))
         if text.strip():
             try:
                 fields["input"] = parse_json(text)
@@ -99,12 +103,16 @@ class BlockState:
 class BlockStream(StreamReader):
     """Read the events of one streamed message."""
 
+    __slots__ = ("_before", "_blocks", "_called", "_calls", "_last", "_message", "_stopped")
+
     def __init__(self) -> None:
         super().__init__()
         self._message: dict[str, Any] | None = None
         self._blocks: dict[int, BlockState] = {}
         self._before: list[tuple[int, BlockState]] = []
         self._calls = 0
+        self._called: list[BlockState] = []
+        self._last = 0
         self._stopped = False
 
     def _started(self, event: Place) -> dict[str, Any]:
@@ -120,13 +128,15 @@ class BlockStream(StreamReader):
         if known is not None:
             self._before.append((number, known))
         self._blocks[number] = state
+        self._last = max(self._last, number)
         return state
 
-    def _is_started(self, number: int, call_id: str | None) -> bool:
-        """Whether a block is a call of this id already: its beginning was sent twice."""
+    def _is_started(self, number: int, call_id: str | None, call: Place) -> bool:
+        """Whether a block is this call already, and still open: its beginning was sent twice."""
         known = self._blocks.get(number)
-        call = None if known is None else known.call
-        return call is not None and call[1] == call_id
+        if known is None or known.call is None or known.is_stopped:
+            return False
+        return known.call[1:] == (call_id, name_of(call))
 
     def _in_order(self) -> list[BlockState]:
         """Return all blocks, by their numbers; of one number, in the order in which they came."""
@@ -136,10 +146,11 @@ class BlockStream(StreamReader):
     def _begin_call(
         self, state: BlockState, call: Place, call_id: str | None, message_id: Any
     ) -> CallStarted:
-        name = call.need_text("name")
+        name = name_of(call)
         response_id = message_id if isinstance(message_id, str) else None
         state.call = (self._calls, call_id or own_id(response_id, self._calls, name), name)
         self._calls += 1
+        self._called.append(state)
         return CallStarted(*state.call)
 
     def _say(self, state: BlockState, key: str, text: str, delta: Delta) -> list[StreamEvent]:

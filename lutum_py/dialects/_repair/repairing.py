@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Final
 
-from ..._text.json import compact_json, copy_json, is_mapping, is_sequence, shorten
+from ..._text.json import compact_json, copy_json, is_mapping, is_object, is_sequence, shorten
 from ..._text.unicode import halves_in, is_plainly_sendable, sendable_json
 from .._facts import Facts
 from .._findings import NOT_SHOWN, Change, Violation
 from .._wire.history import NOTHING_SAID
 from .._wire.reading import DUMP
-from .._wire.rendered_items import UNREADABLE
+from .._wire.rendered_items import UNREADABLE, send_as_object
 
 MAYBE_TEXT: Final = (str, NoneType)
 """What `isinstance` asks of an id, which is text or absent."""
@@ -218,15 +218,20 @@ class Repairing:
             key: Where it holds them.
             position: Where the call is in the request.
         """
-        value = call.get(key)
+        made: dict[str, Any] = {key: call.get(key)}
+        send_as_object(made, key)
+        sent = made[key]
+        what = f"put them into an object, under `{UNREADABLE}`"
+        if UNREADABLE not in sent:
+            what = "read the object in their text" if sent else "made an empty object"
         self.note(
             f"{position}.{key}",
             f"{key}_not_an_object",
-            f"expected the arguments as an object, got {shorten(value)}",
+            f"expected the arguments as an object, got {shorten(call.get(key))}",
             "Send the arguments as an object",
-            f"put them into an object, under `{UNREADABLE}`" if value else "made an empty object",
+            what,
         )
-        call[key] = {UNREADABLE: value} if value else {}
+        call[key] = sent
 
     def repair_name(self, result: dict[str, Any], name: Any, position: str) -> None:
         """Let a result have the name of the tool that was called.
@@ -294,6 +299,8 @@ class Form:
         takes_text: Whether a text may stand for the list.
         takes_one: Whether one item may stand for the list.
         elsewhere: Fields of a body that let the list be empty, or absent.
+        whole: Fix what is wrong with the request as a whole, its own copy, and note each breach;
+            a list alone comes in its field. See `whole.py`.
     """
 
     facts: Facts
@@ -303,6 +310,7 @@ class Form:
     takes_text: bool = False
     takes_one: bool = False
     elsewhere: tuple[str, ...] = ()
+    whole: tuple[Callable[[dict[str, Any], Repairing], None], ...] = ()
 
     def check(self, request: Any) -> list[Violation]:
         """Find what a request breaks of the provider's rules."""
@@ -331,6 +339,7 @@ class Form:
             for holder, key, position in declared_names(self.facts, body):
                 look.rename(holder, key, position)
             items = self._items(*self._listed(request), look)
+            self._fix_whole(body, items, look)
             return items is None or is_in_order(items, look)
         except (Breach, RecursionError):
             return False
@@ -360,23 +369,40 @@ class Form:
     # it was: then what goes back is a plain copy, equal to what came, and nobody has to wonder what
     # was changed.
     def _of(self, request: Any, repairing: Repairing) -> Any:
-        body = request if is_mapping(request) else None
-        listed, is_needed = self._listed(request)
+        owned = copy_json(request)
+        whole: dict[str, Any] | None = owned if is_object(owned) else None
+        listed, is_needed = self._listed(owned)
         items = self._items(listed, is_needed, repairing)
+        # Before the list, of which positions then are those of what was given.
+        self._fix_whole({} if whole is None else whole, items, repairing)
         if items is not None:
             self.fix(items, repairing)
             if is_needed and not repairing.items:
                 repairing.items.append(self.said(NOT_SHOWN))
                 if items:
                     repairing.follow_up(self.facts.key, NOTHING_SAID, _STAND_IN)
-        if body is None:
-            return repairing.items if repairing.changes else copy_json(request)
-        whole: dict[str, Any] = copy_json(body)
+        if whole is None:
+            return repairing.items if repairing.changes else owned
         for holder, key, position in declared_names(self.facts, whole):
             repairing.rename(holder, key, position)
         if items is not None and repairing.changes:
             whole[self.facts.key] = repairing.items
         return whole
+
+    def _fix_whole(
+        self, body: Mapping[str, Any], items: list[Any] | None, repairing: Repairing
+    ) -> None:
+        if not self.whole:
+            return
+        key = self.facts.key
+        request = {**body, key: items or []}
+        for rule in self.whole:
+            rule(request, repairing)
+        if isinstance(body, dict) and repairing.changes:
+            del request[key]
+            for field in body.keys() - request.keys() - {key}:
+                del body[field]
+            body.update(request)
 
     def _listed(self, request: Any) -> tuple[Any, bool]:
         """Return what is in place of the list, and whether there has to be something."""
@@ -443,8 +469,25 @@ def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, st
         What holds a name, where it holds it, and where that is in the body.
     """
     for way in facts.names_at:
-        # "tools[].function.name" is the steps tools, [], function, name.
-        yield from _along(_STEP.findall(way), body, "")
+        yield from along(way, body)
+
+
+def along(way: str, body: Any) -> Iterator[tuple[Any, str | int, str]]:
+    """Follow a way through a body, which may be broken.
+
+    Args:
+        way: The names of fields; `[]` goes through a list.
+        body: A request body.
+
+    Yields:
+        What holds a value that the way leads to, where it holds it, and where that is in the body.
+
+    Example:
+        >>> [position for _, _, position in along("tools[].name", {"tools": [{"name": "f"}, 1]})]
+        ['tools[0].name']
+    """
+    # "tools[].function.name" is the steps tools, [], function, name.
+    return _along(_STEP.findall(way), body, "")
 
 
 def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, str | int, str]]:

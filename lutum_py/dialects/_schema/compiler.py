@@ -16,8 +16,15 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from ..._schema.definition import ToolDef
-from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives, types_in
-from ..._text.json import compact_json, is_mapping
+from ..._schema.schema_reader import (
+    UNIONS,
+    JsonSchema,
+    Node,
+    alternatives,
+    types_in,
+    unchecked_patterns,
+)
+from ..._text.json import compact_json, is_mapping, shorten
 from .conjunction import conjoined
 from .nodes import ANNOTATIONS, SchemaLoss, plain_schema, reachable, refusal, resolve
 from .restore import decoder_of
@@ -105,6 +112,10 @@ def compile_schema(definition: ToolDef, facts: SchemaFacts, strict: bool = False
 def _compiled(definition: ToolDef, facts: SchemaFacts, strict: bool) -> CompiledSchema:
     losses: list[SchemaLoss] = []
     source = plain_schema(definition, losses)
+    # Other tools have a type, by which pydantic checks what a pattern is about.
+    for path, pattern in unchecked_patterns(source) if definition.is_foreign else ():
+        text = f"nothing checks {shorten(pattern)}: it looks around or back, or is too large"
+        losses.append(SchemaLoss(path, "pattern", text))
     rules = facts.strictness if strict else None
     if rules is None:
         # A union at the root is merged here, so that arguments need no undoing. In strict mode it

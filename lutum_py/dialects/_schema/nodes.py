@@ -19,7 +19,7 @@ from ..._schema.schema_reader import (
     subschemas,
     with_subschemas,
 )
-from ..._text.json import copy_json, is_mapping, is_sequence
+from ..._text.json import copy_json, is_mapping, is_object, is_sequence
 from ...errors import ToolDefinitionError
 
 DEFS: Final = "#/$defs/"
@@ -176,6 +176,9 @@ class _Copier:
 
     def _modernise(self, node: JsonSchema) -> None:
         """Say what older drafts say in words of the draft of 2020, without what says nothing."""
+        for name, part in node.get("properties", {}).items():  # in draft 3 a property is required
+            if is_object(part) and isinstance(part.get("required"), bool) and part.pop("required"):
+                node["required"] = [*node.get("required", ()), name]
         others = node.pop("additionalItems", None)
         if is_sequence(node.get("items")):
             listed = node.pop("items")

@@ -8,11 +8,11 @@ taken, then the first that takes it once its nulls are left out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
+from ..._schema.patterns import is_found
 from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives, types_in
 from ..._text.json import compact_json, is_mapping, is_number, is_sequence, parse_json
 from .nodes import resolve
@@ -174,7 +174,7 @@ class _Reader:
             )
         if isinstance(value, str):
             is_long_enough = _obeys(_LENGTHS["string"], schema, len(value))
-            return is_long_enough and _matches(schema.get("pattern", ""), value)
+            return is_long_enough and is_found(schema.get("pattern", ""), value)
         return not is_number(value) or _obeys(_BOUNDS, schema, value)
 
     def _fits_object(self, schema: JsonSchema, value: Mapping[str, Any]) -> bool:
@@ -205,12 +205,3 @@ def _is_of(kind: str, value: Any) -> bool:
 def _same(value: Any, other: Any) -> bool:
     # In Python 1 == True, and in JSON they are two values.
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
-
-
-def _matches(pattern: str, value: str) -> bool:
-    try:
-        return re.search(pattern, value) is not None
-    # A pattern of ECMAScript that Python does not read. Whether it fits is for validation to say,
-    # later.
-    except re.error:
-        return True

@@ -6,10 +6,11 @@ wrong, so reading a good payload costs next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import from_json, to_json
 
@@ -19,6 +20,7 @@ from ..._text.json import (
     has_long_number,
     is_mapping,
     is_sequence,
+    parse_json,
     read_json,
     short_digest_of,
     shorten,
@@ -29,12 +31,15 @@ from ..._transcript.assistant import (
     AssistantTurn,
     CutOff,
     RefusalItem,
+    ToolCallItem,
     ToolMetadata,
     Usage,
     is_among,
+    keep_payload,
 )
 from ...errors import DialectError
-from .._facts import Facts
+from .._arguments import once
+from .._facts import DistinctIds, Facts
 
 DEEPEST: Final = 200
 """How deeply a payload may be nested: what pydantic, and with it the SDKs, can read and write."""
@@ -381,12 +386,21 @@ def read_call(
         name: Its name, if the wire has none for it.
         empty: The arguments, if the wire has null.
     """
-    name = name or fields.need_text("name")
+    name = name or name_of(fields)
+    text = fields.written_at(key, empty)
     return ToolMetadata(
         id=call_id or own_id(response_id, index, name),
         name=name,
-        arguments=fields.written_at(key, empty),
+        arguments=once(text) if key == "arguments" else text,
     )
+
+
+def name_of(call: Place) -> str:
+    """Return the name of a call; `""` where it has none, which no tool has.
+
+    So the round answers the call with an issue, and it goes back under the stand-in of that name.
+    """
+    return call.text_at("name") or ""
 
 
 def turn_from(
@@ -397,8 +411,10 @@ def turn_from(
     usage: Usage | None,
     request_id: str | None,
     *,
+    calls: Iterable[WireCall] = (),
     model_at: str = "model",
     refusal: Any = None,
+    is_ended: bool = True,
 ) -> AssistantTurn:
     """Make the turn of a response, from what was read of it.
 
@@ -409,11 +425,16 @@ def turn_from(
         finish_reason: Why it ended.
         usage: What it cost.
         request_id: The provider's id of it.
+        calls: Its calls, in the order of the items; asked only where one has to be changed.
         model_at: Where it names its model.
         refusal: What may be the provider's words for why it was refused.
+        is_ended: Whether the provider had come to the end. The objects of an SDK can be read while
+            they grow, and what an SDK makes of half a call looks whole.
     """
+    _tell_apart(facts, items, calls)
     cut_off: CutOff | None = None
-    if finish_reason in facts.truncated:
+    is_going_on = not is_ended and any(isinstance(item, ToolCallItem) for item in items)
+    if is_among(finish_reason, facts.truncated) or is_going_on:
         cut_off = facts.cut_off(items)
     elif is_among(finish_reason, facts.refused):
         if facts.cut_off(items) == "arguments":
@@ -422,16 +443,84 @@ def turn_from(
         # it, so here it becomes an item for all of them, beside what was said before.
         if not any(isinstance(item, RefusalItem) for item in items):
             items.append(RefusalItem(text_or_none(refusal) or ""))
-    return AssistantTurn(
+    turn = AssistantTurn(
         items=items,
         finish_reason=finish_reason,
         usage=usage,
         model=response.text_at(model_at),
         request_id=request_id,
         dialect=facts.name,
-        payload=response.value,
         cut_off=cut_off,
     )
+    return keep_payload(turn, response.value)
+
+
+class WireCall(NamedTuple):
+    """A call as it stands in a response.
+
+    Attributes:
+        call: What has its id.
+        id_key: Where that is.
+        fields: What has its name and its arguments.
+        key: Where the arguments are.
+        is_text: Whether those are text, and not an object.
+    """
+
+    call: dict[str, Any]
+    id_key: str
+    fields: dict[str, Any]
+    key: str
+    is_text: bool = False
+
+    def write(self, text: str) -> None:
+        """Give it other arguments."""
+        self.fields[self.key] = text
+        if not self.is_text:
+            with suppress(ValueError):
+                self.fields[self.key] = parse_json(text)
+
+
+def replace_texts(
+    blocks: list[Any],
+    text: str,
+    is_text: Callable[[Any], bool],
+    made: Callable[[str], Any],
+    is_call: Callable[[Any], bool] = lambda _: False,
+) -> None:
+    """Let one text stand for those of a response; nothing, if it is empty.
+
+    Args:
+        blocks: What the response says; it is changed.
+        text: The text.
+        is_text: Tells a block that is text.
+        made: Makes such a block. What was beside a text, such as a signature, is not of this one.
+        is_call: Tells a block before which the text stands, where there was none.
+    """
+    places = [place for place, block in enumerate(blocks) if is_text(block)]
+    calls = (place for place, block in enumerate(blocks) if is_call(block))
+    at = places[0] if places else next(calls, len(blocks))
+    rest = [block for block in blocks if not is_text(block)]
+    blocks[:] = [*rest[:at], *([made(text)] if text else []), *rest[at:]]
+
+
+# In the response too, which goes back: no provider takes two calls of one id, or one without a
+# name.
+def _tell_apart(facts: Facts, items: list[AssistantItem], calls: Iterable[WireCall]) -> None:
+    """Give each call an id of its own, and `""` as its name if it has none."""
+    asked = [(at, item) for at, item in enumerate(items) if isinstance(item, ToolCallItem)]
+    ids = {item.metadata.id for _, item in asked}
+    if len(ids) == len(asked) and all(item.metadata.name for _, item in asked):
+        return
+    distinct = DistinctIds(facts.fitting_id)
+    for (at, item), wire in zip(asked, calls, strict=False):
+        given = item.metadata
+        made = distinct.of(given.id)
+        if made != given.id:
+            wire.call[wire.id_key] = made
+            same = ToolMetadata(id=made, name=given.name, arguments=given.arguments)
+            items[at] = ToolCallItem(same, item.caller)
+        if not given.name:
+            wire.fields["name"] = ""
 
 
 # The payload, as a turn keeps it.

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, Any, Final
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
-from .._blocks.rendering import mark_beginnings
-from .._blocks.rules import rules_of
+from .._blocks.rendering import CacheMarks, mark_beginnings
 from .._dialect import PUBLIC, Dialect, Draft
 from .._wire.offered import callers_of, described, native_tools
-from ._decode import UNTIDY, tidy, turn_of
+from ._decode import UNTIDY, calls_in, say, tidy, turn_of
 from ._encode import Rendering, called_from, is_manual
-from ._facts import BLOCKS, FACTS
+from ._facts import FACTS
 from ._facts import NAME as NAME
 from ._history import read_history as _read_history
+from ._rules import FORM, MARKED, MARKER
 from ._stream import StreamDecoder as StreamDecoder
 
 DEFAULT_MAX_TOKENS: Final = 4096
@@ -70,6 +70,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         "messages": rendering.said if "messages" in request.extra else rendering.to_send(),
         "max_tokens": DEFAULT_MAX_TOKENS if limit is None else limit,
     }
+    draft.losses += rendering.unsent
     # One text stays a string, as people write it; a list is needed only for more, or for a marker.
     is_marked = request.cache is not None and request.cache.system and rendering.system_end
     if len(rendering.system) == 1 and not is_marked:
@@ -91,12 +92,13 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     body |= draft.asked(temperature="temperature") | draft.answer()
     # After all else that makes blocks, because markers are put on the last of them, and before the
     # user's extras, which may replace whole fields and are nobody's to mark.
-    mark_beginnings(request, body, body.get("tools", []), rendering, "ephemeral", _put)
+    marked = CacheMarks("ephemeral", _put, MARKER, MARKED)
+    draft.losses += mark_beginnings(request, body, body.get("tools", []), rendering, marked)
     return body
 
 
 def _put(blocks: list[dict[str, Any]], end: int, marker: dict[str, Any]) -> None:
-    blocks[end - 1]["cache_control"] = marker
+    blocks[end - 1][MARKER] = marker
 
 
 DIALECT: Final = Dialect(
@@ -107,9 +109,11 @@ DIALECT: Final = Dialect(
     tidy=tidy,
     untidy=UNTIDY,
     turn=turn_of,
+    calls_in=calls_in,
+    say=say,
     rendering=Rendering,
     body=_body,
-    form=rules_of(BLOCKS),
+    form=FORM,
     history=_read_history,
     joined=("output_config",),
 )

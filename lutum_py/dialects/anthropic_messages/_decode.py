@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from ..._text.json import is_mapping
 from ..._transcript.assistant import (
@@ -24,9 +24,11 @@ from ..._transcript.assistant import (
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,
+    WireCall,
     caller_of,
     count_at,
     read_call,
+    replace_texts,
     total,
     turn_from,
     without_nulls,
@@ -63,8 +65,27 @@ def turn_of(response: Place) -> AssistantTurn:
         finish_reason,
         usage_of(response),
         response_id,
+        calls=calls_in(response.value),
         refusal=details.get("explanation") if is_mapping(details) else None,
+        is_ended=finish_reason is not None,
     )
+
+
+def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+    """Yield the calls of a response, in order."""
+    return BLOCKS.calls_in(payload["content"])
+
+
+def say(payload: dict[str, Any], text: str) -> None:
+    """Let a response say another text."""
+    if isinstance(payload["content"], str):
+        payload["content"] = []
+    content, call_in = payload["content"], BLOCKS.call_in
+    replace_texts(content, text, _is_text, BLOCKS.text, lambda block: call_in(block) is not None)
+
+
+def _is_text(block: Any) -> bool:
+    return bool(block["type"] == "text")
 
 
 def usage_of(response: Place) -> Usage | None:

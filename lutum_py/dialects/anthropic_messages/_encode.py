@@ -19,24 +19,18 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping
-from ..._transcript.assistant import AssistantTurn
+from ..._transcript.assistant import AssistantTurn, ServerToolItem
 from ..._transcript.message import Attachment
 from ..._transcript.result import ToolResult
 from .._blocks.rendering import BlockRendering
+from .._findings import Loss
 from .._wire.offered import NativeSearch
 from .._wire.reading import objects_in, text_or_none
-from .._wire.rendered_items import data_of, send_as_object, usual_type
-from .._wire.replay import own_payload
+from .._wire.rendered_items import data_of, named_text, send_as_object, usual_type
+from .._wire.replay import ModelNames, own_payload
 from ._facts import BLOCKS, FACTS, PROGRAM
+from ._rules import SILENT_ERROR, make_sendable
 
-# Citations come with these set to null, and the API takes them only if they are there.
-_NULLABLE: Final = {
-    "char_location": "document_title",
-    "page_location": "document_title",
-    "content_block_location": "document_title",
-    "web_search_result_location": "title",
-    "search_result_location": "title",
-}
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
@@ -46,16 +40,51 @@ class Rendering(BlockRendering):
     facts = FACTS
     form = BLOCKS
     found: NativeSearch | None
+    _growing = (*BlockRendering._growing, "unsent")
     container: str | None = None
     """Where that waits which the last turn began to run."""
+    _has_server_calls = False
+
+    def __init__(self, model: ModelNames = None, found: NativeSearch | None = None) -> None:
+        super().__init__(model, found)
+        self.unsent: list[Loss] = []
+        """What `to_send` leaves out."""
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         super()._turn(turn, position)
         payload = own_payload(turn, FACTS.name) or {}
+        if any(isinstance(item, ServerToolItem) for item in turn.items):
+            self._has_server_calls = True
         # Nothing else that the turn ran goes on, and containers end.
         waits = turn.tool_calls or turn.finish_reason == "pause_turn"
         box = payload.get("container") if waits else None
         self.container = text_or_none(box.get("id")) if is_mapping(box) else None
+
+    def to_send(self) -> list[dict[str, Any]]:
+        """Return what was said, for a request, without what the provider did not run to its end.
+
+        Raises:
+            InvalidValueError: The API refuses how it begins.
+        """
+        said = super().to_send()
+        if self._has_server_calls:
+            for (index, place), (_, why) in sorted(
+                BLOCKS.unpaired(self.said).items(), reverse=True
+            ):
+                where = f"messages[{index}].content[{place}]"
+                self.unsent.insert(0, Loss(where, f"it is not sent: {why}"))
+                self._without(index, place)
+        return said
+
+    def _without(self, index: int, place: int) -> None:
+        content = self.said[index]["content"]
+        del content[place]
+        while content and BLOCKS.is_reasoning(content[-1]):
+            content.pop()
+        if not content:
+            del self.said[index]
+            if self.lasting is not None and self.lasting[0] > index:
+                self.lasting = (self.lasting[0] - 1, self.lasting[1])
 
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
         return payload["content"]
@@ -68,11 +97,7 @@ class Rendering(BlockRendering):
     def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
         replayed: dict[str, Any] = copy_json(block)
         for citation in objects_in(replayed.get("citations")):
-            nullable = _NULLABLE.get(str(citation.get("type")))
-            if nullable is not None:
-                citation.setdefault(nullable, None)
-            # A field of responses alone, for which requests have no place.
-            citation.pop("file_id", None)
+            make_sendable(citation)
         if replayed["type"] == "tool_use":
             send_as_object(replayed, "input")
         return replayed
@@ -91,11 +116,13 @@ class Rendering(BlockRendering):
             names = map(self.facts.wire_name, found)
             loaded = [{"type": "tool_reference", "tool_name": name} for name in names]
             return {**block, "content": loaded}
+        if result.is_error:
+            text = named_text(result, result.attachments)
+            self.lose_files(result.attachments, position, "an error")
+            return {**block, "content": text if text.strip() else SILENT_ERROR, "is_error": True}
         block["content"] = (
             self.parts_of_result(result, position) if result.attachments else result.model_text
         )
-        if result.is_error:
-            block["is_error"] = True
         return block
 
     def _attached(self, attachment: Attachment) -> dict[str, Any] | None:

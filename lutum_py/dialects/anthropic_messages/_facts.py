@@ -9,10 +9,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from .._blocks.form import NOTHING, BlockForm, Read
+from ..._text.json import is_mapping, is_sequence
+from .._blocks.form import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
 from .._schema.strict import ANTHROPIC
-from .._wire.reading import objects_in
+from .._wire.reading import objects_in, text_or_none
 
 NAME: Final = "anthropic_messages"
 
@@ -52,6 +53,8 @@ FACTS: Final = Facts(
     strictness=ANTHROPIC,
     callers={"model": "direct", "program": PROGRAM},
     calls_strictly=False,
+    property_keys=PROPERTY_KEYS,
+    schemas_at=("tools[].input_schema",),
     is_own_item=_is_own_item,
     is_own_body=_is_own_body,
 )
@@ -90,6 +93,49 @@ def _declined(content: Sequence[Any]) -> Collection[int]:
     ]
 
 
+_SERVER_CALLS: Final = ("server_tool_use", "mcp_tool_use")
+
+
+# "Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it":
+# anthropics/claude-code#95406 and many others, 2026. A call may wait for its result over a user
+# message that answers the calls beside it: a program waits so, and what else runs then.
+def _unpaired(messages: Sequence[Any]) -> Mapping[tuple[int, int], tuple[str, str]]:
+    found: dict[tuple[int, int], tuple[str, str]] = {}
+    # By id, where the call is, and whether the program has a call in the same turn.
+    waiting: dict[Any, tuple[int, int]] = {}
+    known: set[Any] = set()
+    calling: set[int] = set()
+    spoke = asked = -1
+    for index, message in enumerate(messages):
+        role = message.get("role") if is_mapping(message) else None
+        content = None if role is None else message.get("content")
+        if role == "user":
+            asked = index
+        elif role == "assistant" and isinstance(content, str):
+            spoke = index
+        for place, block in enumerate(content if is_sequence(content) else ()):
+            kind = block.get("type") if is_mapping(block) else None
+            if role == "assistant" and kind != "tool_result":
+                spoke = index
+            if kind == "tool_use":
+                calling.add(index)
+            elif kind in _SERVER_CALLS:
+                key = text_or_none(block.get("id"))
+                known.add(key)
+                waiting[key] = (index, place)
+            elif kind != "tool_result" and str(kind).endswith("_tool_result"):
+                key = text_or_none(block.get("tool_use_id"))
+                if key not in known:
+                    why = "it is the result of nothing that the provider ran before it"
+                    found[index, place] = ("orphan_server_result", why)
+                waiting.pop(key, None)
+    for index, place in waiting.values():
+        if index < asked and not (index in calling and spoke in calling):
+            why = "the provider ran it, and its result is not there"
+            found[index, place] = ("server_call_without_result", why)
+    return found
+
+
 BLOCKS: Final = BlockForm(
     facts=FACTS,
     text=lambda text: {"type": "text", "text": text},
@@ -98,6 +144,7 @@ BLOCKS: Final = BlockForm(
     read=_read,
     is_reasoning=lambda block: block["type"] in ("thinking", "redacted_thinking"),
     declined=_declined,
+    unpaired=_unpaired,
     block_looks="an object with a `type`",
     call_id="id",
     answers="tool_use_id",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from ..._text.json import is_array, is_mapping
+from ..._text.json import is_array, is_mapping, is_object
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import ReasoningDelta, StreamEvent, TextDelta, arguments_delta
 from .._blocks.stream import BlockState, BlockStream, Delta
@@ -43,6 +43,8 @@ class StreamDecoder(BlockStream):
         >>> decoder.finish().text
         'Hi'
     """
+
+    __slots__ = ()
 
     dialect = NAME
 
@@ -116,7 +118,7 @@ class StreamDecoder(BlockStream):
         kind = block.need_text("type")
         number = self._place(event, len(self._blocks))
         call_id = block.text_at("id") if kind == "tool_use" else None
-        if self._is_started(number, call_id):
+        if self._is_started(number, call_id, block):
             return ()
         state = self._begin_block(number, BlockState(self._kept(block.object())))
         if kind == "tool_use":
@@ -126,8 +128,9 @@ class StreamDecoder(BlockStream):
             # those that declined.
             to = block.get("to")
             message.update({} if to is None else {"model": to.text_at("model")})
-            for each in self._in_order():
+            for each in self._called:
                 each.call = None
+            self._called.clear()
         if kind in _SHOWN:
             delta = _SHOWN[kind]
             state.says = (kind, delta)
@@ -171,10 +174,8 @@ class StreamDecoder(BlockStream):
         for key, value in _said(event.object()).items():
             if key == "usage" and is_mapping(value):
                 known = message.get("usage")
-                message["usage"] = {
-                    **(known if is_mapping(known) else {}),
-                    **_said(self._kept(value)),
-                }
+                message["usage"] = usage = known if is_object(known) else {}
+                usage.update(_said(self._kept(value)))
             elif key not in ("type", "delta"):
                 message[key] = self._kept(value)
         return self._report(usage_of(Place(NAME, message)))

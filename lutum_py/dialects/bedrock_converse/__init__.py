@@ -25,17 +25,18 @@ from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._text.json import compact_json, is_mapping
 from ..._transcript.request import ToolChoice
-from .._blocks.rendering import mark_beginnings
-from .._blocks.rules import rules_of
+from .._blocks.rendering import CacheMarks, mark_beginnings
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
 from .._wire.offered import described
-from ._decode import tidy, turn_of
+from ._decode import calls_in, say, tidy, turn_of
 from ._encode import Rendering
-from ._facts import BLOCKS, FACTS
+from ._facts import FACTS
 from ._facts import NAME as NAME
 from ._files import with_bytes as with_bytes
 from ._history import read_history as _read_history
+from ._rules import FORM, MARKED, MARKER
+from ._rules import called as called_in
 from ._stream import StreamDecoder as StreamDecoder
 
 
@@ -71,34 +72,27 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     # No tool is on offer now, but the conversation has calls, and the API wants a `toolConfig` for
     # these. Their schemas are empty: nobody is to call them. An extra that declares tools is such a
     # field, and would have one of them twice, which the API refuses.
-    elif not _declares(request.extra.get("toolConfig")) and (called := _called(said)):
+    elif not _declares(request.extra.get("toolConfig")) and (called := called_in(said)):
         body["toolConfig"] = {"tools": called}
     config = draft.asked(max_output_tokens="maxTokens", temperature="temperature")
     if config:
         body["inferenceConfig"] = config
     body |= draft.answer()
     tools = body.get("toolConfig", {}).get("tools", [])
-    mark_beginnings(request, body, tools, rendering, "default", _put)
+    marked = CacheMarks("default", _put, MARKER, MARKED)
+    draft.losses += mark_beginnings(request, body, tools, rendering, marked)
     return body
 
 
 # A cache point is a block of its own after what is to be kept. (Amazon Bedrock user guide: "Prompt
 # caching".) Messages are marked from the last to the first, so no place is moved by what is put in.
 def _put(blocks: list[dict[str, Any]], end: int, point: dict[str, Any]) -> None:
-    blocks.insert(end, {"cachePoint": point})
+    blocks.insert(end, {MARKER: point})
 
 
 def _declares(config: object) -> bool:
     """Whether a `toolConfig` of the user's declares tools."""
     return is_mapping(config) and "tools" in config
-
-
-def _called(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Declare the tools that were called, which the API wants to know of."""
-    calls = (BLOCKS.call_in(block) for message in said for block in message["content"])
-    names = dict.fromkeys(call["name"] for call in calls if call is not None)
-    empty: dict[str, Any] = {"type": "object", "properties": {}}
-    return [{"toolSpec": {"name": name, "inputSchema": {"json": dict(empty)}}} for name in names]
 
 
 DIALECT: Final = Dialect(
@@ -108,9 +102,11 @@ DIALECT: Final = Dialect(
     answer=_answer,
     tidy=tidy,
     turn=turn_of,
+    calls_in=calls_in,
+    say=say,
     rendering=Rendering,
     body=_body,
-    form=rules_of(BLOCKS),
+    form=FORM,
     history=_read_history,
     joined=("inferenceConfig", "outputConfig", "toolConfig"),
 )

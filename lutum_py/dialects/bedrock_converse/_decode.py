@@ -24,13 +24,15 @@ from ..._transcript.assistant import (
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,
+    WireCall,
     count_at,
     read_call,
+    replace_texts,
     total,
     turn_from,
     without_nulls,
 )
-from ._facts import FACTS
+from ._facts import BLOCKS, FACTS
 from ._files import FREE, without_bytes
 
 META: Final = "ResponseMetadata"
@@ -61,8 +63,31 @@ def turn_of(response: Place) -> AssistantTurn:
     finish_reason = response.text_at("stopReason")
     items = list(_items(response.need("output").need("message"), request_id))
     return turn_from(
-        FACTS, response, items, finish_reason, usage_of(response), request_id, model_at="modelId"
+        FACTS,
+        response,
+        items,
+        finish_reason,
+        usage_of(response),
+        request_id,
+        calls=calls_in(response.value),
+        model_at="modelId",
+        is_ended=finish_reason is not None,
     )
+
+
+def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+    """Yield the calls of a response, in order."""
+    return BLOCKS.calls_in(payload["output"]["message"]["content"])
+
+
+def say(payload: dict[str, Any], text: str) -> None:
+    """Let a response say another text."""
+    content, call_in = payload["output"]["message"]["content"], BLOCKS.call_in
+    replace_texts(content, text, _is_text, BLOCKS.text, lambda block: call_in(block) is not None)
+
+
+def _is_text(block: Any) -> bool:
+    return "text" in block or "citationsContent" in block
 
 
 def usage_of(response: Place) -> Usage | None:

@@ -1,7 +1,8 @@
 """A transcript becomes the messages of Converse.
 
 User and assistant take turns: what one side says several times in a row becomes one message. A
-document is taken beside a text only, so one without any has its name said. Files go as data.
+document is taken beside a text only, so one without any has its name said; no two documents of a
+request may have one name. Files go as data.
 Models of other makers than Amazon and Anthropic refuse the status of a result ("This model doesn't
 support the status field"), and DeepSeek's its own reasoning ("User messages cannot contain
 reasoning content"). (Amazon Bedrock API reference: "Message", "ToolResultBlock"; what clients met:
@@ -19,8 +20,10 @@ from ..._transcript.message import Attachment, Message
 from ..._transcript.result import ToolResult
 from .._blocks.rendering import BlockRendering
 from .._wire.rendered_items import send_as_object
+from .._wire.replay import ModelNames
 from ._facts import BLOCKS, FACTS
-from ._files import block_of
+from ._files import block_of, distinct_name
+from ._rules import documents_alone
 
 _OF_STATUS: Final = ("claude", "nova")
 
@@ -30,13 +33,26 @@ class Rendering(BlockRendering):
 
     facts = FACTS
     form = BLOCKS
+    _growing = (*BlockRendering._growing, "_names")
+
+    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
+        super().__init__(model, found)
+        self._names: dict[str, int] = {}
 
     def _message(self, message: Message, position: str) -> None:
-        blocks = self.parts_of(message.text, message.attachments, position)
-        documents = [each["document"]["name"] for each in blocks if "document" in each]
-        if documents and not any("text" in each for each in blocks):
-            blocks.insert(0, {"text": ", ".join(documents)})
+        blocks = self._named(self.parts_of(message.text, message.attachments, position))
+        names = documents_alone(blocks)
+        if names:
+            blocks.insert(0, {"text": names})
         self._of_user += blocks
+
+    def _named(self, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Give each document a name that no other of the request has."""
+        for block in blocks:
+            if "document" in block:
+                document = block["document"]
+                document["name"] = distinct_name(document["name"], self._names)
+        return blocks
 
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
         return payload["output"]["message"]["content"]
@@ -56,6 +72,8 @@ class Rendering(BlockRendering):
     ) -> dict[str, Any]:
         # Some models refuse an empty list, and all take empty text here.
         content = self.parts_of_result(result, position) or [{"text": ""}]
+        if result.attachments:
+            self._named(content)
         status = {"status": "error"} if result.is_error and self._is_status_known else {}
         return {"toolResult": {**answers, "content": content, **status}}
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
-from .._blocks.form import NOTHING, BlockForm, Read
+from .._blocks.form import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
 from .._repair.repairing import Repairing, text_of
 from .._schema.strict import ANTHROPIC
@@ -44,7 +44,12 @@ FACTS: Final = Facts(
     name=NAME,
     key="messages",
     names_at=("toolConfig.tools[].toolSpec.name", "toolConfig.toolChoice.tool.name"),
-    truncated=frozenset({"max_tokens", "model_context_window_exceeded"}),
+    truncated=frozenset(
+        {
+            *("max_tokens", "model_context_window_exceeded"),
+            *("malformed_tool_use", "malformed_model_output"),
+        }
+    ),
     refused=frozenset({"guardrail_intervened", "content_filtered"}),
     call_ids=re.compile(r"[a-zA-Z0-9_.:-]{1,64}"),
     call_ids_in_words="letters, digits, `_`, `.`, `:` and `-`, at most 64 characters",
@@ -53,6 +58,8 @@ FACTS: Final = Facts(
     empty_is_missing=True,
     # Grammars are compiled as Anthropic's are, of whose models most are that take them.
     strictness=replace(ANTHROPIC, provider="Bedrock"),
+    property_keys=PROPERTY_KEYS,
+    schemas_at=("toolConfig.tools[].toolSpec.inputSchema.json",),
     is_own_item=_is_own_item,
     is_own_body=_is_own_body,
 )

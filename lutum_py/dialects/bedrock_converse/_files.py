@@ -64,10 +64,39 @@ UNNAMED: Final = "document"
 """What stands for the name of a document, which the API demands."""
 
 
+_LONGEST, _ROOT = 200, 190
+
+
 def name_of(attachment: Attachment) -> str:
     """Return the name of a document as the API takes it, without its ending."""
     stem = (attachment.name or "").rpartition(".")
-    return _ODD.sub(" ", stem[0] or stem[2])[:200].strip() or UNNAMED
+    return allowed_name(stem[0] or stem[2])
+
+
+def allowed_name(name: Any) -> str:
+    """Return a name as the API takes it: itself, or what is left of it without what is refused."""
+    text = name if isinstance(name, str) else ""
+    return _ODD.sub(" ", text).strip()[:_LONGEST].strip() or UNNAMED
+
+
+def distinct_name(name: str, taken: dict[str, int]) -> str:
+    """Return a name that no other document of the request has, and note it.
+
+    Args:
+        name: The name; it is the API's to say whether capitals count, so they do not.
+        taken: How many came of each name so far.
+
+    Example:
+        >>> taken = {}
+        >>> [distinct_name(name, taken) for name in ("report", "Report")]
+        ['report', 'Report (2)']
+    """
+    made, key = name, name.casefold()
+    while made.casefold() in taken:
+        taken[key] += 1
+        made = f"{name[:_ROOT]} ({taken[key]})"
+    taken[made.casefold()] = 1
+    return made
 
 
 def block_of(attachment: Attachment) -> dict[str, Any] | None:

@@ -42,6 +42,8 @@ class StreamDecoder(BlockStream):
         'Hi'
     """
 
+    __slots__ = ("_response",)
+
     dialect = NAME
 
     def __init__(self) -> None:
@@ -87,7 +89,7 @@ class StreamDecoder(BlockStream):
         index = count_at(event.value, "contentBlockIndex")
         if index is not None:
             return index
-        last = max(self._blocks, default=0)
+        last = self._last
         known = self._blocks.get(last)
         if known is not None and (begins or (begins_after_stop and known.is_stopped)):
             return last + 1
@@ -103,7 +105,7 @@ class StreamDecoder(BlockStream):
         number = self._index(event, begins=True)
         is_call = kind == "toolUse" and started.text_at("type") is None
         call_id = started.text_at("toolUseId") if is_call else None
-        if self._is_started(number, call_id):
+        if self._is_started(number, call_id, started):
             return ()
         state = self._begin_block(number, BlockState(without_bytes(started.object()), (kind,)))
         if not is_call:
@@ -121,7 +123,8 @@ class StreamDecoder(BlockStream):
         if state is None:
             # The way into a block says what is put around its text: () gives {"text": "Hi"}, and
             # _REASONING {"reasoningContent": {"reasoningText": {"text": "Hi"}}}.
-            state = self._blocks[index] = BlockState({}, () if reasoning is None else _REASONING)
+            way = () if reasoning is None else _REASONING
+            state = self._begin_block(index, BlockState({}, way))
         if call is not None:
             return self._write(state, call.text_at("input") or "")
         shown = delta if reasoning is None else reasoning
@@ -150,17 +153,20 @@ def _add(state: BlockState, delta: dict[str, Any]) -> None:
     """Take what is neither said nor called: a citation, or more of what a tool of theirs gave."""
     for kind, value in delta.items():
         if kind == "citation":
-            state.fields["citations"] = [*_listed(state.fields.get("citations")), value]
+            _listed(state.fields, "citations").append(value)
             continue
         state.inside = (kind,)
         if is_array(value):
-            state.fields["content"] = [*_listed(state.fields.get("content")), *value]
+            _listed(state.fields, "content").extend(value)
         elif is_object(value):
             state.fields.update(value)
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if is_array(value) else []
+def _listed(fields: dict[str, Any], key: str) -> list[Any]:
+    known = fields.get(key)
+    if not is_array(known):
+        known = fields[key] = []
+    return known
 
 
 def _cited(block: dict[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from ..._transcript.transcript import TranscriptView
 from ...errors import InvalidValueError
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
-from ._decode import UNTIDY, has_wire_names, tidy, turn_of
+from ._decode import UNTIDY, calls_in, has_wire_names, say, tidy, turn_of
 from ._encode import AfterCached, Rendering
 from ._facts import FACTS
 from ._facts import NAME as NAME
@@ -127,6 +127,8 @@ DIALECT: Final = Dialect(
     untidy=UNTIDY,
     is_tidy=has_wire_names,
     turn=turn_of,
+    calls_in=calls_in,
+    say=say,
     rendering=Rendering,
     body=_body,
     form=FORM,

@@ -28,9 +28,11 @@ from ..._transcript.assistant import (
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,
+    WireCall,
     count_at,
     plain,
     read_call,
+    replace_texts,
     total,
     turn_from,
     with_nulls,
@@ -142,8 +144,13 @@ def turn_of(
         items = list(_items(candidates[0], response_id, made))
         finish_reason = candidates[0].text_at("finishReason")
         refusal = candidates[0].value.get("finishMessage")
+        if (blocked := _blocked(response)) is not None:  # a filter took back what was said
+            items += blocked[0]
     else:
-        items, finish_reason = _blocked(response)
+        blocked = _blocked(response)
+        if blocked is None:
+            raise response.error("the response has no candidates")
+        items, finish_reason = blocked
     return turn_from(
         FACTS,
         response,
@@ -151,17 +158,42 @@ def turn_of(
         finish_reason,
         usage or usage_of(response),
         response_id,
+        calls=calls_in(response.value),
         model_at="modelVersion",
         refusal=refusal,
+        is_ended=finish_reason is not None,
     )
 
 
-def _blocked(response: Place) -> tuple[list[AssistantItem], str]:
-    """Read a response to a prompt that the provider would not answer."""
+def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+    """Yield the calls of a response, in order."""
+    candidates = payload.get("candidates", ({},))
+    for part in candidates[0].get("content", {}).get("parts", ()):
+        if "functionCall" in part:
+            yield WireCall(part["functionCall"], "id", part["functionCall"], "args")
+
+
+def say(payload: dict[str, Any], text: str) -> None:
+    """Let a response say another text."""
+    for candidate in payload.get("candidates", ())[:1]:
+        parts = candidate.setdefault("content", {"role": "model"}).setdefault("parts", [])
+        replace_texts(parts, text, _is_text, lambda said: {"text": said}, _is_call)
+
+
+def _is_text(part: Any) -> bool:
+    return "text" in part and not part.get("thought")
+
+
+def _is_call(part: Any) -> bool:
+    return "functionCall" in part
+
+
+def _blocked(response: Place) -> tuple[list[AssistantItem], str] | None:
+    """Read why the provider would not answer a prompt; None if it does not say so."""
     feedback = response.get("promptFeedback")
     reason = None if feedback is None else feedback.text_at("blockReason")
     if feedback is None or reason is None:
-        raise response.error("the response has no candidates")
+        return None
     return [RefusalItem(feedback.text_at("blockReasonMessage") or "")], reason
 
 

@@ -36,7 +36,9 @@ FACTS: Final = Facts(
         "tools[].functionDeclarations[].name",
         "toolConfig.functionCallingConfig.allowedFunctionNames[]",
     ),
-    truncated=frozenset({"MAX_TOKENS", "CONTINUATION"}),
+    truncated=frozenset(
+        {"MAX_TOKENS", "CONTINUATION", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"}
+    ),
     refused=frozenset(
         {
             *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),

@@ -18,7 +18,8 @@ from ..._transcript.stream_events import (
     TextDelta,
     UsageReported,
 )
-from .._stream import BrokenStream, StreamReader
+from .._arguments import BrokenStream, Pieces, joined
+from .._stream import StreamReader
 from .._wire.reading import Place, count_at, response_place, text_or_none
 from ._decode import call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
 from ._facts import NAME
@@ -54,6 +55,8 @@ class StreamDecoder(StreamReader):
         >>> decoder.finish().text
         'Hi'
     """
+
+    __slots__ = ("_calls", "_candidates", "_fields", "_first", "_first_number", "_text", "_usage")
 
     dialect = NAME
 
@@ -209,6 +212,8 @@ class StreamDecoder(StreamReader):
         if "usageMetadata" in response:
             response["usageMetadata"] = tidy(response["usageMetadata"])
         if self._candidates:
+            for candidate in self._candidates.values():
+                candidate["content"]["parts"] = list(map(joined, candidate["content"]["parts"]))
             response["candidates"] = list(self._candidates.values())
         payload = self._payload(response)
         # It is made of tidy chunks.
@@ -225,7 +230,7 @@ class StreamDecoder(StreamReader):
 
     def _so_far(self) -> AssistantTurn:
         self._settle()
-        parts: list[Any] = self._first["content"]["parts"] if self._first else []
+        parts = list(map(joined, self._first["content"]["parts"])) if self._first else []
         items = items_of_parts(Place(NAME, parts).items(), self._response_id)
         return self._neutral(items, self._fields.get("modelVersion"), self._response_id)
 
@@ -251,6 +256,8 @@ def _join(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
     last = parts[-1] if parts else {}
     same = bool(last.get("thought")) == bool(part.get("thought"))
     if same and "text" in last and "text" in part and not (last.keys() | part.keys()) - _JOINED:
-        last["text"] += part["text"]
+        if last["text"].__class__ is not Pieces:
+            last["text"] = Pieces([last["text"]])
+        last["text"].append(part["text"])
     else:
         parts.append(part)

@@ -8,6 +8,8 @@ What it does otherwise than the dialects do in common:
 - `encode_request` asks for `max_completion_tokens`; hosts that know only the older `max_tokens`
   take it as an extra. Of a turn of another model the reasoning is left out. The API knows no
   deferred tools: `native_search` is without effect.
+- `encode_request`, `messages`, `check` and `repair` take the `host` that the request is for, a
+  record of `lutum_py.dialects.hosts`, where it departs from OpenAI's ways.
 - `with_json_arguments` is for hosts that refuse arguments in a history that are no JSON.
 
 Source of the format: the OpenAI API reference, "Chat Completions"; for what hosts add, the
@@ -16,6 +18,8 @@ references of Groq, Mistral, OpenRouter and DeepSeek.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._schema.definition import ToolDef
@@ -25,12 +29,13 @@ from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
 from .._openai import with_json_arguments as with_json_arguments
 from .._wire.offered import described
-from ._decode import tidy, turn_of
+from ..hosts import Host
+from ._decode import calls_in, say, tidy, turn_of
 from ._encode import Rendering
 from ._facts import FACTS
 from ._facts import NAME as NAME
 from ._history import read_history as _read_history
-from ._rules import FORM
+from ._request_rules import REQUEST_FORM, facts_at, fit, form_at
 from ._stream import StreamDecoder as StreamDecoder
 
 
@@ -51,8 +56,17 @@ def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
 
 
 def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
-    body: dict[str, Any] = {"messages": draft.render(Rendering, "key", "retention").said}
+    rendering = draft.dialect.rendering
+    body: dict[str, Any] = {"messages": draft.render(rendering, "key", "retention").said}
     return openai_body(draft, body, draft.tools(), limit="max_completion_tokens")
+
+
+@lru_cache(maxsize=64)
+def _hosted(host: Host) -> Dialect[Any]:
+    facts = facts_at(host)
+    own = {"facts": facts, "takes_files_in_results": host.files_in_results}
+    rendering = type("Rendering", (Rendering,), own)
+    return replace(DIALECT, facts=facts, rendering=rendering, form=form_at(host), host=host)
 
 
 DIALECT: Final = Dialect(
@@ -63,10 +77,14 @@ DIALECT: Final = Dialect(
     tidy=tidy,
     untidy=UNTIDY,
     turn=turn_of,
+    calls_in=calls_in,
+    say=say,
     rendering=Rendering,
     body=_body,
-    form=FORM,
+    form=REQUEST_FORM,
     history=_read_history,
+    fit=fit,
+    hosted=_hosted,
 )
 
 

@@ -22,7 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from .._openai import tidying
-from .._wire.reading import Place, count_at, read_call, total, turn_from
+from .._wire.reading import Place, WireCall, count_at, read_call, replace_texts, total, turn_from
 from ._facts import FACTS
 
 THOUGHTS: Final = ("thinking", "reasoning")
@@ -44,8 +44,12 @@ tidy: Final = tidying("arguments")
 """Copies a response without null fields and without what only the SDK puts there."""
 
 
-def turn_of(response: Place) -> AssistantTurn:
+def turn_of(response: Place, *, is_ended: bool = False) -> AssistantTurn:
     """Read a tidy response.
+
+    Args:
+        response: The response.
+        is_ended: Whether it is known that the provider had come to the end.
 
     Raises:
         DialectError: It is an error, has no choice, or a field is missing or odd.
@@ -61,7 +65,15 @@ def turn_of(response: Place) -> AssistantTurn:
     message = choice.get("message")
     is_bare = message is None and finish_reason and choice.object().keys() <= _BARE
     items = [] if is_bare else list(_items(message or choice.need("message"), response_id))
-    return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
+    usage, calls = usage_of(response), calls_in(response.value)
+    # Some hosts give no finish reason. What a call cost is known only once it is whole, and what a
+    # program puts around a message of its own has no id.
+    is_ended = is_ended or finish_reason is not None or usage is not None or response_id is None
+    return turn_from(
+        *(FACTS, response, items, finish_reason, usage, response_id),
+        calls=calls,
+        is_ended=is_ended,
+    )
 
 
 def usage_of(response: Place) -> Usage | None:
@@ -104,6 +116,31 @@ def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return function if is_mapping(function) and function.get("name") else None
 
 
+def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+    """Yield the calls of a response, in order."""
+    message = payload["choices"][0].get("message", {})
+    for call in message.get("tool_calls", ()):
+        kind = kind_of(call)
+        yield WireCall(call, "id", call.setdefault(kind, {}), CALLS[kind], is_text=True)
+    function: Any = function_of(message)
+    if function is not None:
+        yield WireCall({}, "id", function, "arguments", is_text=True)
+
+
+def say(payload: dict[str, Any], text: str) -> None:
+    """Let a response say another text."""
+    message = payload["choices"][0].setdefault("message", {})
+    content = message.get("content")
+    if isinstance(content, list):
+        replace_texts(content, text, _is_text, lambda said: {"type": "text", "text": said})
+    else:
+        message["content"] = text
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str) or part.get("type") == "text"
+
+
 def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     fields = message.object()
     # Asked first, in one look: most hosts send none of the three fields.
@@ -129,7 +166,7 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     # hosts send both forms, of one call or of two: what is there counts.
     for index, call in enumerate(message.items_at("tool_calls"), 1):
         kind = "custom" if call.text_at("type") == "custom" else "function"
-        called, call_id = call.need(kind), call.text_at("id")
+        called, call_id = call.get(kind) or Place(call.dialect, {}), call.text_at("id")
         made = read_call(called, CALLS[kind], call_id, response_id, index - 1, empty="")
         yield ToolCallItem(made)
     if "function_call" in fields and function_of(fields) is not None:

@@ -13,7 +13,7 @@ out in the neutral view. Each result becomes one message.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence
 from ..._transcript.assistant import AssistantTurn
@@ -33,6 +33,7 @@ class Rendering(OpenAIRendering):
 
     facts = FACTS
     roles_with_files = frozenset({"user"})
+    takes_files_in_results: ClassVar[bool] = False
 
     def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
         data, mime_type = data_of(attachment), usual_type(attachment)
@@ -48,9 +49,15 @@ class Rendering(OpenAIRendering):
     def _result(self, result: ToolResult, position: str) -> None:
         # Such as {"c1": {"role": "tool", "tool_call_id": "call_7"}}, noted with the turn: the
         # result of a call of the old form has another role, and goes by a name.
-        form = self._answers.get(result.id, {"role": "tool", "tool_call_id": result.id})
-        self.said.append({**form, "content": named_text(result, result.attachments)})
-        self.lose_files(result.attachments, position, "a tool result")
+        form = self._answers.get(result.id)
+        if form is None:
+            form = {"role": "tool", "tool_call_id": self.facts.fitting_id(result.id)}
+        if self.takes_files_in_results and result.attachments:
+            content: Any = self.parts_of_result(result, position)
+        else:
+            content = named_text(result, result.attachments)
+            self.lose_files(result.attachments, position, "a tool result")
+        self.said.append({**form, "content": content})
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         payload = self.payload_of(turn, position)

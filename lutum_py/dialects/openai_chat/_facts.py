@@ -40,7 +40,13 @@ FACTS: Final = Facts(
         "tool_choice.allowed_tools.tools[].function.name",
         "function_call.name",
     ),
-    truncated=frozenset({"length"}),
+    # Of OpenAI, Mistral, DeepSeek, Zhipu, and hosts that pass on what a provider said.
+    truncated=frozenset(
+        {
+            *("length", "model_length", "model_context_window_exceeded"),
+            *("error", "insufficient_system_resource", "network_error", "abort"),
+        }
+    ),
     refused=frozenset({"content_filter", "sensitive"}),  # the latter of Zhipu, for its GLM
     call_ids=re.compile(r".{1,40}", re.DOTALL),
     call_ids_in_words="at most 40 characters",

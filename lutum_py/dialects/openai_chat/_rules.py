@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
+from .._facts import Facts
 from .._findings import OUTCOME_UNKNOWN
 from .._repair.pairing import Pairing, Piece, distinct_ids, note_places
 from .._repair.repairing import MAYBE_TEXT, Form, Repairing, text_of
@@ -241,6 +242,8 @@ def _is_in_order(messages: list[Any], repairing: Repairing) -> bool:
             answered = 0
             if len(due) > 1 and _shares_ids(due):
                 return False
+            if due and not repairing.facts.takes_own_ids and not _have_ids(due, repairing.facts):
+                return False
         elif due:
             due = []
             answered = 0
@@ -250,6 +253,12 @@ def _is_in_order(messages: list[Any], repairing: Repairing) -> bool:
 def _shares_ids(calls: list[tuple[int | None, dict[str, Any], Any]]) -> bool:
     ids = [str(call["id"]) for place, call, _ in calls if place is not None and call.get("id")]
     return len(set(ids)) < len(ids)
+
+
+def _have_ids(calls: list[tuple[int | None, dict[str, Any], Any]], facts: Facts) -> bool:
+    """Tell whether the calls that have ids have those that the host takes."""
+    ids = [call["id"] for place, call, _ in calls if place is not None and call.get("id")]
+    return all(map(facts.takes_id, ids))
 
 
 def _fix(messages: list[Any], repairing: Repairing) -> None:
@@ -263,7 +272,9 @@ def _fix(messages: list[Any], repairing: Repairing) -> None:
         note_places(group, answered, repairing)
         # Only within a turn: over turns hosts repeat ids, "call_0" in each, and take them back so.
         with_ids = [each for each in answered if each[0].place is not None]
-        distinct_ids(with_ids, ("id", "tool_call_id"), str, repairing)
+        facts = repairing.facts
+        fit = str if facts.takes_own_ids else facts.fitting_id
+        distinct_ids(with_ids, ("id", "tool_call_id"), fit, repairing)
         answers_at[answered[0][0].index] = [result for _, result in answered]
     for index, message in enumerate(kept):
         if message is not None and message["role"] not in RESULTS:

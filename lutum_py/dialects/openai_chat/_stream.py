@@ -13,7 +13,8 @@ from typing import Any
 from ..._text.json import is_mapping
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import ArgumentsDelta, StreamEvent, UsageReported
-from .._stream import BrokenStream, StreamReader
+from .._arguments import BrokenStream
+from .._stream import StreamReader
 from .._wire.reading import Place, count_at, response_place
 from ._decode import tidy, turn_of, usage_of
 from ._facts import NAME
@@ -38,6 +39,8 @@ class StreamDecoder(StreamReader):
         >>> decoder.finish().text
         'Hi'
     """
+
+    __slots__ = ("_choices", "_fields", "_first")
 
     dialect = NAME
 
@@ -96,7 +99,7 @@ class StreamDecoder(StreamReader):
         chunk = event.object()
         for key in ("usage", "x_groq"):
             if is_mapping(chunk.get(key)):
-                self._fields[key] = {**self._fields.get(key, {}), **self._kept(chunk[key])}
+                self._fields.setdefault(key, {}).update(self._kept(chunk[key]))
         usage = usage_of(event)
         if usage is None:
             return []
@@ -124,7 +127,7 @@ class StreamDecoder(StreamReader):
             raise BrokenStream("the stream breaks off before a finish reason")
         choices = [state.choice() for state in self._choices.values()]
         response = {**self._fields, "object": "chat.completion", "choices": choices}
-        return turn_of(response_place(NAME, self._payload(response), tidy))
+        return turn_of(response_place(NAME, self._payload(response), tidy), is_ended=True)
 
     def _so_far(self) -> AssistantTurn:
         items = self._first.said() if self._first is not None else ()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Final, Literal
 
-from ..._text.json import is_mapping, is_sequence, is_whole_json, shorten
-from ..._text.partial_json import PartialJson
+from ..._text.json import is_mapping, is_sequence, shorten
 from ..._transcript.assistant import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from ..._transcript.stream_events import (
     ArgumentsDelta,
@@ -18,12 +18,15 @@ from ..._transcript.stream_events import (
     TextDelta,
     arguments_delta,
 )
-from .._wire.reading import Place, objects_in, own_id
+from .._arguments import Arguments, Pieces, begins_object, joined
+from .._wire.reading import Place, objects_in, own_id, text_or_none
 from ._decode import CALLS, Shown, items_of_content, plain_text
 
 _REASONING = ("reasoning_content", "reasoning")
 _REASONS = frozenset({*_REASONING, "reasoning_details"})
+_GOES_ON = frozenset({"text", "summary"})
 _OF_PIECES = frozenset({"index", "function"})
+_OF_CALLS = frozenset({"id", "index", "function", "custom"})
 _OF_CHOICES = frozenset({"delta", "finish_reason", "index"})
 _BESIDE_CONTENT = frozenset({"refusal", "tool_calls", "function_call", "audio", *_REASONS})
 # Groq says about each piece whether it is reasoning; the assembled message has fields for that.
@@ -49,35 +52,60 @@ class _CallState:
     wire_index: Any
     name: str = ""
     is_named: bool = False
-    arguments: PartialJson = field(default_factory=PartialJson)
+    arguments: Arguments = field(default_factory=Arguments)
     started: bool = False
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
     function: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def whole(self) -> dict[str, Any]:
-        """Return the call as a whole response has it."""
+        """Return the call as a whole response has it.
+
+        Raises:
+            BrokenStream: Its arguments contradict each other.
+        """
         named = {"name": self.name} if self.is_named else {}
-        inner = {**self.function, **named, self.text_key: self.arguments.text}
+        # Free text means what it says.
+        text = self.arguments.text if self.kind == "custom" else self.arguments.whole(self.name)
+        inner = {**self.function, **named, self.text_key: text}
         return inner if self.kind == "function_call" else {**self.fields, self.kind: inner}
 
-    def is_followed_by(self, inner: Any) -> bool:
-        """Tell a piece without an id that is another call, and not more of this one.
+    # Some hosts send the name in pieces, some the whole of it with each piece, some a new id with
+    # each. So another name is that of another call once arguments are there, or come with an id;
+    # and the same name, or none, belongs to this call until its arguments are whole and others
+    # begin.
+    def is_followed_by(self, call_id: str | None, name: str | None, text: str) -> bool:
+        """Tell a piece that is another call, and not more of this one.
 
         Args:
-            inner: What the piece has of a call.
+            call_id: The id that the piece has, if any.
+            name: The name that it has.
+            text: What it has of arguments.
         """
-        name = inner.get("name") if is_mapping(inner) else None
-        if not name or not self.started or self.kind != "function":
+        known, written = self.fields.get("id"), self.arguments
+        is_other_id = bool(known and call_id and call_id != known)
+        if name and self.name and name != self.name:
+            return bool(is_other_id or not written.is_empty or (call_id and text))
+        if self.kind != "function":
+            return bool(is_other_id and name)
+        if is_other_id and name:
+            return written.is_whole or bool(self.name and written.is_empty)
+        return bool(is_other_id or name) and written.is_followed_by(text)
+
+    def is_repeated_in(self, name: str | None, text: str) -> bool:
+        """Tell a piece of the same id, under an index of its own, that is another call."""
+        if not text:
+            return True
+        if name is None:
+            return begins_object(text) and self.arguments.is_whole
+        return begins_object(text) or not self.arguments.is_open
+
+    def goes_on_in(self, piece: _CallState) -> bool:
+        """Tell whether what came without a name, under an index of its own, is more of this."""
+        if self.kind != "function" or self.arguments.is_whole:
             return False
-        # Some hosts send the name in pieces, some the whole of it with each piece. With arguments
-        # started, another name is that of another call; and so is the same one, where arguments
-        # stand in it that are not these once more.
-        if name != self.name:
-            return bool(self.arguments.text)
-        text = inner.get(self.text_key)
-        if not isinstance(text, str) or not text.lstrip().startswith("{"):
-            return False
-        return text != self.arguments.text and is_whole_json(self.arguments.text)
+        return not piece.fields.get("id") or not (
+            begins_object(piece.arguments.text) or self.arguments.is_empty
+        )
 
     @property
     def text_key(self) -> str:
@@ -202,12 +230,12 @@ class ChoiceState:
         if content:
             message["content"] = content
         if self._audio:
-            message["audio"] = self._audio
+            message["audio"] = joined(self._audio)
         if self._details:
-            message["reasoning_details"] = self._details
+            message["reasoning_details"] = list(map(joined, self._details))
         if "thinking_blocks" in message:
             message["thinking_blocks"] = list(_signed(message["thinking_blocks"]))
-        for call in self._calls:
+        for call in self._whole_calls():
             if call.kind == "function_call":
                 message["function_call"] = call.whole()
             else:
@@ -225,7 +253,7 @@ class ChoiceState:
         reasoning = (texts[key] for key in _REASONING if texts.get(key))
         said: list[Shown] = [ReasoningItem(next(reasoning, plain_text(self._details)))]
         said += items_of_content(Place("openai_chat", self._content).items())
-        said += [] if self._content else [TextItem(self._audio.get("transcript", ""))]
+        said += [] if self._content else [TextItem("".join(self._audio.get("transcript", ())))]
         said.append(RefusalItem(texts.get("refusal", "")))
         joined = [
             kind("".join(each.text for each in said if isinstance(each, kind))) for kind in _DELTAS
@@ -245,10 +273,10 @@ class ChoiceState:
                 is_text = is_text and key not in _BESIDE_CONTENT
                 continue
             before = self._message.get(key)
-            if is_sequence(before) and is_sequence(value):
-                self._message[key] = [*before, *value]
+            if isinstance(before, list) and is_sequence(value):
+                before.extend(value)
             else:
-                self._message[key] = value
+                self._message[key] = list(value) if is_sequence(value) else value
         if is_text:
             if content:
                 self._content.append(content)
@@ -294,16 +322,21 @@ class ChoiceState:
 
     def _detail(self, detail: dict[str, Any]) -> None:
         last = self._details[-1] if self._details else {}
-        same = ("type", "index")
         # Details come in pieces, as {"type": "reasoning.text", "index": 0, "text": "Let"}: those of
-        # one type and index are one, whose texts go on.
-        if "type" not in detail or any(last.get(key) != detail.get(key) for key in same):
-            self._details.append(dict(detail))
-            return
-        for key, value in detail.items():
-            if key in ("text", "summary") and isinstance(value, str):
-                last[key] = (last.get(key) or "") + value
-            elif value is not None:
+        # one type and index are one, whose texts go on. A host may number all of them 0: what
+        # replaces something, such as the id or the data of what is encrypted, is another.
+        said = {key: value for key, value in detail.items() if value is not None}
+        if (
+            "type" not in said
+            or any(last.get(key) != said.get(key) for key in ("type", "index"))
+            or not all(_goes_on(last[key], said[key]) for key in said.keys() & last.keys())
+        ):
+            last = {}
+            self._details.append(last)
+        for key, value in said.items():
+            if key in _GOES_ON and isinstance(value, str):
+                last.setdefault(key, Pieces()).append(value)
+            else:
                 last[key] = value
 
     def _whole_content(self) -> str | list[Any]:
@@ -311,23 +344,25 @@ class ChoiceState:
         # become parts, and neighbours of one kind are joined to one.
         if all(isinstance(part, str) for part in self._content):
             return "".join(self._content)
+        listed = (
+            {"type": "text", "text": piece} if isinstance(piece, str) else dict(piece)
+            for piece in self._content
+        )
         parts: list[dict[str, Any]] = []
-        for piece in self._content:
-            part = {"type": "text", "text": piece} if isinstance(piece, str) else dict(piece)
-            last = parts[-1] if parts else {}
-            kind = part.get("type")
-            if kind == last.get("type") == "text":
-                last["text"] += part["text"]
-            elif kind == last.get("type") == "thinking":
-                last["thinking"] = [{"type": "text", "text": plain_text([last, part])}]
-            else:
-                parts.append(part)
+        for kind, same in groupby(listed, key=lambda part: part.get("type")):
+            group = list(same)
+            if kind == "text":
+                group = [{**group[0], "text": "".join([part["text"] for part in group])}]
+            elif kind == "thinking" and len(group) > 1:
+                thought = [{"type": "text", "text": plain_text(group)}]
+                group = [{**group[0], "thinking": thought}]
+            parts += group
         return parts
 
     def _take_audio(self, audio: Mapping[str, Any]) -> Iterator[StreamEvent]:
         for key, value in audio.items():
             if key in ("data", "transcript") and isinstance(value, str):
-                self._audio[key] = self._audio.get(key, "") + value
+                self._audio.setdefault(key, Pieces()).append(value)
                 if key == "transcript" and value and not self._content:
                     yield TextDelta(value)
             elif value is not None:
@@ -338,44 +373,69 @@ class ChoiceState:
         place.text_at("id")
         call = self._call_of(fields)
         for key, value in fields.items():
-            if value is not None and key not in ("function", "custom", "index"):
+            if value is not None and key not in _OF_CALLS:
                 call.fields[key] = value
+        # The first id counts: some hosts make one for each piece.
+        if fields.get("id"):
+            call.fields.setdefault("id", fields["id"])
         if call.fields.get("type") == "custom":
             call.kind = "custom"
         inner = place.get(call.kind)
         if inner is not None:
             self._inner(call, inner, response_id, events)
 
-    # Which call a piece belongs to: the one of its id at its index; else the last one of its index,
-    # or the last one at all where there is no index. An id that is new under a known index begins a
-    # call: some hosts number every call 0. So does one that another index has, and a piece without
-    # an id that is a call of its own. Our own number is the place in `_calls`, whatever the host's
-    # is.
+    # Which call a piece belongs to: the one of its id, best at its index; else the one at its
+    # index; else the last one, where it has no index. Id and name are what counts, the index is a
+    # hint: `is_followed_by` says where the piece begins another call there. Nothing is decided of
+    # a piece under a new index that has no name: its call may begin later, or be that before it.
+    # Our own number is the place in `_calls`, whatever the host's is.
     def _call_of(self, fields: Mapping[str, Any]) -> _CallState:
-        index, call_id = fields.get("index"), fields.get("id")
+        index, call_id = fields.get("index"), fields.get("id") or None
         place = ""
         if index is not None:  # a number may be too long for a text
             place = hex(index) if index.__class__ is int else shorten(index)
-        last = None if call_id else self._newest
-        found = last if index is None else self._at.get(place)
+        found = None
         if call_id:
-            same = self._of_id.get((call_id, place)) or self._of_id.get((call_id, _NOWHERE))
-            if same is not None:
-                return same
-            if found is not None and found.fields.get("id"):
-                found = None
-        elif found is not None and found.is_followed_by(fields.get(found.kind)):
-            found = None
+            same = (call_id, place), (call_id, _NOWHERE), (call_id, "")
+            found = next(filter(None, map(self._of_id.get, same)), None)
         if found is None:
-            found = self._newest = _CallState("function", len(self._calls), index)
+            found = self._newest if index is None else self._at.get(place)
+        if found is not None:
+            inner = fields.get("custom" if fields.get("type") == "custom" else found.kind)
+            name, text = (
+                (inner.get("name"), inner.get(found.text_key)) if is_mapping(inner) else ("", "")
+            )
+            name, text = text_or_none(name), text_or_none(text) or ""
+            is_new = index is not None and place not in self._at
+            if found.is_followed_by(call_id, name, text) or (
+                is_new and found.is_repeated_in(name, text)
+            ):
+                found = None
+        if found is None:
+            found = _CallState("function", len(self._calls), index)
             self._calls.append(found)
-            if index is not None:
-                self._at[place] = found
+            self._at[place] = found
+        else:
+            self._at.setdefault(place, found)
+        self._newest = found
         if call_id:
-            # Under no index, a piece belongs to the first call of its id.
+            # Under no index, a piece belongs to the last call of its id.
             self._of_id[call_id, _NOWHERE if found.wire_index is None else place] = found
-            self._of_id.setdefault((call_id, ""), found)
+            self._of_id[call_id, ""] = found
         return found
+
+    def _whole_calls(self) -> Iterator[_CallState]:
+        """Yield the calls, each with the pieces whose place nothing but the end could tell."""
+        last = None
+        for call in self._calls:
+            if not call.is_named and call.arguments.is_empty and not call.fields.get("id"):
+                continue  # an empty shell
+            if last is not None and not call.is_named and last.goes_on_in(call):
+                last.arguments.add(call.arguments.text)
+            else:
+                yield from () if last is None else (last,)
+                last = call
+        yield from () if last is None else (last,)
 
     def _old_call(self, place: Place, response_id: str | None, events: list[StreamEvent]) -> None:
         fields = place.object()
@@ -395,15 +455,19 @@ class ChoiceState:
             if key == "name" and isinstance(value, str):
                 # Some hosts send the whole name again with every piece.
                 call.name += "" if value == call.name else value
-                call.is_named = True
+                call.is_named = call.is_named or bool(value)
             elif value is not None and key not in ("name", text_key):
                 call.function[key] = value
+        text = place.written_at(text_key, "")
         if call.name and not call.started:
             call.started = True
             call_id = call.fields.get("id") or own_id(response_id, index, call.name)
             events.append(CallStarted(index, call_id, call.name))
-        text = place.written_at(text_key, "")
-        if text:
+            # What came before the name is told with it.
+            text, call.arguments = call.arguments.text + text, Arguments()
+        if not call.started:
+            call.arguments.add(text)
+        elif text:
             events.append(arguments_delta(index, text, call.arguments))
 
     def _logprobs(self, value: Mapping[str, Any]) -> None:
@@ -413,19 +477,26 @@ class ChoiceState:
                 kept.setdefault(key, []).extend(tokens)
 
 
+def _goes_on(known: Any, value: Any) -> bool:
+    """Tell whether a field of a detail, or more of its text, is of the same detail."""
+    return isinstance(value, str) if isinstance(known, Pieces) else bool(known == value)
+
+
 def _signed(blocks: Any) -> Iterator[Any]:
     """Join the pieces of thinking that LiteLLM streams as blocks, of which the last is signed."""
-    text = ""
+    pieces: list[str] = []
     for block in blocks if is_sequence(blocks) else ():
         if not is_mapping(block) or block.get("type") != "thinking":
             yield block
             continue
         piece = str(block.get("thinking") or "")
-        is_signed = bool(block.get("signature"))
-        # The signed block may have no text, the last piece, or all of it once more.
-        text = piece if is_signed and piece.startswith(text) else text + piece
-        if is_signed:
-            yield {**block, "thinking": text}
-            text = ""
+        if block.get("signature"):
+            text = "".join(pieces)
+            # The signed block may have no text, the last piece, or all of it once more.
+            yield {**block, "thinking": piece if piece.startswith(text) else text + piece}
+            pieces.clear()
+        else:
+            pieces.append(piece)
+    text = "".join(pieces)
     if text:
         yield {"type": "thinking", "thinking": text}

@@ -30,7 +30,9 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
             }
             for call in turn.tool_calls
         ]
-    reason = end_of(turn, "content_filter", "length", turn.finish_reason)
+    # What has no word for its end would be taken for the object of an SDK that still grows.
+    ended = turn.finish_reason or ("tool_calls" if turn.tool_calls else "stop")
+    reason = end_of(turn, "content_filter", "length", ended)
     choice = {"index": 0, "message": message, "finish_reason": reason}
     return {
         "id": f"r{number}",

@@ -21,6 +21,7 @@ reasoning models.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._schema.definition import ToolDef
@@ -28,9 +29,10 @@ from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
-from .._openai import with_json_arguments as _with_json_arguments
+from .._openai import with_json_arguments as with_json_arguments
 from .._wire.offered import native_tools
-from ._decode import tidy, turn_of
+from ..hosts import Host
+from ._decode import calls_in, say, tidy, turn_of
 from ._encode import Rendering, checked, described, tool_of
 from ._facts import FACTS
 from ._facts import NAME as NAME
@@ -61,6 +63,16 @@ def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
     return openai_body(draft, {"input": rendering.said}, tools, limit="max_output_tokens")
 
 
+def _fit(request: dict[str, Any], host: Host) -> tuple[()]:
+    if host.parses_arguments:
+        request.update(with_json_arguments(request))
+    return ()
+
+
+def _hosted(host: Host) -> Dialect[Any]:
+    return replace(DIALECT, host=host)
+
+
 DIALECT: Final = Dialect(
     facts=FACTS,
     tool=tool_of,
@@ -69,11 +81,15 @@ DIALECT: Final = Dialect(
     tidy=tidy,
     untidy=UNTIDY,
     turn=turn_of,
+    calls_in=calls_in,
+    say=say,
     rendering=Rendering,
     body=_body,
     form=FORM,
     history=_read_history,
     joined=("text",),
+    fit=_fit,
+    hosted=_hosted,
 )
 
 
@@ -88,7 +104,6 @@ repair: Final = DIALECT.repair
 tool_choice: Final = DIALECT.tool_choice
 tools: Final = DIALECT.tools
 wire_name: Final = DIALECT.wire_name
-with_json_arguments: Final = _with_json_arguments
 
 if not TYPE_CHECKING:  # checkers take what has a public name
     __all__ = sorted([*PUBLIC, "with_json_arguments"])  # noqa: PLE0605 - it is a list

@@ -22,11 +22,22 @@ from ..._transcript.assistant import (
     Usage,
 )
 from .._openai import tidying
-from .._wire.reading import Place, caller_of, count_at, read_call, turn_from
+from .._wire.reading import (
+    Place,
+    WireCall,
+    caller_of,
+    count_at,
+    read_call,
+    replace_texts,
+    turn_from,
+)
 from ._facts import FACTS
 
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that the program answers, and where each has the text that the model wrote."""
+
+WAITING: Final = frozenset({"queued", "in_progress"})
+"""What a response is that the provider still writes."""
 
 SEARCH: Final = "tool_search"
 SEARCH_CALL: Final = "tool_search_call"
@@ -60,12 +71,57 @@ def turn_of(response: Place) -> AssistantTurn:
     status = response.text_at("status")
     if status == "failed":
         raise response.error("the response failed, and the provider does not say why")
+    if status in WAITING:
+        raise response.error(
+            f"the response is {status}, in the background: retrieve it by its id until it is "
+            "completed"
+        )
     response_id = response.text_at("id") or None
     details = response.get("incomplete_details")
     # `incomplete` alone does not say whether the answer was cut off or filtered; the reason does.
     finish_reason = (None if details is None else details.text_at("reason")) or status
-    items = list(items_of_output(response.need("output").items(), response_id))
-    return turn_from(FACTS, response, items, finish_reason, usage_of(response), response_id)
+    output = response.need("output").items()
+    items = list(items_of_output(output, response_id))
+    return turn_from(
+        *(FACTS, response, items, finish_reason, usage_of(response), response_id),
+        calls=calls_in(response.value),
+        is_ended=all(item.text_at("status") not in _GOING_ON for item in output),
+    )
+
+
+def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+    """Yield the calls of a response, in order."""
+    for item in filter(is_call, payload["output"]):
+        key = CALLS.get(item["type"])
+        yield WireCall(item, "call_id", item, key or "arguments", is_text=key is not None)
+
+
+def say(payload: dict[str, Any], text: str) -> None:
+    """Let a response say another text."""
+    output, left = payload["output"], text
+    for item in output:
+        if item.get("type", "message") == "message":
+            content = item.get("content", ())
+            item["content"] = [] if isinstance(content, str) else list(content)
+            replace_texts(item["content"], left, _is_text, _text)
+            left = ""
+    if left:
+        calls = (place for place, item in enumerate(output) if is_call(item))
+        said = {"type": "message", "role": "assistant", "content": [_text(left)]}
+        output.insert(next(calls, len(output)), said)
+    output[:] = [item for item in output if item.get("content", True)]
+
+
+def _is_text(part: Any) -> bool:
+    return bool(part.get("type") == "output_text")
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+# Also of an item: in a response that is `completed`, a host may have cut off the last one.
+_GOING_ON: Final = ("in_progress", "incomplete")
 
 
 def is_run_by_provider(item: Mapping[str, Any]) -> bool:

@@ -33,16 +33,10 @@ from .._wire.reading import objects_in
 from .._wire.rendered_items import arguments_object, data_of, named_text, send_as_text
 from .._wire.replay import LED_NOWHERE, ModelNames, told_apart
 from ._decode import ANSWERS, CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call, repeated_in
-from ._facts import FACTS, NAME
+from ._facts import FACTS, NAME, REQUIRED, is_id_refused
+from ._program_calls import made_answer, unanswered
 
 _CLIENT: Mapping[str, str] = {"execution": "client", "status": "completed"}
-
-# Fields that an item has to have, if only as null.
-_NULLABLE: Mapping[str, tuple[str, ...]] = {
-    "code_interpreter_call": ("code", "outputs"),
-    "image_generation_call": ("result",),
-}
-
 
 _WITHOUT_ID: Final = frozenset({*CALLS, SEARCH_CALL, "tool_search_output"})
 
@@ -131,6 +125,7 @@ class Rendering(OpenAIRendering):
             # The answer was cut off before the message or call that the reasoning led to.
             self.losses.append(Loss(position, LED_NOWHERE))
             output.pop()
+        output, answers = self._answered(output, position)
         for item in output:
             kind = item.get("type") or "message"
             for made in (item, *objects_in(item.get("output"))):
@@ -147,15 +142,39 @@ class Rendering(OpenAIRendering):
                     why += "ask for `reasoning.encrypted_content`"
                     self.losses.append(Loss(position, why))
                     continue
-            for key in _NULLABLE.get(kind, ()):
-                item.setdefault(key, None)
+            for key, empty in REQUIRED.get(kind, {}).items():
+                item.setdefault(key, copy_json(empty))
             # Some hosts number the items of each response again, and an id may stand only once.
             item_id = item.get("id")
             if isinstance(item_id, str) and kind != "item_reference":
-                if item_id in self._ids:
+                if item_id in self._ids or is_id_refused(item_id):
                     del item["id"]
                 self._ids.add(item_id)
             yield item
+            if id(item) in answers:
+                yield answers[id(item)]
+
+    def _answered(
+        self, output: list[dict[str, Any]], position: str
+    ) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
+        """Answer the calls that the program has to answer and that are no functions."""
+        answers: dict[int, dict[str, Any]] = {}
+        for place in reversed(unanswered(output)):
+            item = output[place]
+            made = made_answer(item)
+            what = "goes out with an answer that says so"
+            if made is not None:
+                answers[id(item)] = made
+            else:
+                what = "is not sent"
+                # Reasoning goes back with what it led to, or not at all.
+                begin = place
+                while begin and output[begin - 1].get("type") == "reasoning":
+                    begin -= 1
+                del output[begin : place + 1]
+            text = f"nobody answered its {item['type']}, which {what}"
+            self.losses.append(Loss(position, text))
+        return output, answers
 
 
 def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:

@@ -13,7 +13,7 @@ from collections import deque
 from operator import attrgetter
 from typing import Any, Final
 
-from ..._text.json import is_mapping, is_sequence, shorten
+from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
 from .._repair.pairing import Pairing, Piece, distinct_ids
 from .._repair.repairing import MAYBE_TEXT, Form, Repairing, text_of
@@ -27,7 +27,8 @@ from ._decode import (
     is_run_by_provider,
     repeated_in,
 )
-from ._facts import FACTS
+from ._facts import FACTS, REQUIRED, is_id_refused
+from ._program_calls import PROGRAM_CALLS, answer_of, made_answer, unanswered
 
 _SEARCHES: Final = frozenset({SEARCH_CALL, SEARCH_OUTPUT})
 _WITH_OUTPUT: Final = OUTPUTS - _SEARCHES
@@ -110,6 +111,8 @@ def read_item(index: int, given: Any, repairing: Repairing) -> Item | None:
             remedy = "Send what is said, or leave the message out"
             _let_say(fields, "content", f"input[{index}]", "message", remedy, repairing)
         return item
+    if kind != "item_reference":
+        _fields(fields, kind, f"input[{index}]", repairing)
     if (item.call or item.result) and not isinstance(fields.get("call_id"), MAYBE_TEXT):
         repairing.text_id(fields, "call_id", f"input[{index}]")
     if kind in CALLS and not repairing.is_well_written(fields, CALLS[kind]):
@@ -118,6 +121,35 @@ def read_item(index: int, given: Any, repairing: Repairing) -> Item | None:
         remedy = 'Send text; `""` if there is nothing to say'
         _let_say(fields, "output", f"input[{index}]", "result", remedy, repairing)
     return item
+
+
+def _fields(fields: dict[str, Any], kind: str, position: str, repairing: Repairing) -> None:
+    """Let an item have the fields that requests have, which are not those of responses."""
+    item_id = fields.get("id")
+    if isinstance(item_id, str) and is_id_refused(item_id):
+        repairing.note(
+            f"{position}.id",
+            "invalid_item_id",
+            f"the provider does not take {item_id!r} as the id of an item",
+            "Send the id that the item came with, which is not that of its call, or none",
+            "removed the id",
+        )
+        del fields["id"]
+    if "created_by" in fields:
+        remedy = "Leave `created_by` out"
+        problem = "requests have no field that says who created an item"
+        repairing.note(f"{position}.created_by", "response_field", problem, remedy, "removed it")
+        del fields["created_by"]
+    for key, empty in REQUIRED.get(kind, {}).items():
+        if key not in fields or (fields[key] is None and empty is not None):
+            repairing.note(
+                f"{position}.{key}",
+                "missing_field",
+                f"a {kind} needs `{key}`, if only empty",
+                f"Send `{key}` as it came",
+                "put the empty one there",
+            )
+            fields[key] = copy_json(empty)
 
 
 def _is_said(content: Any) -> bool:
@@ -152,7 +184,10 @@ def _is_in_order(given: list[Any], repairing: Repairing) -> bool:
     calls: list[Item] = []
     answered = 0
     is_led_up_to = False
-    for item in _read(given, repairing):
+    items = _read(given, repairing)
+    if unanswered(item.value for item in items):
+        return False
+    for item in items:
         if item.result:
             if answered == len(calls):
                 return False
@@ -185,7 +220,8 @@ def _read(given: list[Any], repairing: Repairing) -> list[Item]:
 
 
 def _fix(given: list[Any], repairing: Repairing) -> None:
-    items = _led_somewhere(_once(_read(given, repairing), repairing), repairing)
+    items = _with_answers(_read(given, repairing), repairing)
+    items = _led_somewhere(_once(items, repairing), repairing)
     calls, results = _calls_and_results(items)
     pairing: Pairing[Item] = Pairing()
     pairing.pair(calls, results, attrgetter("key"))
@@ -202,6 +238,31 @@ def _fix(given: list[Any], repairing: Repairing) -> None:
     keys, fit = ("call_id", "call_id"), FACTS.fitting_id
     distinct_ids(answered, keys, fit, repairing, taken=taken, at=".call_id")
     repairing.items = [item.value for item in placed]
+
+
+def _with_answers(items: list[Item], repairing: Repairing) -> list[Item]:
+    """Answer the calls of the program that are no functions, where nobody did."""
+    places = unanswered(item.value for item in items)
+    answers: dict[int, list[Item]] = {}
+    for place in places:
+        item = items[place]
+        made, is_known = made_answer(item.value), item.kind in PROGRAM_CALLS
+        what = "added an answer that says that nobody answered"
+        if made is None:
+            what = "removed the call, because its answer cannot be made up"
+            what = what if is_known else "left the call, because nobody knows what answers it"
+        repairing.note(
+            item.position,
+            "call_without_result" if is_known else "unknown_call",
+            f"the {item.kind} has no answer",
+            f"Send a {answer_of(item.kind)} for it",
+            what,
+            is_repaired=is_known,
+        )
+        answers[place] = [item, Item(-1, made)] if made is not None else [] if is_known else [item]
+    if not answers:
+        return items
+    return [each for at, item in enumerate(items) for each in answers.get(at, (item,))]
 
 
 def _once(items: list[Item], repairing: Repairing) -> list[Item]:

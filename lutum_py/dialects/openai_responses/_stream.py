@@ -7,11 +7,13 @@ before it are for watching; they also hold what is known where the stream breaks
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
-from ..._text.partial_json import PartialJson
+from ..._text.json import compact_json, is_mapping, is_sequence
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -29,9 +31,10 @@ from ..._transcript.stream_events import (
     UsageReported,
     arguments_delta,
 )
-from .._stream import BrokenStream, StreamReader
+from .._arguments import Arguments, BrokenStream, settled
+from .._stream import StreamReader
 from .._wire.reading import Place, count_at, response_place, text_or_none
-from ._decode import CALLS, items_of_output, metadata_of, tidy, turn_of, usage_of
+from ._decode import CALLS, WAITING, items_of_output, metadata_of, tidy, turn_of, usage_of
 from ._facts import NAME
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.cancelled"})
@@ -45,8 +48,6 @@ _WRITTEN: Final = {
 }
 """The events that say all that was written of a call, and where."""
 
-_MOST_ITEMS: Final = 1 << 16
-"""An item of such a number gets a closer look."""
 _SAID: dict[str, tuple[type[TextDelta | ReasoningDelta | RefusalDelta], Any]] = {
     "response.output_text.delta": (TextDelta, TextItem),
     "response.refusal.delta": (RefusalDelta, RefusalItem),
@@ -80,17 +81,76 @@ _REPEATED = frozenset(
 
 
 @dataclass(slots=True, eq=False)
-class _CallState:
-    index: int
-    item: Place
-    arguments: PartialJson = field(default_factory=PartialJson)
-    received: bool = False
+class _ItemState:
+    """One item as it comes in.
 
-    def whole(self) -> dict[str, Any]:
-        """Return the item as it stands, for a host that never says that it is done."""
-        started = dict(self.item.object())
-        text = {CALLS[started["type"]]: self.arguments.text} if self.received else {}
-        return {**started, **text}
+    Attributes:
+        number: Where it stands among the items, as the host has it.
+        item: The item as it was added, or once it is done; None if only pieces came.
+        is_done: Whether it is done.
+        call: Its number among the calls, if it is one.
+        said: The pieces of what it says.
+        arguments: The argument text, if it is a call.
+    """
+
+    number: int
+    item: Place | None = None
+    is_done: bool = False
+    call: int | None = None
+    said: list[AssistantItem] = field(default_factory=list[AssistantItem])
+    arguments: Arguments = field(default_factory=Arguments)
+
+    @property
+    def kind(self) -> str:
+        """The type of the item."""
+        return "" if self.item is None else self.item.text_at("type") or ""
+
+    def whole(self, known: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+        """Return the item as far as it is known; None if nothing came that goes back.
+
+        Args:
+            known: The item as the whole response has it, if it does.
+
+        Raises:
+            BrokenStream: The arguments of a call contradict each other.
+        """
+        whole = dict(known or ({} if self.item is None else self.item.object()))
+        key = CALLS.get(self.kind)
+        if key is not None:
+            # A host may leave out at the end what it sent in pieces.
+            text = whole.get(key) or self.arguments.text
+            if key == "arguments" and isinstance(text, str):
+                text = settled(text, self.arguments, str(whole.get("name")))
+            return whole | ({key: text} if text else {})
+        if whole.get("content") or (whole and self.kind != "message"):
+            return whole
+        parts = [
+            {"type": "output_text", "text": item.text}
+            if isinstance(item, TextItem)
+            else {"type": "refusal", "refusal": item.text}
+            for item in _joined(self.said)
+            if isinstance(item, TextItem | RefusalItem)
+        ]
+        if not parts:
+            return whole or None
+        return {"type": "message", "role": "assistant", **whole, "content": parts}
+
+    def goes_on(self, of_call: bool) -> bool:
+        """Tell whether a piece that has no id may be of this item."""
+        return not self.is_done and (self.call is not None) == of_call
+
+    def may_be(self, item: Place) -> bool:
+        """Tell whether an item under the number of this one is this one."""
+        known, fields = {} if self.item is None else self.item.object(), item.object()
+        if not known:
+            return not self.is_done
+        if any(
+            known.get(key, fields.get(key)) != fields.get(key, known.get(key))
+            for key in ("type", "call_id", "name")
+        ):
+            return False
+        same = known.get("id") == fields.get("id")
+        return same and known == fields if self.is_done else True
 
 
 class StreamDecoder(StreamReader):
@@ -110,6 +170,8 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
+    __slots__ = ("_at", "_calls", "_final", "_items", "_last", "_last_call", "_open", "_started")
+
     dialect = NAME
 
     def __init__(self) -> None:
@@ -118,12 +180,12 @@ class StreamDecoder(StreamReader):
         # whole one, and is None until the last event.
         self._started: dict[str, Any] = {}
         self._final: dict[str, Any] | None = None
-        # By `output_index`: `_items` that are done, `_calls` that have started, `_open` the pieces
-        # of what is still being said. In the end they are one list in the order of the numbers.
-        self._items: dict[int, Place] = {}
-        self._calls: dict[int, _CallState] = {}
-        self._open: dict[int, list[AssistantItem]] = {}
-        self._last = 0
+        # All items, in the order in which they began, and by their ids and `output_index`: `_found`
+        # tells which of them an event is about.
+        self._items: list[_ItemState] = []
+        self._at: dict[Any, _ItemState] = {}
+        self._calls = 0
+        self._last_call: _ItemState | None = None
 
     # Most events are {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi", ...},
     # and none of their other fields matters. What is not exactly so is None, and goes through
@@ -132,25 +194,23 @@ class StreamDecoder(StreamReader):
         kind: Any = fields.get("type")
         index: Any = fields.get("output_index")
         text: Any = fields.get("delta")
-        if (
-            not (kind.__class__ is text.__class__ is str)
-            or not text
-            or index.__class__ is not int
-            or not 0 <= index < _MOST_ITEMS
-        ):
+        if not (kind.__class__ is text.__class__ is str) or not text or index.__class__ is not int:
+            return None
+        # Nearly always that of the event before.
+        state = self._items[-1] if self._items else None
+        if state is None or self._at.get(index) is not state or state.is_done:
+            return None
+        item_id: Any = fields.get("item_id")
+        if item_id.__class__ is str and self._at.get(item_id) is not state:
             return None
         if kind in _SAID:
             delta, item = _SAID[kind]
-            self._open.setdefault(index, []).append(item(text))
-            self._last = index
+            state.said.append(item(text))
             return [delta(text)]
-        call = self._calls.get(index) if kind in _ARGUMENTS else None
-        if call is None:
+        if kind not in _ARGUMENTS or state.call is None:
             return None
-        self._last = index
-        call.received = True
-        self._reports.wrote(call.index)
-        return [arguments_delta(call.index, text, call.arguments)]
+        self._reports.wrote(state.call)
+        return [arguments_delta(state.call, text, state.arguments)]
 
     def _take(self, event: Place) -> Iterator[StreamEvent]:
         kind = event.text_at("type")
@@ -166,102 +226,158 @@ class StreamDecoder(StreamReader):
             yield from self._written(event, text_or_none(event.value.get(_WRITTEN[kind])))
         elif kind == "response.reasoning_summary_part.added":
             if count_at(event.value, "summary_index"):
-                yield from self._more(self._index(event), ReasoningDelta, ReasoningItem, "\n\n")
+                yield from self._more(event, ReasoningDelta, ReasoningItem, "\n\n")
         elif kind == "response.output_item.added":
-            yield from self._added(self._index(event), event.need("item"))
+            yield from self._added(event, event.need("item"))
         elif kind == "response.output_item.done":
-            yield from self._completed(self._index(event), event.need("item"))
+            yield from self._completed(event, event.need("item"))
         elif kind == "response.failed":
             failed = event.need("response")
             raise (failed.get("error") or failed).reported()
         elif kind in _ENDS:
-            yield from self._whole(event.need("response"))
+            yield from self._whole(event.need("response"), kind.removeprefix("response."))
         elif kind in ("response.created", "response.in_progress", "response.queued"):
             self._started = dict(event.need("response").object())
         elif kind not in _REPEATED:
             self._keep(event)
 
-    def _index(self, event: Place) -> int:
-        """Return the number of the item that an event is about; a host may leave it out."""
-        # A host without numbers means the item that was spoken of last, or the next one where that
-        # is done: it writes one at a time.
-        found = count_at(event.value, "output_index")
-        if found is None:
-            is_done = self._last in self._items
-            found = max({*self._items, *self._calls, *self._open}) + 1 if is_done else self._last
-        self._last = found
-        return found
+    # By its id first, of the item or of the call: some hosts leave `output_index` out, or number
+    # all items 0. By `output_index` where the id is not known, since some make a new one for each
+    # event. A host with neither means the last item, or the next one where that is done.
+    def _state(
+        self, event: Place, item: Place | None = None, *, of_call: bool = False
+    ) -> _ItemState | None:
+        """Return the item that an event is about; None if it has not begun.
+
+        Args:
+            event: The event.
+            item: The item that is in it, if it has one.
+            of_call: Whether the event adds to a call; of other pieces, and of an item.
+        """
+        fields = event.object() if item is None else item.object()
+        keys = [fields.get("item_id" if item is None else "id"), None]
+        if item is not None and isinstance(fields.get("call_id"), str):
+            keys[1] = f"{item.text_at('type')} {fields['call_id']}"
+        known = (self._at.get(key) for key in keys if isinstance(key, str) and key)
+        state = next(filter(None, known), None)
+        index = count_at(event.value, "output_index")
+        if state is None:
+            last = self._items[-1] if self._items else None
+            state = last if index is None else self._at.get(index)
+            if state is not None and not (
+                state.goes_on(of_call) if item is None else state.may_be(item)
+            ):
+                state = self._last_call if of_call else None
+        if state is None and not of_call:
+            before = self._items[-1].number if self._items else 0
+            state = _ItemState(before if index is None else index)
+            self._items.append(state)
+            if index is not None:
+                self._at[index] = state
+        if state is not None:
+            for key in (index, *keys):
+                if isinstance(key, int) or (isinstance(key, str) and key):
+                    self._at.setdefault(key, state)
+        return state
 
     def _said(self, event: Place, kind: str) -> Iterator[StreamEvent]:
         delta, item = _SAID[kind]
-        yield from self._more(self._index(event), delta, item, event.need_text("delta"))
+        yield from self._more(event, delta, item, event.need_text("delta"))
 
-    def _more(self, index: int, delta: Any, item: Any, text: str) -> Iterator[StreamEvent]:
-        if text:
-            self._open.setdefault(index, []).append(item(text))
+    def _more(self, event: Place, delta: Any, item: Any, text: str) -> Iterator[StreamEvent]:
+        state = self._state(event) if text else None
+        if state is not None:
+            state.said.append(item(text))
             yield delta(text)
 
-    def _added(self, index: int, item: Place) -> Iterator[StreamEvent]:
-        kind = item.text_at("type") or ""
-        if kind in CALLS and index not in self._calls:
-            call = self._calls[index] = _CallState(len(self._calls), item)
-            metadata = metadata_of(item, kind, call.index, self._response_id)
-            yield CallStarted(call.index, metadata.id, metadata.name)
+    def _begin(self, state: _ItemState, item: Place) -> Iterator[StreamEvent]:
+        if state.item is None:
+            state.item = Place(NAME, self._kept(item.object()), None, item.where)
+        if state.kind in CALLS and state.call is None:
+            state.call = self._calls
+            self._calls += 1
+            self._last_call = state
+            metadata = metadata_of(item, state.kind, state.call, self._response_id)
+            yield CallStarted(state.call, metadata.id, metadata.name)
+
+    def _added(self, event: Place, item: Place) -> Iterator[StreamEvent]:
+        state = self._state(event, item)
+        assert state is not None
+        yield from self._begin(state, item)
 
     def _arguments(self, event: Place) -> Iterator[StreamEvent]:
-        call = self._calls.get(self._index(event))
-        if call is None:
+        state = self._state(event, of_call=True)
+        if state is None or state.call is None:
             raise event.error("argument text comes for a call that has not started")
         text = event.need_text("delta")
         if text:
-            call.received = True
-            yield arguments_delta(call.index, text, call.arguments)
+            yield arguments_delta(state.call, text, state.arguments)
 
     def _written(self, event: Place, text: str | None) -> Iterator[StreamEvent]:
         """Take all that was written of a call, if none of it came in pieces."""
-        call = self._calls.get(self._index(event))
-        if call is not None and text and not call.received:
-            call.received = True
-            yield arguments_delta(call.index, text, call.arguments)
+        state = self._state(event, of_call=True) if self._calls else None
+        if state is not None and state.call is not None and text and state.arguments.is_empty:
+            yield arguments_delta(state.call, text, state.arguments)
 
-    def _completed(self, index: int, item: Place) -> Iterator[StreamEvent]:
-        yield from self._added(index, item)
-        self._items[index] = item
-        self._open.pop(index, None)
-        call = self._calls.get(index)
-        kind = item.text_at("type") or ""
-        if call is None or kind not in CALLS:
-            return
-        yield CallCompleted(call.index, metadata_of(item, kind, call.index, self._response_id))
+    def _completed(self, event: Place, item: Place) -> Iterator[StreamEvent]:
+        state = self._state(event, item)
+        assert state is not None
+        yield from self._begin(state, item)
+        state.item = Place(NAME, self._kept(item.object()), None, item.where)
+        state.is_done = True
+        if state.call is not None:
+            whole = Place(NAME, state.whole(), None, item.where)
+            metadata = metadata_of(whole, state.kind, state.call, self._response_id)
+            yield CallCompleted(state.call, metadata)
 
-    def _whole(self, response: Place) -> Iterator[StreamEvent]:
+    def _whole(self, response: Place, status: str) -> Iterator[StreamEvent]:
         self._final = dict(response.object())
-        if not self._final.get("output"):
-            # Some hosts do not say again at the end what they said item by item.
-            # {0: done, 1: a call that nobody ended, 2: text without an end} is the output in the
-            # order of the numbers; of each number the most complete that is known counts.
-            numbers = sorted({*self._items, *self._calls, *self._open})
-            self._final["output"] = [item for number in numbers for item in self._item(number)]
+        # Some hosts repeat here what they said at the start.
+        if self._final.get("status") in WAITING:
+            self._final["status"] = status
+        output = self._final.get("output")
+        if self._items:
+            self._final["output"] = self._output(output if is_sequence(output) else ())
+        elif output is None:
+            self._final["output"] = []
         self._over = True
         usage = usage_of(response)
         if usage is not None:
             yield UsageReported(usage)
 
-    def _item(self, number: int) -> Iterator[Any]:
-        if number in self._items:
-            yield self._items[number].value
-        elif number in self._calls:
-            yield self._calls[number].whole()
-        else:
-            parts = [
-                {"type": "output_text", "text": item.text}
-                if isinstance(item, TextItem)
-                else {"type": "refusal", "refusal": item.text}
-                for item in _joined(self._open[number])
-                if isinstance(item, TextItem | RefusalItem)
-            ]
-            if parts:
-                yield {"type": "message", "role": "assistant", "content": parts}
+    # Some hosts do not say again at the end what they said item by item, or not all of it. What
+    # they say there is found by id, or where that is another, by what it says, or by its kind.
+    def _output(self, final: Sequence[Any]) -> list[Any]:
+        """Put together what is in the whole response and what came before and is not in it."""
+        states = sorted(self._items, key=attrgetter("number"))
+        items = [state.whole() for state in states]
+        place_of: dict[int, int] = {}
+        left = {place: item for place, item in enumerate(final) if is_mapping(item)}
+        for key in (_id_of, _call_of, _words_of, _kind_of):
+            places: dict[Any, deque[int]] = {}
+            for place, sent in left.items():
+                places.setdefault(key(sent), deque()).append(place)
+            for at, item in enumerate(items):
+                name = None if item is None or at in place_of else key(item)
+                found = None if name is None else places.get(name)
+                if found:
+                    place_of[at] = found.popleft()
+                    del left[place_of[at]]
+            if not left:
+                break
+        behind: dict[int, list[Any]] = {}
+        last = -1
+        for at, (state, item) in enumerate(zip(states, items, strict=True)):
+            last = place_of.get(at, last)
+            if at in place_of:
+                behind.setdefault(last, []).insert(0, state.whole(final[last]))
+            elif item is not None and (state.is_done or state.call is not None or state.said):
+                behind.setdefault(last, []).append(item)
+        matched = set(place_of.values())
+        for place in range(len(final)):
+            if place not in matched:
+                behind.setdefault(place, []).insert(0, final[place])
+        return [item for place in range(-1, len(final)) for item in behind.get(place, ())]
 
     def _end(self) -> AssistantTurn:
         if self._final is None:
@@ -270,13 +386,12 @@ class StreamDecoder(StreamReader):
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []
-        # Not `_calls`: of a stream that broke, only a call that is done may look like one that can
-        # run, and that one is in `_items`.
-        for index in sorted({*self._items, *self._open}):
-            if index in self._items:
-                items.extend(items_of_output([self._items[index]], self._response_id))
+        # Of a stream that broke, only a call that is done may look like one that can run.
+        for state in sorted(self._items, key=attrgetter("number")):
+            if state.is_done:
+                items.extend(items_of_output([Place(NAME, state.whole())], self._response_id))
             else:
-                items.extend(_joined(self._open[index]))
+                items.extend(_joined(state.said))
         return self._neutral(items, self._started.get("model"), self._response_id)
 
     @property
@@ -289,3 +404,19 @@ def _joined(pieces: list[AssistantItem]) -> Iterator[AssistantItem]:
         text = "".join(piece.text for piece in pieces if isinstance(piece, kind))
         if text:
             yield kind(text)
+
+
+def _id_of(item: Mapping[str, Any]) -> Any:
+    return item.get("id") or None
+
+
+def _call_of(item: Mapping[str, Any]) -> Any:
+    return (item.get("type"), item["call_id"]) if item.get("call_id") else None
+
+
+def _words_of(item: Mapping[str, Any]) -> Any:
+    return compact_json({key: item[key] for key in sorted(item) if key not in ("id", "status")})
+
+
+def _kind_of(item: Mapping[str, Any]) -> Any:
+    return None if item.get("call_id") else item.get("type")

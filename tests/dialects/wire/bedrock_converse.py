@@ -17,7 +17,7 @@ from ..plain import bare
 
 KEY: Final = "messages"
 """The field of a request that holds the conversation."""
-TRUNCATED: Final = ["max_tokens", "model_context_window_exceeded"]
+TRUNCATED: Final = ["max_tokens", "model_context_window_exceeded", "malformed_tool_use"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 REFUSED: Final = ["guardrail_intervened", "content_filtered"]
 """The finish reasons that say that the model refused, or a filter spoke in its place."""

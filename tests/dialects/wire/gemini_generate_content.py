@@ -15,7 +15,7 @@ from ..plain import in_camel_case
 
 KEY: Final = "contents"
 """The field of a request that holds the conversation."""
-TRUNCATED: Final = ["MAX_TOKENS", "CONTINUATION"]
+TRUNCATED: Final = ["MAX_TOKENS", "CONTINUATION", "MALFORMED_FUNCTION_CALL"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 REFUSED: Final = [
     *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),

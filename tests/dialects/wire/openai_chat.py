@@ -15,7 +15,7 @@ from ..plain import bare, content_of
 
 KEY: Final = "messages"
 """The field of a request that holds the conversation."""
-TRUNCATED: Final = ["length"]
+TRUNCATED: Final = ["length", "model_length", "insufficient_system_resource", "error"]
 """The finish reasons that say that a limit on tokens ended the turn."""
 REFUSED: Final = ["content_filter", "content_filter: PROHIBITED_CONTENT", "sensitive"]
 """The finish reasons that say that the model refused, or a filter spoke in its place."""
@@ -106,7 +106,10 @@ def bodies(name: str) -> dict[str, Any]:
     return {
         "messages": [
             {"role": "user", "content": "Go"},
-            {"role": "assistant", "tool_calls": [{"id": "a", "function": function}]},
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "a", "type": "function", "function": function}],
+            },
             {"role": "tool", "tool_call_id": "a", "name": name, "content": "1"},
             {"role": "assistant", "function_call": function},
             {"role": "function", "name": name, "content": "1"},

@@ -1,0 +1,177 @@
+"""Responses streams of compatible hosts: which event is about which item, and what stays of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lutum_py import AssistantTurn
+from lutum_py.dialects import openai_responses
+from lutum_py.errors import DialectError
+from lutum_py.streaming import CallCompleted
+from tests.cases import over
+
+from .responses_wire import call, message, reasoning, response, text
+from .test_call_reports import every_call_is_told_once, fed
+from .test_openai_responses_stream import added, delta, done, ended
+
+FIRST = call("c1", '{"a":1}', id="fc_1")
+SECOND = {**call("c2", '{"b":2}', id="fc_2"), "name": "other"}
+SAID = {**message(text("Well.")), "id": "msg_1"}
+
+
+def pieces(item: dict[str, Any], at: int, size: int = 3) -> list[dict[str, Any]]:
+    """The events of a call, each piece with the id of its item."""
+    written = item["arguments"]
+    texts = [written[start : start + size] for start in range(0, len(written), size)]
+    kind = "function_call_arguments"
+    return [
+        added({**item, "arguments": ""}, at),
+        *(delta(kind, each, at, item_id=item["id"]) for each in texts),
+        done(item, at),
+    ]
+
+
+def said(turn: AssistantTurn) -> list[tuple[str, str, str]]:
+    return [(each.id, each.name, each.arguments) for each in turn.tool_calls]
+
+
+CALLS = [("c1", "echo", '{"a":1}'), ("c2", "other", '{"b":2}')]
+
+
+def in_turns(one: list[Any], other: list[Any]) -> list[Any]:
+    return [each for pair in zip(one, other, strict=True) for each in pair]
+
+
+@over("numbers", [None, 0, 7, "swapped", "growing"])
+@over("order", ["after each other", "in turns"])
+@over("last", ["whole", "empty"])
+def test_pieces_belong_to_the_item_of_their_id(numbers: Any, order: str, last: str) -> None:
+    """Without an `output_index`, or with a wrong one, a piece is of the item that it names."""
+    one, other = pieces(FIRST, 0), pieces(SECOND, 1)
+    sent = one + other if order == "after each other" else in_turns(one, other)
+    events: list[dict[str, Any]] = []
+    for place, event in enumerate(sent):
+        at = event["output_index"]
+        if numbers == "swapped":
+            number = 1 - at if event["type"].endswith("delta") else at
+        else:
+            number = place if numbers == "growing" else numbers
+        rest = {key: value for key, value in event.items() if key != "output_index"}
+        events.append(rest if number is None else {**rest, "output_index": number})
+    whole = response(FIRST, SECOND) if last == "whole" else response()
+    told, turn = fed(openai_responses, [*events, ended(whole)])
+    assert said(turn) == CALLS
+    every_call_is_told_once(told, turn)
+
+
+def test_an_id_of_its_own_for_each_event_is_no_other_item() -> None:
+    """Where a host makes an id for each event, the number says whose a piece is."""
+    events = [
+        {**event, "item_id": f"x{place}"} if "item_id" in event else event
+        for place, event in enumerate([*pieces(FIRST, 0), *pieces(SECOND, 1)])
+    ]
+    for place, event in enumerate(events):
+        if "item" in event:
+            event["item"] = {**event["item"], "id": f"y{place}"}
+    told, turn = fed(openai_responses, [*events, ended(response())])
+    assert said(turn) == CALLS
+    every_call_is_told_once(told, turn)
+
+
+def test_text_under_the_number_of_an_item_that_is_done_is_of_the_next() -> None:
+    """A host that numbers all items 0 loses no text."""
+    events = [
+        *(delta("output_text", "We", item_id="m1"), delta("output_text", "ll.", item_id="m1")),
+        done({**SAID, "id": "m1"}, 0),
+        *pieces(FIRST, 0),
+        delta("output_text", "So.", item_id="m2"),
+    ]
+    _, turn = fed(openai_responses, [*events, ended(response())])
+    assert (turn.text, said(turn)) == ("Well.So.", CALLS[:1])
+
+
+HIDDEN = reasoning(encrypted_content="x")
+
+
+@over(
+    "kept",
+    [[], [0], [1], [2], [0, 2], [1, 2], [0, 1, 2]],
+)
+@over("renamed", [False, True])
+def test_a_completed_item_stays_in_the_turn(kept: list[int], renamed: bool) -> None:
+    """What was done is in the turn, at its place, whatever the last event leaves out or renames."""
+    items = [HIDDEN, SAID, FIRST]
+    events = [done(HIDDEN, 0), done(SAID, 1), *pieces(FIRST, 2)]
+    last = [items[place] for place in kept]
+    if renamed:
+        last = [{**item, "id": f"other_{item['id']}"} for item in last]
+    told, turn = fed(openai_responses, [*events, ended(response(*last))])
+    plain = [{k: v for k, v in item.items() if k != "id"} for item in turn.payload["output"]]
+    assert plain == [{k: v for k, v in item.items() if k != "id"} for item in items]
+    assert [each.metadata for each in told if isinstance(each, CallCompleted)] == [*turn.tool_calls]
+    assert openai_responses.decode(turn.payload) == turn
+
+
+def test_an_item_that_only_the_end_has_keeps_its_place() -> None:
+    """Items that came first at the end stand where the end has them."""
+    events = [done(SAID, 0), done(FIRST, 1)]
+    _, turn = fed(openai_responses, [*events, ended(response(HIDDEN, SAID, SECOND))])
+    assert turn.payload["output"] == [HIDDEN, SAID, FIRST, SECOND]
+
+
+@over("left_out", [None, "", "missing"])
+@over("where", ["done", "end", "both"])
+def test_streamed_arguments_survive_an_item_without(left_out: Any, where: str) -> None:
+    """A finished item without arguments has those that came in pieces."""
+    bare = {**FIRST, "arguments": left_out}
+    if left_out == "missing":
+        del bare["arguments"]
+    events = pieces(FIRST, 0)
+    if where != "end":
+        events[-1] = done(bare, 0)
+    told, turn = fed(
+        openai_responses, [*events, ended(response(FIRST if where == "done" else bare))]
+    )
+    assert said(turn) == CALLS[:1]
+    every_call_is_told_once(told, turn)
+
+
+def test_streamed_text_survives_a_message_without() -> None:
+    """A finished message without content says what came in pieces."""
+    bare = {**SAID, "content": []}
+    events = [added(bare, 0), delta("output_text", "Hi", item_id="msg_1"), done(bare, 0)]
+    for last in ([bare], []):
+        _, turn = fed(openai_responses, [*events, ended(response(*last))])
+        assert turn.text == "Hi"
+
+
+def test_doubled_arguments_of_an_item_are_one() -> None:
+    """Arguments that a host sends twice are one; two that differ are a broken stream."""
+    start = added({**FIRST, "arguments": ""}, 0)
+    kind = "function_call_arguments"
+    twice = [start, delta(kind, '{"a":1}'), delta(kind, '{"a":1}')]
+    _, turn = fed(openai_responses, [*twice, ended(response())])
+    assert said(turn) == CALLS[:1]
+    _, turn = fed(
+        openai_responses, [*twice, done({**FIRST, "arguments": '{"a":1}{"a":1}'}, 0), END]
+    )
+    assert said(turn) == CALLS[:1]
+    for last in (done({**FIRST, "arguments": ""}, 0), END):
+        with pytest.raises(DialectError, match="of a call of 'echo' are two objects"):
+            fed(openai_responses, [start, delta(kind, '{"a":1}'), delta(kind, '{"a":2}'), last])
+
+
+END = ended(response())
+
+
+@over("status", ["queued", "in_progress"])
+def test_a_response_in_the_background_is_no_turn(status: str) -> None:
+    """What the provider still writes is not taken for an answer."""
+    with pytest.raises(DialectError, match=f"the response is {status}, in the background"):
+        openai_responses.decode(response(status=status))
+    # A host that repeats at the end what it said at the start means its event.
+    for kind in ("completed", "incomplete"):
+        _, turn = fed(openai_responses, [ended(response(SAID, status=status), kind)])
+        assert (turn.text, turn.finish_reason) == ("Well.", kind)
