@@ -42,6 +42,7 @@ from .history import (
     end_of,
     iso_time,
     leads_to,
+    move,
     new_step,
     steps_of_kind,
     this_try,
@@ -184,7 +185,7 @@ class BaseCall:
 
     def _append(self, kind: StepKind, **said: Unpack[Said]) -> None:
         """Write one step, if the table has it; see `_append_all`."""
-        self._append_all((kind, said))
+        self._append_all(move(kind, **said))
 
     def _append_all(
         self, *moves: Move, since: int | None = None, run: int | None = None
@@ -215,39 +216,37 @@ class BaseCall:
             if run is not None and not is_in_run(last, run):
                 raise self._refused("ended", over=True)
             now, steps = time(), []
-            for kind, said in moves:
-                get: Any = said.get
-                verdict, phase, at = get("verdict"), get("phase"), get("at", now)
+            for each in moves:
+                kind, _, at, _, phase, verdict, *_ = each
                 stage = leads_to(last, kind, phase, verdict)
                 if stage is None:
                     end = END_OF[verdict or ""] if kind == "ended" else None
                     raise self._refused(kind, None if end is None else end.status)
+                at = at or now
                 if at < last.at:  # time servers put clocks back
                     at = last.at
-                by, reason, digest, detail = get("by"), get("reason"), get("digest"), get("detail")
                 of_run = number if kind == "started" else last.run
                 of_input = number if kind == "changed" else last.input
-                plain = (kind, stage, at, by, phase, verdict, reason, digest, detail)
-                made = new_step((*plain, of_run, of_input))
+                made = new_step((kind, stage, at, *each[3:], of_run, of_input))
                 last = with_stage_read(made, last) if kind in _STAGE_READ else made
                 steps.append(last)
             entry = tuple(steps)
             if entries.setdefault(number, entry) is entry:
                 return number
 
-    def _append_outcome(self, move: Move, since: int | None, run: int | None) -> int | None:
+    def _append_outcome(self, outcome: Move, since: int | None, run: int | None) -> int | None:
         """Do as `_append_all` does with what a run came to, and lose it in no case.
 
         Raises:
             LifecycleError: As there. If the run is over, the history has its outcome as `late`.
         """
         try:
-            return self._append_all(move, since=since, run=run)
+            return self._append_all(outcome, since=since, run=run)
         except LifecycleError:
             if run is not None:
-                kind, said = move
+                kind, verdict, detail = outcome[0], outcome[5], outcome[8]
                 if kind == "ended":
-                    self._append("late", verdict=said.get("verdict"), detail=said.get("detail"))
+                    self._append("late", verdict=verdict, detail=detail)
                 else:
                     self._append("late", verdict=kind)
             raise
@@ -381,7 +380,7 @@ class BaseCall:
             is_known = end is not None and end.verdict != "indeterminate"
             is_safe = is_known or self.selector.definition.idempotent
             verdict = None if is_safe else SPENT
-            if self._append_all(("retried", {"verdict": verdict}), since=since) is not None:
+            if self._append_all(move("retried", verdict=verdict), since=since) is not None:
                 return self
 
     # Whether it may start.

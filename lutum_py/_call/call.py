@@ -19,7 +19,7 @@ from ..errors import LifecycleError, MisuseError, TimedOut, ToolInputError, Tool
 from .base_call import BaseCall
 from .call_state import CallState
 from .drivers import HookGenerator, drive, drive_sync
-from .history import ON_RECORD, REFUSED_BY, Said, was_begun
+from .history import ON_RECORD, REFUSED_BY, move, was_begun
 from .lifecycle import CallStatus
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, outcome_of, suspend
 from .reply import REPLY, Reply, reply_in
@@ -171,8 +171,9 @@ class AnyToolCall(CallState):
             LifecycleError: The call has a result, or that run is over: then the result is in the
                 history as `late`.
         """
-        said: Said = {"verdict": result.status, "detail": result}
-        self._append_outcome(("ended", said), None, run)
+        # As `move` makes it, which costs as much as the step.
+        ended = ("ended", None, None, None, None, result.status, None, None, result)
+        self._append_outcome(ended, None, run)
         return result
 
     def _of_another_tool(self) -> ToolOutputError:
@@ -406,10 +407,8 @@ class AnyToolCall(CallState):
             if (why := self._unfit_text()) is not None:
                 self._end_unfit(why, since)
             at, by = self._round.started
-            said: Said = {} if by is None else {"by": by}
-            if at is not None:
-                said["at"] = at
-            run = self._append_all(("started", said), since=since)
+            started = ("started", None, at, by, None, None, None, None, None)  # as `move` makes it
+            run = self._append_all(started, since=since)
             if run is not None:
                 return found, run
 
@@ -422,8 +421,8 @@ class AnyToolCall(CallState):
             ToolInputError: It does not, and this says why.
         """
         if not was_begun(self._history):
-            ended: Said = {"by": REFUSED_BY, "phase": "execution", "verdict": "rejected"}
-            self._append_all(("ended", {**ended, "reason": why}), since=since)
+            ended = move("ended", by=REFUSED_BY, phase="execution", verdict="rejected", reason=why)
+            self._append_all(ended, since=since)
         raise ToolInputError(why, tool=self.name)
 
     def _may_start(

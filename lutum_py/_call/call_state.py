@@ -34,6 +34,7 @@ from .history import (
     StepPhase,
     as_entry,
     hook_key,
+    move,
     new_history,
 )
 from .lifecycle import STAGES
@@ -284,11 +285,11 @@ class CallState(BaseCall):
             LifecycleError: The call has started, waits, or has ended.
         """
         # Its own time: what hooks say in a pass is written at the end, and is sorted by time.
-        move: Move = "changed", {"at": time(), "by": by, "phase": phase, "detail": text}
-        number = self._append_all(move)
+        changed = move("changed", at=time(), by=by, phase=phase, detail=text)
+        number = self._append_all(changed)
         assert number is not None
         self._held = (number, value, text)
-        return move
+        return changed
 
     def _take_changes(self) -> None:
         """Take in what your own code did to the input in place, as the call should start or wait.

@@ -21,7 +21,7 @@ from ..errors import HookError, MisuseError
 from .call_state import CallState
 from .decisions import Complete, DecisionKind, Reject, Review, RunNormally, Verdict
 from .drivers import HookGenerator
-from .history import REFUSED_BY, REQUESTED_BY, RULED_BY, Said, StepPhase, said_by
+from .history import REFUSED_BY, REQUESTED_BY, RULED_BY, StepPhase, move, said_by
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, question_about
 from .reply import reply_in
 
@@ -77,7 +77,7 @@ def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> 
         return
     for step in draft._history[len(call._history) :]:  # it may have asked a hook set
         if step.kind == "reviewed" and step.by in (REQUESTED_BY, RULED_BY):
-            review.moves.append(("reviewed", said_by(step)))
+            review.moves.append(move("reviewed", **said_by(step)))
     if isinstance(answer, CallState) and answer.metadata == call.metadata:
         _go_on(hook, review, given, draft, function, phase)
         return
@@ -114,10 +114,10 @@ def _take_run(hook: str, review: Review, answer: Any) -> None:
         result = answer if isinstance(answer, ToolResult) else answer.result
         check_answers(hook, call, result)
         if not call._stage.is_end:
-            review.moves.append(("ended", {"verdict": result.status, "detail": result}))
-        review.moves.append(("recorded", {"verdict": result.status, "detail": result}))
+            review.moves.append(move("ended", verdict=result.status, detail=result))
+        review.moves.append(move("recorded", verdict=result.status, detail=result))
     elif isinstance(answer, SuspendedCall) and call._stage.name == "suspended":
-        review.moves.append(("recorded", {"verdict": "suspended"}))
+        review.moves.append(move("recorded", verdict="suspended"))
     else:
         raise hook_error(
             hook,
@@ -133,23 +133,24 @@ def settle(review: Review) -> None:
     call, wait = review.call, review.edited
     if review.verdict is None:
         if wait is not None and review.is_asked_again:
-            again: Said = {"by": wait.by, "phase": wait.phase, "verdict": wait.verdict}
-            again |= {"digest": call.digest, "detail": wait.detail}
-            review.moves.append(("suspended", again))
+            said = said_by(wait)
+            said["digest"] = call.digest
+            review.moves.append(move("suspended", **said))
             if wait.phase is None:
-                review.moves.append(("recorded", {"verdict": "suspended"}))
+                review.moves.append(move("recorded", verdict="suspended"))
         return
     verdict, by, phase, reason, detail = review.verdict
-    said: Said = {"by": by, "phase": phase, "detail": detail}
     if verdict == "suspend":
         if not call._prove():  # before anybody is asked about its text
             review.verdict = unproven(call)
             settle(review)
             return
-        review.moves.append(("suspended", {**said, "digest": call.digest}))
+        waits = move("suspended", by=by, phase=phase, digest=call.digest, detail=detail)
+        review.moves.append(waits)
         return
-    said["verdict"] = "success" if verdict == "complete" else "rejected"
-    review.moves.append(("ended", {**said, "reason": reason}))
+    status = "success" if verdict == "complete" else "rejected"
+    ends = move("ended", by=by, phase=phase, verdict=status, reason=reason, detail=detail)
+    review.moves.append(ends)
 
 
 def output_and_result(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult]:

@@ -28,7 +28,7 @@ from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
 from ..errors import LifecycleError, MisuseError
-from .history import HOOK_PHASES, Move, Said, Step, StepPhase, said_by
+from .history import HOOK_PHASES, Move, Step, StepPhase, move, said_by
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -245,12 +245,8 @@ class Review:
             detail: The hook.
             text: The text of the input that the call goes on with, if the hook gave another.
         """
-        said: Said = {"at": time(), "by": hook, "phase": phase}
-        if verdict is not None:
-            said["verdict"], said["reason"] = verdict, reason
-        if detail is not None:
-            said["detail"] = detail
-        self.moves.append(("reviewed", said))
+        # As `move` makes it, which costs as much as the hook.
+        self.moves.append(("reviewed", None, time(), hook, phase, verdict, reason, None, detail))
         if verdict is not None and LOGGER.isEnabledFor(logging.INFO):
             log(self.call, verdict, reason, text)
 
@@ -291,7 +287,7 @@ class Review:
                 "as in `plan.pending`."
             )
         own = [
-            (step.kind, said_by(step))
+            move(step.kind, **said_by(step))
             for step in draft._history[len(self.call._history) :]
             if step.kind in ("changed", "reviewed")
         ]

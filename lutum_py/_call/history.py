@@ -26,6 +26,8 @@ from .._transcript.assistant import callers_of
 from .lifecycle import STAGES, WITHIN, Stage, StepKind
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from .._context.suspension import Decision, SuspendTicket
     from .._transcript.assistant import AssistantTurn
     from .._transcript.place import Place
@@ -103,8 +105,15 @@ def said_by(step: Step) -> Said:
     }
 
 
-Move: TypeAlias = tuple[StepKind, Said]
-"""A step that is to be written: its kind, and what it says."""
+Move: TypeAlias = tuple[Any, ...]
+"""A step that is to be written: `Step` without its stage, and without time if that is now."""
+
+
+def move(kind: StepKind, **said: Unpack[Said]) -> Move:
+    """Return a step that is to be written."""
+    get: Any = said.get
+    who = get("by"), get("phase"), get("verdict"), get("reason"), get("digest"), get("detail")
+    return (kind, None, get("at"), *who)
 
 
 # Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls

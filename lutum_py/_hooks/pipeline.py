@@ -50,7 +50,7 @@ from .._call.decisions import (
     write_all,
 )
 from .._call.drivers import HookGenerator
-from .._call.history import HOOK_PHASES, Step, hook_key, this_try
+from .._call.history import HOOK_PHASES, Step, hook_key, move, this_try
 from .._call.selector import AnySelector, Selector
 from .._text.escaping import words_of
 from .._text.json import shorten
@@ -96,7 +96,7 @@ def review_calls(
             kind == "reviewed" for kind, _ in review.moves
         )
         if not is_asked:
-            review.moves.insert(0, ("reviewed", {"phase": "gate"}))  # there was nobody to ask
+            review.moves.insert(0, move("reviewed", phase="gate"))  # there was nobody to ask
     if note is not None:
         note(hooks)
     write_all(reviews)

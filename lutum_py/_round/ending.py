@@ -23,6 +23,7 @@ from .._call.history import (
     REFUSED_BY,
     Move,
     end_of,
+    move,
     result_in,
     state_in,
     this_try,
@@ -532,7 +533,7 @@ def ended_with(call: BaseCall, result: ToolResult) -> Move:
     """Return the step by which a call ends with its round."""
     # One that waits was not let go on, so it can only be given up.
     verdict = "cancelled" if call._stage.name in _WAITING else result.status
-    return "ended", {"verdict": verdict, "detail": result}
+    return move("ended", verdict=verdict, detail=result)
 
 
 def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:

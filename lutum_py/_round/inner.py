@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, decoded_calls
 from .._call.drivers import HookGenerator
-from .._call.history import ANSWERED, Move, Step, result_in, state_in, steps_of_kind
+from .._call.history import ANSWERED, Move, Step, move, result_in, state_in, steps_of_kind
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
@@ -274,12 +274,12 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
             return given._fail(fault[1], fault[0], asking._run)
         made = tuple(_made(calls, call, asking))
         left = Left(asking.turn, asking.state, asking._session, calls.toolset)
-        requested: Move = "requested", {"detail": Ask(made, left, asking._trace)}
+        requested: Move = move("requested", detail=Ask(made, left, asking._trace))
         first: list[Move] = []
         if call._stage.name == "in_doubt":
-            first = [("retried", {}), ("started", {})]  # it is the outcome of another try
+            first = [move("retried"), move("started")]  # it is the outcome of another try
         elif call._stage.may_start:
-            first = [("started", {})]
+            first = [move("started")]
         # The round has them first: whoever finds that the call requested them finds them, too.
         known = state._round.inner
         state._round.inner = {**known, **{each.id: each for each in made}}

@@ -16,7 +16,7 @@ from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.deciding import ask_declared, settle
 from .._call.decisions import Review, write_all
 from .._call.drivers import HookGenerator, drive, drive_sync
-from .._call.history import CallStep, Move, Said, result_in, state_in, was_begun
+from .._call.history import CallStep, Move, Said, move, result_in, state_in, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AwaitingCall,
@@ -373,7 +373,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             call._check_may_start()
             made = call._copy_for(None)
             started: Said = {} if owner is None else {"by": owner}
-            if call._append_all(("started", started), since=since) is not None:
+            if call._append_all(move("started", **started), since=since) is not None:
                 made._let_go((call._last.at, owner))
                 return made
 

@@ -8,7 +8,7 @@ is here, so that this one cannot be run as well.
 from __future__ import annotations
 
 from .._call.base_call import BaseCall
-from .._call.history import Move, Said, Step, recorded_in, settled_by, state_in, this_try
+from .._call.history import Move, Step, move, recorded_in, said_by, settled_by, state_in, this_try
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall, issue_in
 from .._hooks.registered_hook import RegisteredHook
@@ -60,12 +60,11 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         history = call._history
         if RegisteredHook.any_after:
             check_as_left(call, result)
-        said: Said = {"verdict": result.status, "detail": result}
-        moves: list[Move] = [("recorded", said)]
+        moves = [move("recorded", verdict=result.status, detail=result)]
         # The result may come from another process: what ends the call there ends it here. That of a
         # call that cannot be used takes the place of its rejection.
         if not history[-1].stage.is_end:
-            moves.insert(0, ("ended", said))
+            moves.insert(0, move("ended", verdict=result.status, detail=result))
         elif _status_of(history) != result.status and issue_in(history) is None:
             raise CommitError([DuplicateResult(result.id, result.name)])
         if call._append_all(*moves, since=since) is not None:
@@ -120,13 +119,14 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
                 f"Call {call.id!r} is {status}, so it does not wait for a decision any more. Give "
                 "the plan what `call.suspend(ticket)` or `execute` returned last."
             )
-        moves: list[Move] = [("recorded", {"verdict": "suspended"})]
+        moves: list[Move] = [move("recorded", verdict="suspended")]
         if call._stage.name != "suspended":  # it was run elsewhere, and waits here for the same
             wait = settled_by(given._history)
-            said: Said = {"at": wait.at, "by": wait.by, "verdict": wait.verdict}
-            moves.insert(0, ("suspended", {**said, "digest": call.digest, "detail": wait.detail}))
+            said = said_by(wait)
+            said["digest"] = call.digest
+            moves.insert(0, move("suspended", **said))
             if call._stage.may_start:
-                moves.insert(0, ("started", {}))
+                moves.insert(0, move("started"))
         elif recorded_in(call._history) is not None:
             return
         if call._append_all(*moves, since=since) is not None:

@@ -20,7 +20,7 @@ from pydantic_core import PydanticSerializationError
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
 from .._call.decisions import Review, write_all
 from .._call.drivers import HookGenerator
-from .._call.history import Move, Said, Step, steps_of_kind, wait_of
+from .._call.history import Move, Step, move, steps_of_kind, wait_of
 from .._call.outcomes import SuspendedCall
 from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import review_all
@@ -51,14 +51,13 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
         as_output = _as_output(waiting, decision)
     by, digest = decision.decider, waiting.digest
     moves: list[Move] = [
-        ("decided", {"by": by, "verdict": decision.action, "digest": digest, "detail": decision})
+        move("decided", by=by, verdict=decision.action, digest=digest, detail=decision)
     ]
-    ended: Said = {"by": by, "phase": "decision"}
     if decision.action == "cancel":
-        reason = decision.reason or "the call was not approved."
-        moves.append(("ended", {**ended, "verdict": "cancelled", "reason": reason}))
+        why = decision.reason or "the call was not approved."
+        moves.append(move("ended", by=by, phase="decision", verdict="cancelled", reason=why))
     elif as_output is not None:
-        moves.append(("ended", {**ended, "verdict": "success", "detail": as_output}))
+        moves.append(move("ended", by=by, phase="decision", verdict="success", detail=as_output))
     _take(calls, decision, wait, call, moves)
     became: HookOutcome = calls._state._place_of(call).value
     return became
@@ -301,7 +300,7 @@ def _edited(
     by = decision.decider
     review = Review(call, edited=wait)
     review.call = review.draft()
-    decided: Move = "decided", {"by": by, "verdict": "edit", "digest": digest, "detail": decision}
+    decided: Move = move("decided", by=by, verdict="edit", digest=digest, detail=decision)
     review.call._append_all(decided)
     review.moves.append(decided)
     if digest != waiting.digest:

@@ -24,6 +24,7 @@ from .._call.history import (
     CallRowState,
     Move,
     RequestedStep,
+    move,
     result_in,
     settled_by,
     state_in,
@@ -259,7 +260,7 @@ class RoundState:
 
     def _move(self, how: str) -> None:
         """Close the round, because its calls go on elsewhere."""
-        moved: Move = "moved", {"verdict": how}
+        moved: Move = move("moved", verdict=how)
         self._end_open(how, lambda _: moved)
 
     def _discard(self) -> None:
@@ -315,7 +316,7 @@ class RoundState:
 
 def _discarded(call: BaseCall) -> Move:
     is_known = call._stage.name in ("suspended", "awaiting") or not was_begun(call._history)
-    return "ended", {"verdict": "cancelled" if is_known else "indeterminate", "reason": _GONE}
+    return move("ended", verdict="cancelled" if is_known else "indeterminate", reason=_GONE)
 
 
 class Lists(NamedTuple):

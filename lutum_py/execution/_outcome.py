@@ -19,7 +19,7 @@ from traceback import format_exception
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 from .._call.call import AnyToolCall, decoded_calls
-from .._call.history import Move, was_begun
+from .._call.history import Move, move, was_begun
 from .._call.outcomes import NotEnded, suspend
 from .._context.context import ToolContext, ToolSuspended
 from .._context.inner import ToolRequestedCalls
@@ -296,7 +296,7 @@ def end_unstarted(
         if not call._stage.may_start:
             return None
         result = not_executed(call, why, code, what)
-        ended: Move = "ended", {"verdict": result.status, "detail": result}
+        ended: Move = move("ended", verdict=result.status, detail=result)
         if call._append_all(ended, since=since) is not None:
             return result
 
