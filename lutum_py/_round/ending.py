@@ -529,11 +529,12 @@ def unfinished(call: BaseCall, was_started: bool, reason: str, more: str = "") -
     return make_result(call.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))
 
 
-def ended_with(call: BaseCall, result: ToolResult) -> Move:
-    """Return the step by which a call ends with its round."""
+def ended_with(call: BaseCall, result: ToolResult) -> list[Move]:
+    """Return the steps by which a call ends with its round."""
     # One that waits was not let go on, so it can only be given up.
     verdict = "cancelled" if call._stage.name in _WAITING else result.status
-    return move("ended", verdict=verdict, detail=result)
+    ended = move("ended", verdict=verdict, detail=result)
+    return [ended, move("recorded", verdict=result.status, detail=result)]
 
 
 def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:

@@ -592,26 +592,30 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._check_open()
         self._state._check_place(transcript)
         given, unended = as_results(results)  # an iterator may still run some of the calls
-        answers = [*given, *unended]
-        self._given_up(reason, answers, {})  # raises what is wrong before anything has changed
+        # What is wrong is raised before anything has changed.
+        found = self._given_up(reason, [*given, *unended])
         # Then each open call ends, and only now is it known which of them were started: a call that
         # starts a moment later is refused.
+        known = {each.id: each for each in given}
+        left = {each.call.id for each in unended if each.was_started}
         ends: dict[str, ToolResult] = {}
 
-        def move(call: BaseCall) -> Move:
-            known: ToolResult | None = next((each for each in given if each.id == call.id), None)
-            ends[call.id] = known or unfinished(
-                call, was_begun(call._history), reason, ended_within(call, ends)
+        def moves(call: BaseCall) -> list[Move]:
+            was_started = was_begun(call._history) or call.id in left
+            result = known.get(call.id) or unfinished(
+                call, was_started, reason, ended_within(call, ends)
             )
-            return ended_with(call, ends[call.id])
+            ends[call.id] = result
+            return ended_with(call, result)
 
-        self._state._end_open("aborted", move)
-        committed = joined_round(self, self._given_up(reason, answers, ends))
+        self._state._end_open("aborted", moves)
+        results = tuple([ends.get(each.id, each) for each in found])
+        committed = joined_round(self, results)
         transcript.append_round(committed)
         return committed
 
     def _given_up(
-        self, reason: str, answers: list[ToolResult | NotEnded], ends: Mapping[str, ToolResult]
+        self, reason: str, answers: list[ToolResult | NotEnded]
     ) -> tuple[ToolResult, ...]:
         """Return the results of the round, an honest one for each call that has none."""
         waiting = (*(each.call for each in self.suspended), *self.awaiting)
@@ -636,8 +640,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             within = {each.id: each for each in results if each.id in inner}
             finished = [each for each in results if each.id not in inner]
         filled = {
-            call.id: ends.get(call.id)
-            or unfinished(call, call.id in started, reason, ended_within(call, within))
+            call.id: unfinished(call, call.id in started, reason, ended_within(call, within))
             for call in given_up
         }
         return results_of(self, finished, unfinished=filled)

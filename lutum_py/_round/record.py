@@ -52,8 +52,9 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         since = 0 if call is None else len(call._entries)
         if calls._state._round.inner:
             check_shown(calls, result.id)
-        if is_refusal(result, call):
-            return
+        told = None if call is None else recorded_in(call._history)
+        if is_refusal(result, call) or (told is not None and told.detail == result):
+            return  # it is here already
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
         assert call is not None

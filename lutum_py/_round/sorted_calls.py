@@ -11,7 +11,7 @@ grow, so the sum of their lengths says so.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
@@ -48,7 +48,7 @@ from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript
 from ..errors import LifecycleError, MisuseError, RoundClosedError
 
-_GONE = "the round was discarded"
+_GONE = "the round was discarded."
 _NONE: frozenset[str] = frozenset()
 _NO_CALLS: Mapping[str, BaseCall] = MappingProxyType({})
 
@@ -243,29 +243,33 @@ class RoundState:
             raise self._in_store("the text")
         self._round.closed_by = how
 
-    def _end_open(self, how: str, move: Callable[[BaseCall], Move]) -> None:
+    def _end_open(self, how: str, moves: Callable[[BaseCall], Sequence[Move]]) -> None:
         """Close the round, and write into each call that is open what became of it.
 
         Nothing starts here any more: a start that comes later finds the round closed, or this step.
 
         Args:
             how: How the round ends.
-            move: Gives the step for a call as it is.
+            moves: Gives the steps for a call as it is.
         """
         self._close(how)
         for call in (*reversed([*self._round.inner.values()]), *self._calls):  # inner ones first
             while call._stage.is_open:
-                if call._append_all(move(call), since=len(call._entries)) is not None:
+                if call._append_all(*moves(call), since=len(call._entries)) is not None:
                     break
 
     def _move(self, how: str) -> None:
         """Close the round, because its calls go on elsewhere."""
-        moved: Move = move("moved", verdict=how)
-        self._end_open(how, lambda _: moved)
+        self._end_open(how, lambda _: [move("moved", verdict=how)])
 
     def _discard(self) -> None:
         """Close the round, and forget the turn."""
-        self._end_open("discarded", _discarded)
+        from .ending import ended_with, unfinished
+
+        def moves(call: BaseCall) -> Sequence[Move]:
+            return ended_with(call, unfinished(call, was_begun(call._history), _GONE))
+
+        self._end_open("discarded", moves)
 
     def _in_store(self, where: str) -> MisuseError:
         """Make the error for a plan that would go on elsewhere, while a store keeps it."""
@@ -312,11 +316,6 @@ class RoundState:
                 stacklevel=1,
                 source=self,
             )
-
-
-def _discarded(call: BaseCall) -> Move:
-    is_known = call._stage.name in ("suspended", "awaiting") or not was_begun(call._history)
-    return move("ended", verdict="cancelled" if is_known else "indeterminate", reason=_GONE)
 
 
 class Lists(NamedTuple):
