@@ -609,7 +609,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             return ended_with(call, result)
 
         self._state._end_open("aborted", moves)
-        results = tuple([ends.get(each.id, each) for each in found])
+        results = tuple([ends.get(result.id, result) for result in found])
         committed = joined_round(self, results)
         transcript.append_round(committed)
         return committed
