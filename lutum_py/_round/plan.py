@@ -609,8 +609,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             return ended_with(call, result)
 
         self._state._end_open("aborted", moves)
-        results = tuple([ends.get(result.id, result) for result in found])
-        committed = joined_round(self, results)
+        ended = tuple([ends.get(each.id, each) for each in found])
+        committed = joined_round(self, ended)
         transcript.append_round(committed)
         return committed
 
