@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
     from ._context.suspension import Decision
     from ._hooks.decorator_types import (
+        AfterVerdict,
         GateDecorator,
         GateVerdict,
         HookDecorator,
@@ -126,11 +127,11 @@ def before(selector: AnySelector | type[Any] | None = None, /) -> Any:
 @overload
 def after(
     selector: Selector[Input, Output], /
-) -> HookDecorator[[Any, ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
+) -> HookDecorator[[Any, ToolCall[Input, Output], ToolResult], AfterVerdict[Output]]: ...
 @overload
 def after(
     selector: type[Any] | None = None, /
-) -> HookDecorator[[Any, ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
+) -> HookDecorator[[Any, ToolCall[Any, Any], ToolResult], AfterVerdict[Any]]: ...
 def after(selector: AnySelector | type[Any] | None = None, /) -> Any:
     """Mark an after-hook; see `HookSet.after`.
 

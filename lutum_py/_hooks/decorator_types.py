@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, overload
 
 from typing_extensions import ParamSpec, TypeVar
 
-from .._call.decisions import Block, Complete, Suspend
+from .._call.decisions import Block, Complete, Reject, Suspend
 from .._transcript.result import ToolResult
 from .registered_hook import CallGate
 
@@ -33,6 +33,8 @@ Returned_co = TypeVar("Returned_co", covariant=True)
 Own = ParamSpec("Own", default=...)
 Gave = TypeVar("Gave", default=Any)
 
+AfterVerdict: TypeAlias = Complete[Output] | Reject | ToolResult | None
+"""What an after-hook returns."""
 GateVerdict: TypeAlias = Block | Suspend | Complete[Output] | ToolResult | None
 """What a gate returns."""
 

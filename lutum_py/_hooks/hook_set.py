@@ -19,6 +19,7 @@ from .._text.json import shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import HookError, UnknownToolError
 from .decorator_types import (
+    AfterVerdict,
     ArgsHookDecorator,
     GateDecorator,
     GateVerdict,
@@ -185,11 +186,11 @@ class HookSet(HookPlaces[T]):
     @overload
     def after(
         self, selector: Selector[Input, Output], /
-    ) -> HookDecorator[[ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
+    ) -> HookDecorator[[ToolCall[Input, Output], ToolResult], AfterVerdict[Output]]: ...
     @overload
     def after(
         self, selector: type[Any] | None = None, /
-    ) -> HookDecorator[[ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
+    ) -> HookDecorator[[ToolCall[Any, Any], ToolResult], AfterVerdict[Any]]: ...
     def after(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
         """Register a function of `(call, result)` that may return another result.
 
