@@ -33,6 +33,8 @@ Returned_co = TypeVar("Returned_co", covariant=True)
 Own = ParamSpec("Own", default=...)
 Gave = TypeVar("Gave", default=Any)
 
+AfterVerdict: TypeAlias = Complete[Output] | Reject | ToolResult | None
+"""What an after-hook returns."""
 GateVerdict: TypeAlias = Block | Suspend | Complete[Output] | ToolResult | None
 """What a gate returns."""
 

@@ -176,9 +176,7 @@ def ended(row: SavedCall, result: ToolResult, at: float, until: int | None = Non
     return row._replace(state="ended", until=until, body=with_steps(row, step))
 
 
-def apply_row(
-    plan: ToolRoundPlan[Any], call: AnyToolCall, row: SavedCall, *, is_left: bool = True
-) -> None:
+def apply_row(call: AnyToolCall, row: SavedCall, *, is_left: bool = True) -> None:
     """Let the history of a call go on with what its row says was done since the plan was saved.
 
     Raises:
@@ -217,7 +215,7 @@ def catch_up(plan: P, rows: list[SavedCall]) -> P:
                 f"plan's open calls {sorted(calls)}: somebody else added or removed some. Put the "
                 "database back as it was, or give the round up."
             )
-        apply_rows(plan, calls, rows)
+        apply_rows(calls, rows)
     except BaseException:
         plan.discard()
         raise
@@ -230,14 +228,11 @@ def calls_at(plan: ToolRoundPlan[Any]) -> dict[int, AnyToolCall]:
     return {places[call.id]: call for call in _open_calls(plan)}
 
 
-def apply_rows(
-    plan: ToolRoundPlan[Any], calls: Mapping[int, AnyToolCall], rows: Sequence[SavedCall]
-) -> None:
+def apply_rows(calls: Mapping[int, AnyToolCall], rows: Sequence[SavedCall]) -> None:
     """Let calls go on as their rows say, and refuse to run.
 
     Args:
-        plan: The plan.
-        calls: Its open calls, by their places.
+        calls: The open calls of a plan, by their places.
         rows: The rows, in the order of places.
 
     Raises:
@@ -250,7 +245,7 @@ def apply_rows(
         if call is None:
             raise _not_open(row)
         _check(row, call)
-        apply_row(plan, call, row)
+        apply_row(call, row)
         call._hold()
 
 
@@ -284,7 +279,7 @@ def claimed(plan: ToolRoundPlan[Any], row: SavedCall, rows: Sequence[SavedCall])
     """
     plan._state._close("discarded")
     calls = calls_at(plan)
-    apply_rows(plan, calls, rows)
+    apply_rows(calls, rows)
     call = calls[row.place]
     if state_in(call._history) not in ("pending", "in_doubt"):
         raise _not_open(row)

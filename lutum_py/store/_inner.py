@@ -68,10 +68,10 @@ def leave(
     # the same time stays in their rows, and the plan need not be read again by them.
     within = {places[each.id] for each in call._asked_for()}
     calls = calls_at(plan)
-    apply_rows(plan, calls, [row for row in rows if row.place in within])
+    apply_rows(calls, [row for row in rows if row.place in within])
     for row in rows:
         if row.place == places[call.id]:
-            apply_row(plan, call, row, is_left=False)
+            apply_row(call, row, is_left=False)
     if isinstance(outcome, SuspendedCall):
         plan.record(outcome)
     else:

@@ -426,9 +426,10 @@ def test_states_of_a_plan_are_named(lutum: Lutum, tmp_path: Path) -> None:
     """What was started is in doubt, and an answer of a hook is handled, in success or not."""
     calls = [(f"c{a}", "add", {"a": a}) for a in (1, 2, 3)]
     asked = opened(*calls)
+    read_again: Any = lambda call: asked.toolset.parse_tool_call(call.metadata)  # noqa: E731
     answers: dict[str, Any] = {
-        "c2": asked.tool_calls[1].retry().complete(9),
-        "c3": asked.tool_calls[2].retry().fail("broken"),
+        "c2": read_again(asked.tool_calls[1]).complete(9),
+        "c3": read_again(asked.tool_calls[2]).fail("broken"),
     }
     hooks = asked.toolset.HookSet()
     hooks.gate()(lambda metadata, input: answers.get(metadata.id))

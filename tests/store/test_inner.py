@@ -702,7 +702,7 @@ def test_of_a_doubt_within_it_is_told_what_is_on_record(store: Store, clock: Clo
     hooks = Desk.HookSet()
 
     @hooks.after(Desk.pay)
-    def hidden(call: AnyToolCall, result: ToolResult) -> ToolResult:
+    def hidden(call: AnyToolCall, result: ToolResult) -> Reject:
         return Reject("hidden")
 
     told: list[CallEvent] = []
