@@ -143,12 +143,12 @@ def dump_plan(
 
 
 def _dump_entry(call: BaseCall, now: float) -> dict[str, Any]:
-    history = call._history
-    if history[-1].kind == "moved":  # to where the text is loaded
-        history = history[:-1]
     if not isinstance(call, AnyToolCall):
-        return {"id": call.id, "steps": [dump_step(step) for step in history]}
+        return {"id": call.id, "steps": [dump_step(step) for step in _history_of(call)]}
+    if call._stage.may_start:
+        call._take_changes()  # hooks that made them are not asked again where the text is loaded
     call._text_or_raise()  # first, because which text describes the input is found out here
+    history = _history_of(call)
     steps = [dump_step(step) for step in history]
     if history[0].detail is None:
         proposed = call._text_of(None)
@@ -162,6 +162,11 @@ def _dump_entry(call: BaseCall, now: float) -> dict[str, Any]:
         "coerced": list(call.coerced),
         "steps": steps,
     }
+
+
+def _history_of(call: BaseCall) -> tuple[Step, ...]:
+    history = call._history
+    return history[:-1] if history[-1].kind == "moved" else history  # to where the text is loaded
 
 
 _OPEN: Final = ("pending", "in_doubt")

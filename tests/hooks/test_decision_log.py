@@ -132,17 +132,16 @@ def test_records_come_in_order(caplog: pytest.LogCaptureFixture) -> None:
 def test_nothing_is_encoded_where_the_level_is_off(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Where INFO is off, a decision is neither logged nor serialised for the log."""
+    """Where INFO is off, a decision is not logged; and no log writes out what its text has."""
     hooks = CountedTools.HookSet()
     hooks.on(CountedTools.counted)(lambda metadata, input: RunNormally(input))
-    call = sent("counted", x=1)
-    with caplog.at_level(logging.WARNING, "lutum.tool_hook"):
-        CountedTools.parse_tool_call(call).hook_sync(hooks)
-    assert (caplog.records, written) == ([], [])
-    with caplog.at_level(logging.INFO, "lutum.tool_hook"):
-        CountedTools.parse_tool_call(call).hook_sync(hooks)
-    assert written == [1]
-    written.clear()
+    for level, logged in ((logging.WARNING, []), (logging.INFO, ['{"x":1}'])):
+        call = CountedTools.parse_tool_call(sent("counted", x=1))
+        written.clear()
+        with caplog.at_level(level, "lutum.tool_hook"):
+            call.hook_sync(hooks)
+        assert [vars(record)["effective_input_json"] for record in caplog.records] == logged
+        assert written == []
 
 
 def test_an_input_without_json_is_shown_as_it_was_sent(caplog: pytest.LogCaptureFixture) -> None:

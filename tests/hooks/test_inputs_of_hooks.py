@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from lutum_py import (
     AnyToolCall,
@@ -92,16 +93,22 @@ def hooks_of(phase: str) -> Any:
 @pytest.mark.parametrize("phase", ["on", "function"])
 @pytest.mark.parametrize("call", [ORDER, NOTE])
 def test_an_execution_hook_may_change_its_input_in_place(phase: str, call: ToolMetadata) -> None:
-    """It is the call's from then on, as one that is returned; who did it is not known."""
+    """It is the call's from then on, as one that is returned; who did it is not known.
+
+    It is looked for once, as the call starts or is saved, and the hook is not asked again.
+    """
     asked = round_of(call)
     after = input_of(asked.tool_calls[0]).model_copy(deep=True)
     spoil(after)
     plan = asked.apply_hooks_sync(hooks_of(phase))
     assert plan.pending[0].input == after
-    steps = [(step.kind, step.by is None) for step in plan.pending[0].steps]
-    plan.discard()
+    loaded = Desk.load_plan(plan.dump_json()).apply_hooks_sync(Desk.HookSet())
+    assert loaded.pending[0].input == after
+    loaded.discard()
     changed = ("changed", phase == "on")
-    assert steps == [("proposed", True), ("reviewed", False), changed]
+    for each in (plan.calls[0], loaded.calls[0]):
+        steps = [(step.kind, step.by is None) for step in each.steps[:3]]
+        assert steps == [("proposed", True), ("reviewed", False), changed]
 
 
 @pytest.mark.parametrize("phase", ["gate", "call gate", "condition", "before"])
@@ -221,17 +228,20 @@ def test_values_that_refuse_to_be_copied_or_compared_pass(copies: bool) -> None:
 
     class OddArgs(ToolInput[int]):
         model_config = ConfigDict(arbitrary_types_allowed=True)
-        odd: Any = None
+        odd: Annotated[Any, BeforeValidator(lambda given: Stubborn(copies=given))]
 
     class Odd(Toolset):
         odd = tool(OddArgs)
 
     hooks = Odd.HookSet()
-    hooks.on(Odd.odd)(lambda metadata, input: RunNormally(OddArgs(odd=Stubborn(copies=copies))))
     hooks.on(Odd.odd)(lambda metadata, input: RunNormally(input))
-    metadata = ToolMetadata(id="c", name="odd", arguments="{}")
+    hooks.on(Odd.odd)(lambda metadata, input: RunNormally(input.model_copy()))
+    metadata = ToolMetadata(id="c", name="odd", arguments=json.dumps({"odd": copies}))
     outcome = Odd.read_turn(AssistantTurn(tool_calls=[metadata]))
     assert isinstance(outcome, NeedsTools)
     plan = outcome.round.apply_hooks_sync(hooks)
-    assert isinstance(input_of(plan.pending[0]).odd, Stubborn)
+    call = plan.pending[0]
+    assert isinstance(input_of(call).odd, Stubborn)
+    call.complete(1)
+    assert [step.kind for step in call.steps] == ["proposed", "reviewed", "reviewed", "ended"]
     plan.discard()
