@@ -38,9 +38,6 @@ AfterVerdict: TypeAlias = Complete[Output] | Reject | ToolResult | None
 GateVerdict: TypeAlias = Block | Suspend | Complete[Output] | ToolResult | None
 """What a gate returns."""
 
-AfterVerdict: TypeAlias = Complete[Output] | Reject | ToolResult | None
-"""What an after-hook returns."""
-
 
 class Fits(Protocol[Asked, Answer_co, Written, Returned_co]):
     """A function that is called in one way, sync or async, and was written in its own."""
