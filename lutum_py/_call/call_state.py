@@ -133,7 +133,8 @@ class CallState(BaseCall):
         if text is not None:
             return text.chosen or text
         held = self._held
-        if held[0] == 0 and held[2] is not None:
+        # Of an unpickled call, the first entry is the whole history.
+        if held[0] == 0 and held[2] is not None and not self._is_rewritten:
             return held[2]
         read = self.selector._decode(self.metadata)._held[1]
         return self.spec.arguments.proposed(self.metadata.arguments, read)
