@@ -19,7 +19,7 @@ from ..errors import LifecycleError, MisuseError, TimedOut, ToolInputError, Tool
 from .base_call import BaseCall
 from .call_state import CallState
 from .drivers import HookGenerator, drive, drive_sync
-from .history import ON_RECORD, REFUSED_BY, Said, was_begun
+from .history import ON_RECORD, REFUSED_BY, Move, Said, was_begun
 from .lifecycle import CallStatus
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, outcome_of, suspend
 from .reply import REPLY, Reply, reply_in
@@ -171,8 +171,12 @@ class AnyToolCall(CallState):
             LifecycleError: The call has a result, or that run is over: then the result is in the
                 history as `late`.
         """
-        said: Said = {"verdict": result.status, "detail": result}
-        self._append_outcome(("ended", said), None, run)
+        move: Move = "ended", {"verdict": result.status, "detail": result}
+        changed = self._changed_unstarted() if run is None and self._stage.may_start else None
+        if changed is None:
+            self._append_outcome(move, None, run)
+        else:  # the program ran the tool by itself, with the input as it is now
+            self._append_all(changed, move)
         return result
 
     def _of_another_tool(self) -> ToolOutputError:

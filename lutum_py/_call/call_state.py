@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from warnings import warn
 
 from .._schema.input_text import NOTHING, InputText, copied, keeps_rest, same
 from .._text.immutable import settle
@@ -305,6 +306,28 @@ class CallState(BaseCall):
             self._put_back()
             raise
         self._replace_input(*taken)
+
+    def _changed_unstarted(self) -> Move | None:
+        """Describe what was done in place to the input of a call that ends without a start.
+
+        What does not fit is described as it is, if it has a JSON form: the result counts in any
+        case, and the plan can be saved.
+        """
+        if not self._is_touched:
+            return None
+        value = self._held[1]
+        try:
+            text = self._take(value)[1]
+        except ToolInputError as error:
+            text = self.spec.arguments.whole(value)
+            text.kept = copied(value)
+            warn(
+                f"Call {self.id!r} ends with an input that was changed in place and does not fit. "
+                f"Its steps show the input as it is. {error}",
+                UserWarning,
+                stacklevel=4,
+            )
+        return None if text.json is None else ("changed", {"detail": text})
 
     def _prove(self) -> bool:
         """Make sure that validating the text of the input gives the input; what it gave is it.
