@@ -97,6 +97,7 @@ def picture(height: float, title: str, parts: Sequence[str]) -> str:
 # Where the stages stand: the centres of their boxes.
 _PLACES: Final[Mapping[str, tuple[int, int]]] = {
     "new": (260, 36),
+    "elsewhere": (440, 36),
     "running": (92, 186),
     "resuming": (260, 186),
     "suspended": (440, 186),
@@ -152,6 +153,8 @@ def lifecycle() -> str:
     parts = ['<rect x="6" y="356" width="508" height="88" rx="8" class="group"/>']
     moves = {move: kind for move, kind in _moves().items() if move not in _ROUTES_WITHIN}
     parts += _drawn(moves, _ROUTES, _PLACES)
+    # From each open stage, so that one arrow stands for all of them.
+    parts += [arrow("M318,30 H382"), label(350, 22, "moved", "middle")]
     return picture(450, "Which step leads a call from where to where; the table says it too", parts)
 
 

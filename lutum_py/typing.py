@@ -67,6 +67,7 @@ from ._declare.tool_fn import ModelFnDecorator as ModelFnDecorator
 from ._declare.tool_fn import SentFn as SentFn
 from ._declare.tool_fn import ToolFn as ToolFn
 from ._declare.tool_fn import ToolFnDecorator as ToolFnDecorator
+from ._hooks.decorator_types import AfterVerdict as AfterVerdict
 from ._hooks.decorator_types import ArgsHookDecorator as ArgsHookDecorator
 from ._hooks.decorator_types import Fits as Fits
 from ._hooks.decorator_types import FitsTwo as FitsTwo

@@ -89,11 +89,12 @@ def test_rounds_and_plans_change_by_what_they_offer_only() -> None:
 
 
 def test_a_plan_may_be_asked_again_by_others() -> None:
-    """Applying hooks makes another plan, and leaves this one as it is."""
+    """Applying hooks makes another plan of the same round, and both show the same."""
     tool_round = opened(*adds(2))
     plan = tool_round.plan()
     other = plan.apply_hooks_sync(lambda call: call.reject("no"))
-    assert (len(plan.pending), len(other.pending)) == (2, 0)
+    assert (len(plan.pending), len(other.pending)) == (0, 0)
+    assert (len(plan.rejected), plan.calls) == (2, other.calls)
     assert type(other) is type(plan)
     other.resolve()
 

@@ -90,9 +90,11 @@ def test_no_representation_of_a_call_or_its_ends_holds_a_secret(
     round_ = _round(toolset, name, arguments)
     plan = round_.plan()
     call = plan.pending[0]
-    result = call.retry().fail("no")
+    result = call.fail("no")
     held = [round_, plan, call, call.metadata, round_.turn, result]
-    held += [call.retry().reject("no"), call.retry().suspend(SuspendTicket())]
+    # A call ends once, so that each end is of a call of its own.
+    rejected, suspended = (toolset.parse_tool_call(call.metadata) for _ in range(2))
+    held += [rejected.reject("no"), suspended.suspend(SuspendTicket())]
     session = Session()
     held += [plan.commit(session, [result]), session, session.transcript, *session.transcript]
     for each in held:

@@ -19,7 +19,7 @@ from ..errors import LifecycleError, MisuseError, TimedOut, ToolInputError, Tool
 from .base_call import BaseCall
 from .call_state import CallState
 from .drivers import HookGenerator, drive, drive_sync
-from .history import ON_RECORD, REFUSED_BY, move, was_begun
+from .history import ON_RECORD, REFUSED_BY, Move, move, was_begun
 from .lifecycle import CallStatus
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, outcome_of, suspend
 from .reply import REPLY, Reply, reply_in
@@ -172,8 +172,12 @@ class AnyToolCall(CallState):
                 history as `late`.
         """
         # As `move` makes it, which costs as much as the step.
-        ended = ("ended", None, None, None, None, result.status, None, None, result)
-        self._append_outcome(ended, None, run)
+        ended: Move = ("ended", None, None, None, None, result.status, None, None, result)
+        changed = self._changed_unstarted() if run is None and self._stage.may_start else None
+        if changed is None:
+            self._append_outcome(ended, None, run)
+        else:  # the program ran the tool by itself, with the input as it is now
+            self._append_all(changed, ended)
         return result
 
     def _of_another_tool(self) -> ToolOutputError:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from warnings import warn
 
 from .._schema.input_text import NOTHING, InputText, copied, keeps_rest, same
 from .._text.immutable import settle
@@ -134,7 +135,8 @@ class CallState(BaseCall):
         if text is not None:
             return text.chosen or text
         held = self._held
-        if held[0] == 0 and held[2] is not None:
+        # Of an unpickled call, the first entry is the whole history.
+        if held[0] == 0 and held[2] is not None and not self._is_rewritten:
             return held[2]
         read = self.selector._decode(self.metadata)._held[1]
         return self.spec.arguments.proposed(self.metadata.arguments, read)
@@ -305,6 +307,28 @@ class CallState(BaseCall):
             self._put_back()
             raise
         self._replace_input(*taken)
+
+    def _changed_unstarted(self) -> Move | None:
+        """Describe what was done in place to the input of a call that ends without a start.
+
+        What does not fit is described as it is, if it has a JSON form: the result counts in any
+        case, and the plan can be saved.
+        """
+        if not self._is_touched:
+            return None
+        value = self._held[1]
+        try:
+            text = self._take(value)[1]
+        except ToolInputError as error:
+            text = self.spec.arguments.whole(value)
+            text.kept = copied(value)
+            warn(
+                f"Call {self.id!r} ends with an input that was changed in place and does not fit. "
+                f"Its steps show the input as it is. {error}",
+                UserWarning,
+                stacklevel=4,
+            )
+        return None if text.json is None else move("changed", detail=text)
 
     def _prove(self) -> bool:
         """Make sure that validating the text of the input gives the input; what it gave is it.

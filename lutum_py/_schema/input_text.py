@@ -18,8 +18,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast, get_type_hints
 
-from pydantic import AliasChoices, AliasPath, BaseModel
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 
 from .._text.json import LEAVES, canonical_json, is_array, is_object, parse_json
 
@@ -227,7 +226,7 @@ def _fields_of(cls: Hashable) -> Mapping[str, Any]:
         hints = get_type_hints(of, include_extras=True)
         for each in fields(of):
             said = getattr(hints[each.name], "__metadata__", ())
-            known[each.name] = next((one for one in said if isinstance(one, FieldInfo)), None)
+            known[each.name] = next((one for one in said if hasattr(one, "validation_alias")), None)
     return {**known, **getattr(of, "__pydantic_fields__", {})}
 
 
@@ -236,11 +235,10 @@ def _places_of(value: Any, name: str) -> tuple[Path, ...]:
     about = _fields_of(cast("Hashable", type(value))).get(name)
     if about is None:
         return ((name,),)
+    # Known by what they have: pydantic's modules of fields and aliases are slow to import.
     read = about.validation_alias
-    choices = read.choices if isinstance(read, AliasChoices) else [read]
-    read_at = [
-        tuple(e.path) if isinstance(e, AliasPath) else (e,) for e in choices if e is not None
-    ]
+    choices = getattr(read, "choices", [read])  # of an `AliasChoices`
+    read_at = [tuple(getattr(each, "path", (each,))) for each in choices if each is not None]
     written = () if about.serialization_alias is None else ((about.serialization_alias,),)
     return (*read_at, *written, (name,))
 

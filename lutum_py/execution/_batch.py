@@ -75,7 +75,7 @@ class Batch:
             if id(call) in seen:
                 raise LifecycleError(
                     f"Call {call.id!r} of tool `{call.name}` is given twice, and a call runs once. "
-                    "`call.retry()` makes a new call of the same metadata and input."
+                    "Give it once; `call.retry()` lets it be tried again later."
                 )
             seen.add(id(call))
         self.runs = [

@@ -69,8 +69,7 @@ def an_output_of_another_type() -> object:
 
 @comes_to(
     """LifecycleError: Call 'c1' of tool 'forecast' is succeeded and cannot become running. That
-    status is final: nothing is reachable from it. `call.retry()` makes a new call of the same
-    metadata and input, in status 'new'."""
+    status is final: nothing is reachable from it. `call.retry()` lets it be tried again."""
 )
 def a_call_run_twice() -> object:
     call = round_of(OSLO).expect_one()

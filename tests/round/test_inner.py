@@ -359,16 +359,19 @@ def test_one_in_doubt_that_asks_elsewhere_is_told_as_tried_again(parsed_anew: bo
 
 @over("again", (False, True))
 def test_a_call_that_was_answered_since_asks_for_nothing(again: bool) -> None:
-    """The plan is as it was: its history does not tell of a try that was not taken in."""
+    """The call is as it was, but for a step that says what came too late."""
     plan = opened(asks([("note", {"text": "a"})]))
     (call,) = plan.pending
     asking = call.retry() if again else call
     (left,) = execute_all_sync([asking])
     asking.fail("no")
-    before = [(row, row.steps) for row in plan.calls]
+    before = plan.calls
     with pytest.raises(LifecycleError, match="is failed by now"):
         plan.record(left)
-    assert [(row, row.steps) for row in plan.calls] == before
+    assert plan.calls == before
+    assert plan.calls[0].steps[:-1] == before[0].steps
+    late = plan.calls[0].steps[-1]
+    assert (late.kind, late.verdict) == ("late", "requested")
     plan.discard()
 
 
@@ -763,10 +766,9 @@ def test_what_was_asked_once_is_not_asked_again() -> None:
     plan = plan.apply_hooks_sync(let_pass)
     step(plan)
     elsewhere = asyncio.run(execute(Desk.parse_tool_call(plan.pending[0].metadata)))
-    for late in (first, elsewhere):
-        with pytest.raises(
-            LifecycleError, match=r"requested calls 1 times in this plan.*done so 0 times"
-        ):
+    again = r"requested calls 1 times in this plan.*done so 0 times"
+    for late, said in ((first, "the run that this is the outcome of is over"), (elsewhere, again)):
+        with pytest.raises(LifecycleError, match=said):
             plan.record(late)
         assert states(plan) == {"c1": "pending", "c1/1": "finished"}
     assert len(run_to_its_end(plan).finished) == 3
@@ -837,7 +839,7 @@ def test_a_person_who_answers_in_the_place_of_a_tool_within_is_heard() -> None:
         seen.append(result.id)
 
     asyncio.run(run(plan, hooks=hooks))
-    assert (seen, only(plan.finished).output) == (["c1/1"], [["c1/1 success"]])
+    assert (seen, only(plan.finished).output) == (["c1/1", "c1"], [["c1/1 success"]])
     plan.discard()
 
 

@@ -330,7 +330,7 @@ def test_what_hooks_were_shown_is_not_run_beside_the_call(where: str, raises: bo
             plan.amend_sync(plan.suspended[0].edit({"cents": 5}), hooks)
     before = history(plan.steps)
     for way in (kept[0].start, kept[0].call_sync, kept[0].retry().call_sync):
-        with pytest.raises(LifecycleError, match="they have decided"):
+        with pytest.raises(LifecycleError, match="this is a draft"):
             way()
     kept[0].fail("no")  # of a draft: the call has no part in it
     assert history(plan.steps) == before
@@ -508,17 +508,43 @@ def test_an_assignment_counts_also_where_it_undoes_what_was_done_in_place() -> N
 
 
 @over("assigned", (False, True))
-def test_what_was_done_in_place_to_a_call_that_never_began_is_nowhere_told(assigned: bool) -> None:
-    """Row, display and transcript of a call that was answered by hand say the same."""
+@over("added", ("b", 7))
+@over("way", ("complete", "fail", "finish"))
+def test_a_call_that_ends_without_a_start_tells_what_was_done_in_place(
+    assigned: bool, added: Any, way: str
+) -> None:
+    """Row, display and transcript say what the program ran it with, also where that is unfit."""
     plan = desk().plan()
     call = one(plan)
     if assigned:
         call.input = {"items": ["z"]}
-    call.input.items.append("b")
-    plan.record(call.complete(1))
-    assert "&quot;b&quot;" not in plan._repr_html_()
-    (result,) = plan.resolve().results
-    assert (result.ran_with or {"items": ["a"]}) == plan.calls[0].arguments
+    call.input.items.append(added)
+    after = {"items": ["z" if assigned else "a", added]}
+    is_fit = added == "b"
+    expected: Any = nullcontext() if is_fit else pytest.warns(UserWarning, match=r"items\[1\]")
+    with expected:
+        plan.record(getattr(call, way)("no" if way == "fail" else 1))
+    assert history(plan.steps)[-3:] == [
+        "changed",
+        "ended //error" if way == "fail" else "ended //success",
+        "recorded //error" if way == "fail" else "recorded //success",
+    ]
+    assert call.input.items == after["items"]
+    assert plan.calls[0].arguments == after
+    loaded = Desk.load_plan(plan.dump_json())
+    assert loaded.calls[0].arguments == after
+    assert loaded.resolve().results[0].ran_with == after
+
+
+def test_what_has_no_json_form_is_not_told() -> None:
+    """Where nothing describes what the program ran a call with, the plan can still be saved."""
+    plan = desk().plan()
+    one(plan).input.items.append(object())
+    with pytest.warns(UserWarning, match="does not fit"):
+        plan.record(one(plan).complete(1))
+    loaded = Desk.load_plan(plan.dump_json())
+    assert loaded.calls[0].arguments == {"items": ["a"]}
+    loaded.resolve()
 
 
 BY_HAND: dict[str, Callable[[Any], object]] = {

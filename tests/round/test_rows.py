@@ -6,7 +6,8 @@ import json
 import pickle
 from typing import Any
 
-from pydantic import BaseModel, SecretStr, field_serializer
+import pytest
+from pydantic import BaseModel, SecretStr
 
 from lutum_py import (
     Answer,
@@ -20,12 +21,12 @@ from lutum_py import (
     RunNormally,
     SuspendTicket,
     ToolDecision,
-    ToolInput,
     ToolMetadata,
     Toolset,
     tool,
     tool_fn,
 )
+from lutum_py._call.spec import ToolSpec
 from lutum_py.typing import CallRow
 from tests.round_tools import Receipt, Shop, close, done, forged, gated, needs, opened, turn
 
@@ -245,29 +246,21 @@ def test_what_a_hook_handled_says_who_did_also_when_it_is_pickled() -> None:
     close(plan)
 
 
-def test_rows_are_of_one_moment() -> None:
+def test_rows_are_of_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that moves while rows are made has its row, as it stood before."""
     late: list[Any] = []
+    shown_input = ToolSpec.shown_input
 
-    class Noted(ToolInput[str]):
-        """Note something."""
+    def moving(spec: Any, text: Any) -> Any:
+        while late:
+            plan.record(late.pop())
+        return shown_input(spec, text)
 
-        text: str
-
-        @field_serializer("text")
-        def _moved(self, text: str) -> str:
-            while late:
-                plan.record(late.pop())
-            return text
-
-    class Notes(Toolset):
-        note = tool(Noted)
-
-    calls = [(f"c{at}", Notes.note.name, {"text": "x"}) for at in range(2)]
-    plan = opened(*calls, toolset=Notes).plan()
+    monkeypatch.setattr(ToolSpec, "shown_input", moving)
+    plan = opened(*[(f"c{at}", "add", {"a": at}) for at in range(2)]).plan()
     first, second = plan.pending
-    plan.record(first.complete("done"))
-    late.append(second.complete("done"))
+    plan.record(first.complete(1))
+    late.append(second.complete(2))
     assert [row.state for row in plan.calls] == ["finished", "pending"]
     assert [row.state for row in plan.calls] == ["finished", "finished"]
     plan.discard()

@@ -108,6 +108,12 @@ def _ran() -> Plan:
     return plan  # type: ignore[no-any-return]
 
 
+def _ran_in_place() -> Plan:
+    plan = desk().apply_hooks_sync(hooks(on=_in_place))
+    plan.record(plan.pending[0].call_sync())
+    return plan  # type: ignore[no-any-return]
+
+
 def _after(answer: Callable[[Any, Any], Any]) -> Callable[[], Plan]:
     def made() -> Plan:
         plan = _ran()
@@ -174,9 +180,15 @@ WAYS: list[tuple[str, Callable[[], Plan], str, list[str]]] = [
     ),
     (
         "changed in place",
-        _hooked(hooks(on=_in_place)),
-        "pending",
-        ["reviewed on/execution/run_normally", "changed"],
+        _ran_in_place,
+        "finished",
+        [
+            "reviewed on/execution/run_normally",
+            "changed",
+            "started",
+            "ended //success",
+            "recorded //success",
+        ],
     ),
     (
         "completed",
