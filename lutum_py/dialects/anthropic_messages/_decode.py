@@ -67,7 +67,7 @@ def turn_of(response: Place) -> AssistantTurn:
         response_id,
         calls=calls_in(response.value),
         refusal=details.get("explanation") if is_mapping(details) else None,
-        is_ended=finish_reason is not None,
+        is_ended=finish_reason is not None or response_id is None,
     )
 
 
