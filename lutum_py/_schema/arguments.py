@@ -25,6 +25,7 @@ from .._text.json import compact_json, infinity_in, is_object
 from .._text.on_demand import ONCE
 from .._text.unicode import sendable
 from .plain_types import is_fixed, is_model
+from .read_back import wire_serializer
 from .schema_reader import below, branches, meant_by_name
 from .stand_in import OwnNames
 
@@ -208,8 +209,6 @@ class Arguments:
         if self.keeps_names:
             return self.to_data(value)
         if self._wire is None:
-            from .read_back import wire_serializer
-
             source: Any = self._taken.source
             slot = "__pydantic_core_schema__" if is_model(source) else "core_schema"
             self._wire = wire_serializer(getattr(source, slot))
