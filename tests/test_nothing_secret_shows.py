@@ -783,8 +783,8 @@ MAY_KNOW = {"Masking", "masking", "masking_of", "shown_text"}
 """The names by which a part of the package would mask arguments by itself."""
 KNOWS = {
     "_call/outcomes.py": "asks the funnel for what the model wrote",
-    "_declare/schema_tool.py": "asks whether a foreign output may be repeated in an error",
     "_call/spec.py": "the funnel: `shown`, `shown_json`, `shown_repr`, `shown_text`, `issues_of`",
+    "_declare/schema_tool.py": "asks whether a value of an output may be repeated",
     "_round/resume.py": "asks whether what a person answers holds secrets",
     "_round/rows.py": "asks the funnel for what the model wrote",
     "_schema/arguments.py": "reads the places of secrets from a type, or from a schema",

@@ -193,8 +193,8 @@ def test_many_violations_are_listed_in_part(lutum: Lutum, tmp_path: Path) -> Non
     assert "More: 10 violations beside the items." in ran.out
 
 
-def test_what_no_transcript_holds_is_shown_as_it_stands(lutum: Lutum, tmp_path: Path) -> None:
-    """A body that cannot be read as a conversation, though nothing refuses it, is still seen."""
+def test_two_calls_of_one_id_are_shown_apart(lutum: Lutum, tmp_path: Path) -> None:
+    """Some hosts give two calls one id; they are shown under two, each with its own result."""
     part = {"functionCall": {"id": "a", "name": "f", "args": {}}}
     answer = {"functionResponse": {"id": "a", "name": "f", "response": {}}}
     body = {
@@ -206,8 +206,9 @@ def test_what_no_transcript_holds_is_shown_as_it_stands(lutum: Lutum, tmp_path: 
     }
     (tmp_path / "body.json").write_text(json.dumps(body), encoding="utf-8")
     ran = lutum("show", "body.json")
-    assert "1  model\n" in ran.out
-    assert "functionCall" in ran.out
+    assert "call f  a\n" in ran.out
+    assert "call f  a_2\n" in ran.out
+    assert "result of f  a_2\n" in ran.out
 
 
 def test_a_damaged_transcript_is_shown_as_far_as_it_goes(lutum: Lutum, tmp_path: Path) -> None:
