@@ -25,7 +25,6 @@ from pydantic_core import PydanticSerializationError
 from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn
-from lutum_py._schema.schema_reader import follow
 from lutum_py.errors import InvalidArgumentsError, ToolDefinitionError
 from tests.cases import over
 from tests.declared import call_of, refusal, schema_of
@@ -96,6 +95,14 @@ KINDS: list[Any] = [
     Annotated[Unit, Field(default=Unit.KELVIN)],
     Unit | Shape | None,
 ]
+
+
+def follow(reference: str, root: Any) -> Any:
+    """What a reference within a schema leads to."""
+    part = root
+    for step in reference.removeprefix("#/").split("/"):
+        part = part[step]
+    return part
 
 
 def named(schema: Any, root: Any) -> Iterator[tuple[list[Any], bool]]:
