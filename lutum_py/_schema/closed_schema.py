@@ -15,9 +15,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, cast, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticKnownError, SchemaError, SchemaSerializer, SchemaValidator
+from pydantic_core import PydanticKnownError, SchemaSerializer, SchemaValidator
 from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_validator_function
 
 from .._text.immutable import dataclass
@@ -261,7 +261,7 @@ def _converted(schema: Any, definitions: Any) -> dict[str, Any]:
     default = schema["default"]
     try:
         made = converted(accepts(schema["schema"], definitions), default)
-    except (SchemaError, ValidationError):
+    except Exception:  # noqa: BLE001 - a validator of the author's may raise anything
         return {}
     is_same = made is default
     return {} if is_same else {"default": made, "copy_default": not isinstance(made, Hashable)}
