@@ -200,7 +200,7 @@ def test_samples_fit_the_old_schema(pair: tuple[Any, Any]) -> None:
     assert all(is_valid(value, pair[0]) for value in samples_of(*pair))
 
 
-class PanicException(BaseException):  # noqa: N818 - as what is written in Rust names it
+class PanicException(BaseException):
     """Named like what the package `rpds` raises where the stack ends."""
 
 
