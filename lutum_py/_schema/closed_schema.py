@@ -259,7 +259,7 @@ def _converted(schema: Any, definitions: Any) -> dict[str, Any]:
     default = schema["default"]
     try:
         made = converted(accepts(schema["schema"], definitions), default)
-    except Exception:  # noqa: BLE001 - a validator of the author raises what it likes
+    except Exception:  # noqa: BLE001 - a validator of the author's may raise anything
         return {}
     is_same = made is default
     return {} if is_same else {"default": made, "copy_default": not isinstance(made, Hashable)}

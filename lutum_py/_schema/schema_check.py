@@ -346,13 +346,17 @@ class SchemaChecker:
             said = "there are too many ways to read it, so the check was given up"
             yield _error(said, instance={})
         except BaseException as error:
-            # What is in Rust below tells the end of the stack by an error of its own kind.
-            if not isinstance(error, RecursionError) and type(error).__name__ != "PanicException":
+            if not is_too_deep(error):
                 raise
             said = "it is nested too deeply to be checked, so the check was given up"
             yield _error(said, instance={})
         finally:
             _steps.set(None)
+
+
+def is_too_deep(error: BaseException) -> bool:
+    """Whether the stack has ended, which what is in Rust below reports by an error of its own."""
+    return isinstance(error, RecursionError) or type(error).__name__ == "PanicException"
 
 
 def _parts_in(value: Any) -> int:
