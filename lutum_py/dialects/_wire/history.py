@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, TypeVar
 
 from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
-from ..._transcript.assistant import AssistantTurn, ToolMetadata, keep_payload
+from ..._transcript.assistant import AssistantTurn, ToolMetadata
 from ..._transcript.message import Attachment, MediaType, Message, Role, data_url, media_type_of
 from ..._transcript.result import REJECTION_PREFIX, ResultStatus, ToolResult, make_result
 from ..._transcript.transcript import CommittedRound, Transcript
@@ -173,9 +173,6 @@ class History:
 
     def turn(self, turn: AssistantTurn) -> None:
         """Take a turn of the model; results for its calls may follow."""
-        # A request has no finish reasons, and what it holds has ended.
-        if turn.finish_reason is None and turn.cut_off is not None:
-            turn = keep_payload(turn._but(cut_off=None, payload=None), turn.payload)
         made = _Round(turn)
         self._items.append(made)
         self._open.extend((made, call) for call in turn.tool_calls)
