@@ -258,8 +258,10 @@ class StreamDecoder(StreamReader):
         keys = [fields.get("item_id" if item is None else "id"), None]
         if item is not None and isinstance(fields.get("call_id"), str):
             keys[1] = f"{item.text_at('type')} {fields['call_id']}"
-        known = (self._at.get(key) for key in keys if isinstance(key, str) and key)
-        state = next(filter(None, known), None)
+        state, same = (self._at.get(key) if isinstance(key, str) and key else None for key in keys)
+        # Two calls of one response may have one id, which `turn_of` tells apart.
+        if state is None and same is not None and item is not None and same.may_be(item):
+            state = same
         index = count_at(event.value, "output_index")
         if state is None:
             last = self._items[-1] if self._items else None
