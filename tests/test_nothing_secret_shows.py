@@ -784,6 +784,7 @@ MAY_KNOW = {"Masking", "masking", "masking_of", "shown_text"}
 KNOWS = {
     "_call/outcomes.py": "asks the funnel for what the model wrote",
     "_call/spec.py": "the funnel: `shown_input`, `shown_json`, `shown_text`, `issues_of`",
+    "_declare/schema_tool.py": "asks whether an output may be repeated",
     "_round/resume.py": "asks whether what a person answers holds secrets",
     "_round/rows.py": "asks the funnel for what the model wrote",
     "_schema/arguments.py": "reads the places of secrets from a type, or from a schema",

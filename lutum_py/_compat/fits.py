@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from .._schema.coerced_arguments import path_of
-from .._schema.schema_check import validator_of
+from .._schema.schema_check import is_too_deep, validator_of
 from .._text.json import compact_json, cut, is_array, shorten
 
 
@@ -51,7 +51,9 @@ class Fitting:
         try:
             # The first fault is enough, so the rest is not looked for.
             return next(self._faults(value, schema), None) is None if self.is_valid else None
-        except Exception:  # noqa: BLE001 - whatever the schema makes the validator raise
+        except BaseException as error:  # whatever the schema makes the validator raise
+            if not (isinstance(error, Exception) or is_too_deep(error)):
+                raise
             return None
 
     def misfit(self, value: Any) -> str:

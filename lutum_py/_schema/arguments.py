@@ -40,6 +40,7 @@ from .input_text import (
     same,
 )
 from .plain_types import is_fixed, is_model
+from .read_back import wire_serializer
 from .schema_reader import below, branches, meant_by_name
 from .stand_in import OwnNames
 
@@ -251,8 +252,6 @@ class Arguments:
         if self.keeps_names:
             return self.to_data(value)
         if self._wire is None:
-            from .read_back import wire_serializer
-
             source: Any = self._taken.source
             slot = "__pydantic_core_schema__" if is_model(source) else "core_schema"
             self._wire = wire_serializer(getattr(source, slot))

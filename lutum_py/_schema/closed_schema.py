@@ -10,25 +10,23 @@ itself pydantic would take in place of the changed part.
 
 from __future__ import annotations
 
-from _thread import RLock
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, cast, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticKnownError, SchemaError, SchemaSerializer, SchemaValidator
+from pydantic_core import PydanticKnownError, SchemaSerializer, SchemaValidator
 from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_validator_function
 
 from .._text.immutable import dataclass
 from .._text.json import infinity_in, is_object
+from .core_schemas import NO_SCHEMA, OBJECTS, built, but, is_schema, schema_parts
 from .faithful import is_faithful
 from .plain_types import is_model
 from .read_back import accepts, by_json_value
 from .signature import SKIPPED, holds_skip
 
-# Of each of these pydantic says in the schema which class it is.
-OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
 _FIELDS = frozenset({"dataclass-args", "model-fields", "typed-dict"})
 
 
@@ -271,7 +269,7 @@ def _converted(schema: Any, definitions: Any) -> dict[str, Any]:
     default = schema["default"]
     try:
         made = converted(accepts(schema["schema"], definitions), default)
-    except (SchemaError, ValidationError):
+    except Exception:  # noqa: BLE001 - a validator of the author's may raise anything
         return {}
     is_same = made is default
     return {} if is_same else {"default": made, "copy_default": not isinstance(made, Hashable)}
@@ -292,12 +290,6 @@ def converted(validator: Any, default: Any) -> Any:
     return default if made == default and same_kind else made
 
 
-def but(schema: Any, changes: dict[str, Any]) -> Any:
-    """Return the schema, or a copy where some part of it is another one."""
-    is_same = all(schema.get(key) is part for key, part in changes.items())
-    return schema if is_same else {**schema, **changes}
-
-
 # The JSON schema has no paths: what is read at `opts[0]` alone stands in it under the field's name.
 def _by_name(name: str, field: Any) -> Any:
     """Let a field that has only paths be read by its name, too, by which a model is told of it."""
@@ -316,31 +308,9 @@ def _states_policy(cls: Any) -> bool:
     return getattr(cls, "__pydantic_config__", {}).get("extra") is not None
 
 
-def built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
-    """Build a validator or serializer from the schema alone, not of what its classes have at hand.
-
-    pydantic takes what a class has finished for itself, whatever the schema at hand says about it,
-    unless it is told not to; releases before 2.13 cannot be told. There the classes look unfinished
-    meanwhile, to one thread after the other: what is built of them in others is built again.
-    """
-    try:
-        built = make(schema, None, _use_prebuilt=False)
-    except TypeError:
-        with _BUILDING:
-            finished = [cls for cls in classes if cls.__dict__.get("__pydantic_complete__")]
-            for cls in finished:
-                cls.__pydantic_complete__ = False
-            try:
-                built = make(schema)
-            finally:
-                for cls in finished:
-                    cls.__pydantic_complete__ = True
-    return built
-
-
+_EXCLUDING: Final = frozenset({"serialization_exclude", "serialization_exclude_if"})
 _DATA: Final = frozenset({bool, bytes, dict, float, frozenset, int, list, set, str, tuple})
 """Types of defaults that may stand for a value of another type."""
-_BUILDING: Final = RLock()
 
 
 # What is not in this list may hold anything, as `any` does, or what has no order, as a set. A
@@ -412,39 +382,7 @@ def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | No
     return next((each for each in found if each is not None), None)
 
 
-_EXCLUDING = frozenset({"serialization_exclude", "serialization_exclude_if"})
-
-NO_SCHEMA = frozenset(
-    {"cls", "config", "default", "expected", "members", "metadata", "serialization", "type"}
-)
-
-
-def is_schema(part: dict[str, Any]) -> bool:
-    """Whether this is a schema: what holds fields or choices has words of their author as keys."""
-    return isinstance(part.get("type"), str)
-
-
 def _refuse_infinity(value: Any) -> Any:
     if infinity_in(value) is not None:
         raise PydanticKnownError("finite_number")
     return value
-
-
-def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield every schema inside of a core schema, and itself."""
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if is_object(part):
-            if is_schema(part):
-                yield part
-                waiting += [part[key] for key in part.keys() - NO_SCHEMA]
-            else:
-                waiting += part.values()
-        elif isinstance(part, list | tuple):
-            waiting += part
-
-
-def classes_in(schema: Any) -> set[type[Any]]:
-    """Return the classes of the objects in a core schema."""
-    return {part.get("cls", dict) for part in schema_parts(schema) if part["type"] in OBJECTS}

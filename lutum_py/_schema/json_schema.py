@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
-from pydantic_core import PydanticSerializationError, SchemaError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from .._text.json import compact_json, infinity_in, is_object, shorten
 from .attribute_docstrings import attribute_docstrings
@@ -56,7 +56,7 @@ class _PlainSchema(GenerateJsonSchema):
         text = compact_json(default)
         try:
             exact_data(NOWHERE, accepts(inner, self._parts).validate_json(text))
-        except (PydanticSerializationError, SchemaError, ValidationError):
+        except Exception:  # noqa: BLE001 - a validator of the author's may raise anything
             del made["default"]
         return made
 
@@ -93,6 +93,8 @@ class _InputSchema(_PlainSchema):
                     said = error.errors(include_url=False)[0]["msg"]
                     fault = f"its schema names {shorten(each)}, which is refused: {said}"
                     raise PydanticUserError(fault, code=None) from None
+                except Exception:  # noqa: BLE001 - a validator may want what only a call has
+                    continue
         return made
 
     def model_schema(self, schema: Any) -> JsonSchema:

@@ -240,7 +240,8 @@ def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:
         The trace, and in which mode the serializer shows what there was: one that the author wrote
         for JSON alone has to have its say.
     """
-    from .closed_schema import keeps_extra, schema_parts
+    from .closed_schema import keeps_extra
+    from .core_schemas import schema_parts
 
     # `b"null"` for a type with floats, `None` for `list[str]`, and the empty text, which is found
     # in every output, where NaN is written as a word.

@@ -22,6 +22,7 @@ from pydantic_core import (
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from .._text.json import is_array, is_object, json_key
+from .core_schemas import NO_SCHEMA, built, but, classes_in, is_schema, schema_parts
 
 _WITH_FIELDS: Final = ("dataclass-args", "model-fields", "typed-dict")
 # How a config has things written, and how it then has to have them read.
@@ -31,8 +32,6 @@ _READABLE: Final = frozenset({"base64", "hex", "seconds", "milliseconds"})
 
 def reader_of(adapter: TypeAdapter[Any]) -> Any:
     """Return a validator that also takes the JSON that an adapter writes."""
-    from .closed_schema import built, classes_in
-
     schema: Any = adapter.core_schema
     changed = _changed(schema, _readable)
     if changed is schema:
@@ -42,8 +41,6 @@ def reader_of(adapter: TypeAdapter[Any]) -> Any:
 
 def wire_serializer(schema: Any) -> SchemaSerializer:
     """Return what writes all of an input, under the names that its JSON schema has."""
-    from .closed_schema import built, classes_in
-
     made: SchemaSerializer = built(
         SchemaSerializer, _changed(schema, _named_as_read), classes_in(schema)
     )
@@ -66,8 +63,6 @@ def _as_read(name: str, field: Any) -> Any:
 
 def told_names(schema: Any, mode: str) -> dict[str, str]:
     """Return the names that a JSON schema has for the fields of a class."""
-    from .closed_schema import schema_parts
-
     part = next((each for each in schema_parts(schema) if each["type"] in _WITH_FIELDS), None)
     named = [] if part is None else _fields_of(part["fields"])
     as_told = {
@@ -94,8 +89,6 @@ def accepts(schema: Any, definitions: Any) -> SchemaValidator:
 
 def _changed(schema: Any, change: Callable[[Any], Any]) -> Any:
     """Change each part of a core schema, from the inside out; give it back if nothing changes."""
-    from .closed_schema import NO_SCHEMA, but, is_schema
-
     if isinstance(schema, list | tuple):
         old = cast("Sequence[Any]", schema)
         new = [_changed(part, change) for part in old]

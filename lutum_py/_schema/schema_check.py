@@ -239,15 +239,15 @@ class _Steps:
 
     Attributes:
         left: How many may be taken.
-        keys: How many keys or items the value has, if a keyword asks which were looked at.
+        items: How many items the value has, if a keyword asks which were looked at.
         keys_of: The keys of what enums list, by the identity of the list.
     """
 
-    __slots__ = ("keys", "keys_of", "left")
+    __slots__ = ("items", "keys_of", "left")
 
     def __init__(self, left: int, keys_of: dict[int, set[Any]]) -> None:
         self.left = left
-        self.keys = 0
+        self.items = 0
         self.keys_of = keys_of
 
 
@@ -274,7 +274,6 @@ def _breadth(part: Any) -> int:
 def _counted(keyword: str, rule: Any) -> Any:
     """Count what one keyword does with one value: what it goes through, and what it says."""
     by_pattern = keyword in ("patternProperties", "additionalProperties")
-    by_keys = keyword in ("unevaluatedProperties", "unevaluatedItems")
 
     # A generator, as the rules of the package are: it is asked for errors one by one, and the steps
     # of a rule are taken while it looks for the next, not before.
@@ -283,9 +282,9 @@ def _counted(keyword: str, rule: Any) -> Any:
         if by_pattern and is_object(value):
             _take(_patterns_in(schema) * len(value))
         steps = _steps.get()
-        before = 0 if steps is None else steps.keys
-        if steps is not None and by_keys and (is_object(value) or is_array(value)):
-            steps.keys = max(before, len(value))  # how many `_is_boolean` is asked about
+        before = 0 if steps is None else steps.items
+        if steps is not None and keyword == "unevaluatedItems" and is_array(value):
+            steps.items = max(before, len(value))  # how many `_is_boolean` is asked about
         try:
             # A text that quotes the value is work too: an error for each of 10,000 items, each with
             # all of them in it, would write a gigabyte.
@@ -294,7 +293,7 @@ def _counted(keyword: str, rule: Any) -> Any:
                 yield error
         finally:
             if steps is not None:
-                steps.keys = before
+                steps.items = before
 
     return counted
 
@@ -306,23 +305,20 @@ def _patterns_in(schema: Any) -> int:
 
 
 def _is_boolean(_: Any, part: Any) -> bool:
-    """Tell whether something is a boolean; if `unevaluated*` asks it of a schema, count that.
+    """Tell whether something is a boolean; if `unevaluatedItems` asks it of a schema, count that.
 
-    For each schema that may have looked at a value, the package lists all keys that it looked at,
-    and then searches the list for each key.
+    For each schema that may have looked at a value, the package lists all items that it looked at,
+    and then searches the list for each item.
     """
     steps = _steps.get()
-    if steps is not None and steps.keys and is_object(part):
-        keys = steps.keys
-        wide = sum(keyword in part for keyword in _LOOK_AT_ALL) + _patterns_in(part)
-        _take(1 + (_breadth(part.get("properties")) + wide * keys // 8) * (1 + keys // _STEP))
+    if steps is not None and steps.items and is_object(part):
+        items = steps.items
+        wide = sum(keyword in part for keyword in _LOOK_AT_ITEMS)
+        _take(1 + wide * items // 8 * (1 + items // _STEP))
     return isinstance(part, bool)
 
 
-_LOOK_AT_ALL: Final = (
-    *("additionalProperties", "unevaluatedProperties"),
-    *("items", "prefixItems", "contains", "unevaluatedItems"),
-)
+_LOOK_AT_ITEMS: Final = ("items", "prefixItems", "contains", "unevaluatedItems")
 
 
 class SchemaChecker:
@@ -350,13 +346,17 @@ class SchemaChecker:
             said = "there are too many ways to read it, so the check was given up"
             yield _error(said, instance={})
         except BaseException as error:
-            # What is in Rust below tells the end of the stack by an error of its own kind.
-            if not isinstance(error, RecursionError) and type(error).__name__ != "PanicException":
+            if not is_too_deep(error):
                 raise
             said = "it is nested too deeply to be checked, so the check was given up"
             yield _error(said, instance={})
         finally:
             _steps.set(None)
+
+
+def is_too_deep(error: BaseException) -> bool:
+    """Whether the stack has ended, which what is in Rust below reports by an error of its own."""
+    return isinstance(error, RecursionError) or type(error).__name__ == "PanicException"
 
 
 def _parts_in(value: Any) -> int:

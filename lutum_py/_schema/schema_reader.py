@@ -12,6 +12,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from .._text.immutable import dataclass
 from .._text.json import is_array, is_object, shorten
+from .patterns import matcher
 
 JsonSchema: TypeAlias = dict[str, Any]
 Node: TypeAlias = JsonSchema | bool
@@ -556,8 +557,6 @@ def _places(root: Any) -> Iterator[tuple[Steps, JsonSchema]]:
 
 def unchecked_patterns(root: Any) -> Iterator[tuple[str, str]]:
     """Yield each pattern that cannot be checked, with its place, as `properties.a`."""
-    from .patterns import matcher
-
     for steps, schema in _places(root):
         for each in [*schema.get("patternProperties", ()), schema.get("pattern", "")]:
             if matcher(each) is None:

@@ -100,7 +100,7 @@ class Dialect(Generic[C]):
     untidy: tuple[bytes, ...] = ()
     is_tidy: Callable[[dict[str, Any]], bool] | None = None
     calls_in: Callable[[dict[str, Any]], Iterable[WireCall]] = lambda _: ()
-    say: Callable[[dict[str, Any], str], None] = lambda *_: None
+    say: Callable[[dict[str, Any], str], None] = lambda _, __: None
     offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     joined: Collection[str] = ()
     host: Host | None = None

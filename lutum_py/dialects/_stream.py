@@ -340,8 +340,8 @@ class StreamReader(ABC):
             return self.feed(given)  # an event that was parsed already, or what is none
         is_data = name in _DATA
         if self._cut is not None:
-            # Nothing but the beginning of an event ends one that is cut.
-            return self._all_cut() if is_data else self._uncut(given)
+            # Only the beginning of an event ends one that is cut, and bytes, which are never cut.
+            return self._all_cut() if is_data or isinstance(line, bytes) else self._uncut(line)
         if not is_data:
             value = line
             if name.rstrip() in _PASSED:

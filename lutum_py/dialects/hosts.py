@@ -166,3 +166,21 @@ AZURE: Final = Host(
     longest_description=1024,
 )
 """Azure OpenAI. The bound is that of OpenAI's own models of the time, too."""
+
+__all__ = [
+    "AZURE",
+    "CEREBRAS",
+    "DEEPSEEK",
+    "GROQ",
+    "LLAMA_CPP",
+    "LM_STUDIO",
+    "MISTRAL",
+    "MOONSHOT",
+    "OLLAMA",
+    "OPENROUTER",
+    "QWEN",
+    "SGLANG",
+    "VLLM",
+    "XAI",
+    "Host",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 
 from lutum_py._compat.fits import Fitting
@@ -197,3 +198,25 @@ def test_a_huge_schema_is_given_up_in_time() -> None:
 def test_samples_fit_the_old_schema(pair: tuple[Any, Any]) -> None:
     """Every sample is valid under the old schema, for the reference validator too."""
     assert all(is_valid(value, pair[0]) for value in samples_of(*pair))
+
+
+class PanicException(BaseException):
+    """Named like what the package `rpds` raises where the stack ends."""
+
+
+@pytest.mark.parametrize("error", [RecursionError, KeyError, PanicException])
+def test_what_a_validator_cannot_tell_is_left_open(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of the validator is no answer, also where Rust finds the end of the stack."""
+    raised: type[BaseException] = error
+
+    def faults(*_: Any) -> Any:
+        raise raised
+
+    fitting = Fitting({})
+    monkeypatch.setattr(fitting, "_faults", faults)
+    assert fitting.fits(1, {}) is None
+    raised = KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        fitting.fits(1, {})

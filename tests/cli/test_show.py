@@ -195,19 +195,17 @@ def test_many_violations_are_listed_in_part(lutum: Lutum, tmp_path: Path) -> Non
 
 def test_what_no_transcript_holds_is_shown_as_it_stands(lutum: Lutum, tmp_path: Path) -> None:
     """A body that cannot be read as a conversation, though nothing refuses it, is still seen."""
-    part = {"functionCall": {"id": "a", "name": "f", "args": {}}}
-    answer = {"functionResponse": {"id": "a", "name": "f", "response": {}}}
     body = {
         "contents": [
             {"role": "user", "parts": [{"text": "go"}]},
-            {"role": "model", "parts": [part, part]},
-            {"role": "user", "parts": [answer, answer]},
+            {"role": "model", "parts": [{"text": 5}]},
         ]
     }
     (tmp_path / "body.json").write_text(json.dumps(body), encoding="utf-8")
     ran = lutum("show", "body.json")
     assert "1  model\n" in ran.out
-    assert "functionCall" in ran.out
+    assert '"text": 5' in ran.out
+    assert "expected a string, got 5" in ran.out
 
 
 def test_a_damaged_transcript_is_shown_as_far_as_it_goes(lutum: Lutum, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import jsonschema
 import pytest
+from jsonschema import Draft202012Validator
 from pydantic import (
     AliasChoices,
     AliasPath,
@@ -36,7 +37,6 @@ from lutum_py import (
     tool_input,
     toolset,
 )
-from lutum_py._schema.schema_check import schema_faults
 from lutum_py.errors import MisuseError
 from tests.cases import over
 
@@ -315,4 +315,4 @@ def test_a_call_reads_what_it_writes_under_any_alias(name: str, arguments: dict[
     assert adapter.validate_python(adapter.dump_python(call)).input == call.input
     for mode in ("validation", "serialization"):
         schema = adapter.json_schema(mode=mode)
-        assert schema_faults("a call", schema, json.loads(text)) == []
+        Draft202012Validator(schema).validate(json.loads(text))

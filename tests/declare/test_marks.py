@@ -154,6 +154,11 @@ class Record:
     user: Annotated[Optional[str], Skip()] = None  # noqa: UP045
 
 
+@dataclass
+class Nested:
+    part: Part
+
+
 class Model(BaseModel):
     key: str
     user: Annotated[str, Field(title="t"), Skip()] = "me"
@@ -180,10 +185,12 @@ class Tree(ToolInput[str]):
         (lambda: tool_input(output=str)(Model), "Tool input `Model`: `user`"),
         ("a: Part", "`user`"),
         ("a: Record", "`user`"),
+        ("a: Nested", "`part.user`"),
         ("a: Model", "`user`"),
         ("a: Model | None = None", "`a.user`"),
         ("a: list[Annotated[int, Skip()]]", "`a`"),
         ("a: dict[str, Live]", "`a`"),
+        ("a: list[Written], b: int = 1", "`a`"),
         ("a: Annotated[str, Field(default_factory=str)], b: list[Part] = []", "`b.user`"),
     ],
 )

@@ -53,6 +53,7 @@ def test_reading_inverts_writing(dialect: ModuleType, conversation: list[Transcr
     assert "".join(turn.text for turn in read) == "".join(turn.text for turn in turns)
     calls: list[Any] = [call for turn in turns for call in calls_of(turn)]
     assert [call for turn in read for call in calls_of(turn)] == calls
+    assert not any(turn.is_truncated for turn in read)
     results = [item for item in conversation if isinstance(item, ToolResult)]
     answers = [item for item in transcript if isinstance(item, ToolResult)]
     assert [each.name for each in answers] == [each.name for each in results]

@@ -175,3 +175,31 @@ def test_a_response_in_the_background_is_no_turn(status: str) -> None:
     for kind in ("completed", "incomplete"):
         _, turn = fed(openai_responses, [ended(response(SAID, status=status), kind)])
         assert (turn.text, turn.finish_reason) == ("Well.", kind)
+
+
+@over("name", ["clean", "look"])
+def test_a_second_call_of_an_id_keeps_its_own_arguments(name: str) -> None:
+    """An item that is done takes no other call in, though both have one id; each has its words."""
+    items = [
+        {
+            "type": "function_call",
+            "id": f"f{at}",
+            "call_id": "c1",
+            "name": called,
+            "arguments": text,
+        }
+        for at, (called, text) in enumerate([("clean", '{"a":1}'), (name, "")])
+    ]
+    decoder = openai_responses.StreamDecoder()
+    for at, item in enumerate(items):
+        where = {"output_index": at}
+        begun = {**item, "arguments": ""}
+        decoder.feed({"type": "response.output_item.added", "item": begun, **where})
+        piece = {"item_id": item["id"], "delta": item["arguments"], **where}
+        decoder.feed({"type": "response.function_call_arguments.delta", **piece})
+        decoder.feed({"type": "response.output_item.done", "item": item, **where})
+    whole = {"status": "completed", "output": items}
+    decoder.feed({"type": "response.completed", "response": whole})
+    turn = decoder.finish()
+    assert [call.arguments for call in turn.tool_calls] == ['{"a":1}', ""]
+    assert len({call.id for call in turn.tool_calls}) == 2

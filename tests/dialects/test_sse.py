@@ -196,9 +196,9 @@ def test_a_line_that_was_cut_in_a_text_is_joined(
     assert decoder.finish().text == (text if keepends else text.replace(cut, "\u2028"))
 
 
-@over("after", [['data: {"choices": []}'], ["data: [DONE]"], []])
-def test_a_line_that_stays_cut_is_an_error(after: list[str]) -> None:
-    """A text that no later line completes is an error of that event."""
+@over("after", [['data: {"choices": []}'], ["data: [DONE]"], [b': "'], []])
+def test_a_line_that_stays_cut_is_an_error(after: list[str | bytes]) -> None:
+    """A text that no later line completes is an error of that event; bytes are cut nowhere."""
     decoder = openai_chat.StreamDecoder()
     assert decoder.feed_line('data: {"choices": [{"delta": {"content": "one') == []
     with pytest.raises(DialectError, match="event 0: the event is not JSON"):

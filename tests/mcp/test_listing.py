@@ -16,7 +16,6 @@ from lutum_py import Toolset, toolset
 from lutum_py.capabilities import RiskLevel, ToolCapabilities, ToolEffect, risk_of
 from lutum_py.errors import InvalidValueError, MisuseError, ProviderError, ToolDefinitionError
 from lutum_py.mcp import Limits, RefusedTool, remote_tools, wire_name
-from lutum_py.mcp._words import legible
 
 from .servers import KINDS, OBJECT, Served, call_of, connected, described, taken
 
@@ -500,29 +499,3 @@ def test_every_field_of_a_tool_is_known_here() -> None:
         "annotations",
         "meta",
     }
-
-
-SEQUENCES = [
-    "\u2764\ufe0f\u200d\U0001f525",
-    "\U0001f441\ufe0f\u200d\U0001f5e8\ufe0f",
-    "\U0001f469\U0001f3fd\u200d\U0001f4bb",
-    "\U0001f642\u200d\u2194\ufe0f",
-    "\U0001f469\u200d\u2764\ufe0f\u200d\U0001f468",
-]
-HIDING = [
-    "\u2764\ufe0f\u200d",
-    "\u2764\ufe0f\ufe0f",
-    "\u2764\ufe0f\u200da",
-    "\u2764\ufe0f\u200d\u200d\U0001f525",
-]
-
-
-def test_emoji_of_several_symbols_stay_whole() -> None:
-    """A selector and a joiner between two symbols stay; a run of them, or one alone, goes."""
-    for each in SEQUENCES:
-        text = f"On {each} now"
-        assert legible(text, 100) == text
-    for each in HIDING:
-        kept = legible(f"{each}.", 100)
-        assert len(kept) < len(each) + 1
-        assert "\u200d" not in kept

@@ -85,6 +85,13 @@ HOSTILE: dict[str, tuple[Schema, Any]] = {
         ),
         {"a": ITEMS},
     ),
+    "items that were not looked at, among many": (
+        field(
+            {"anyOf": REFERRED[:200], "unevaluatedItems": TEXT},
+            **{"$defs": {"P": {"prefixItems": [{}] * 300}}},
+        ),
+        {"a": ITEMS},
+    ),
     "patterns times keys": (
         field({"patternProperties": {f"^{word}$": {} for word in WORDS}}),
         {"a": KEYS},
@@ -134,6 +141,13 @@ FIT: dict[str, tuple[Schema, Any]] = {
     "what was not looked at": (
         field({"items": stacked(4, {"properties": {"x": {}, "y": TEXT}, "required": ["x"]})}),
         {"a": [{"x": at, "y": "z"} for at in range(200)]},
+    ),
+    "items that were not looked at": (
+        field(
+            {"allOf": REFERRED[:5], "unevaluatedItems": TEXT},
+            **{"$defs": {"P": {"contains": {"type": "integer"}}}},
+        ),
+        {"a": [*ITEMS, *WORDS[:100]]},
     ),
     "patterns": (
         field(

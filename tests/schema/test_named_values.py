@@ -25,7 +25,6 @@ from pydantic_core import PydanticSerializationError
 from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn
-from lutum_py._schema.schema_reader import follow
 from lutum_py.errors import InvalidArgumentsError, ToolDefinitionError
 from tests.cases import over
 from tests.declared import call_of, refusal, schema_of
@@ -96,6 +95,14 @@ KINDS: list[Any] = [
     Annotated[Unit, Field(default=Unit.KELVIN)],
     Unit | Shape | None,
 ]
+
+
+def follow(reference: str, root: Any) -> Any:
+    """What a reference within a schema leads to."""
+    part = root
+    for step in reference.removeprefix("#/").split("/"):
+        part = part[step]
+    return part
 
 
 def named(schema: Any, root: Any) -> Iterator[tuple[list[Any], bool]]:
@@ -348,3 +355,24 @@ def test_a_default_that_does_not_fit_is_in_no_schema() -> None:
     use.__annotations__["it"] = list[Off]
     schema = schema_of(tool_fn(use))
     assert schema["$defs"]["Off"]["properties"]["count"] == {"type": "integer"}
+
+
+def stumble(value: Any) -> Any:
+    raise KeyError(value)
+
+
+class Stumbling(BaseModel):
+    unit: Annotated[Unit, AfterValidator(stumble), Field(json_schema_extra={"const": "kelvin"})]
+    count: Annotated[int, AfterValidator(stumble)] = 3
+
+
+def test_a_validator_with_an_error_of_its_own_refuses_no_tool() -> None:
+    """Of values that a validator raises anything else about nothing is known: a call may differ."""
+
+    def use(it: Any, count: Any = 3) -> None: ...
+
+    use.__annotations__ |= {"it": Stumbling, "count": Annotated[int, AfterValidator(stumble)]}
+    schema = schema_of(tool_fn(use))
+    assert schema["properties"]["count"] == {"type": "integer"}
+    fields = schema["$defs"]["Stumbling"]["properties"]
+    assert (fields["unit"]["const"], fields["count"]) == ("kelvin", {"type": "integer"})

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import pytest
 
 from lutum_py import Skip, ToolContext, tool_fn
-from lutum_py._schema.signature import read_others
 from lutum_py.errors import ToolDefinitionError
 from tests.cases import over
 from tests.declared import call_of, schema_of
@@ -103,16 +102,6 @@ def test_marks_and_contexts_are_those_of_the_signature() -> None:
     made = tool_fn(signed(take, *parameters, parameter("ctx", ToolContext)))
     assert list(schema_of(made)["properties"]) == ["q"]
     assert call_of(made, {"q": "a"}).call_sync(db=1).output == "a 1 ToolContext"
-
-
-def test_a_handler_may_have_a_generated_signature() -> None:
-    """The context of a handler is found in its signature."""
-
-    def handle(q, other):  # type: ignore[no-untyped-def]
-        return f"{q} {other}"
-
-    signed(handle, parameter("q", str), parameter("other", ToolContext))
-    assert read_others(handle, ["q"]) == ({}, "other", False)
 
 
 def stale(q: int) -> str:

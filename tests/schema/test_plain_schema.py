@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from lutum_py import ToolMetadata, Toolset, tool_fn
+from lutum_py import ToolContext, ToolMetadata, Toolset, tool_fn
 from lutum_py._schema.arguments import Arguments
 from lutum_py._schema.input_model import build_input_model, field_names
 from lutum_py._schema.plain_types import plain_schema
-from lutum_py._schema.signature import REQUIRED, Parameter
+from lutum_py._schema.signature import REQUIRED, Parameter, read_others
 from lutum_py.errors import ToolDefinitionError
 from tests.cases import over
 
@@ -270,3 +271,20 @@ def test_pairs_of_sound_parameters_that_fail_together() -> None:
             qualname="f.Input",
             strict=False,
         )
+
+
+def test_a_handler_may_have_a_generated_signature() -> None:
+    """The context of a handler is found in its signature."""
+
+    def handle(q, other):  # type: ignore[no-untyped-def]
+        return f"{q} {other}"
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    given: Any = handle
+    given.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter("q", kind, annotation=str),
+            inspect.Parameter("other", kind, annotation=ToolContext),
+        ]
+    )
+    assert read_others(given, ["q"]) == ({}, "other", False)

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import pytest
+from jsonschema import Draft202012Validator
 from pydantic import (
     AliasChoices,
     AliasPath,
@@ -41,7 +42,6 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._schema.schema_check import schema_faults
 from lutum_py.errors import ToolOutputError
 from tests.cases import over
 from tests.declared import call_of, spec_of
@@ -286,7 +286,7 @@ def test_a_result_fits_its_schema_and_reads_back(kind: Any, value: Any) -> None:
     spec = spec_of(made)
     schema = spec.definition.output_schema
     assert schema is not None
-    assert schema_faults("it", schema, json.loads(text)) == []
+    Draft202012Validator(schema).validate(json.loads(text))
     back = spec.output.validate_json(text)
     assert back == value
     assert type(back) is type(value)
@@ -323,7 +323,7 @@ def test_a_masked_output_has_the_names_of_its_schema() -> None:
     text = call_of(vault).call_sync().result
     schema = spec_of(vault).definition.output_schema
     assert text == '{"pinCode":"**********"}'
-    assert schema_faults("it", schema or {}, json.loads(text)) == []
+    Draft202012Validator(schema or {}).validate(json.loads(text))
 
 
 @tool_fn

@@ -274,11 +274,13 @@ def test_any_code_reads_the_events_of_a_stream(name: str) -> None:
 def test_a_loop_that_streams_is_driven(name: str) -> None:
     """`check_loop` passes a right loop over streams in each dialect, and finds a wrong one."""
     dialect: Any = import_module(DIALECTS[name])
+    tools = dialect.tools(Small.definitions())
+    offered = {"toolConfig": {"tools": tools}} if name == "bedrock_converse" else {}
 
     def loop(messages: list[Any], client: Any, *, is_right: bool = True) -> None:
         while True:
             decoder = dialect.StreamDecoder()
-            for event in client.create(model="m", stream=True, **{KEYS[name]: messages}):
+            for event in client.create(model="m", stream=True, **{KEYS[name]: messages}, **offered):
                 decoder.feed(event)
             match Small.read_turn(decoder.finish()):
                 case NeedsTools(round):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py._text.escaping import escape_unprintable_json, quoted, words_of
+from lutum_py.mcp._words import legible
 from lutum_py.sinks import escape_unprintable
 from tests.cases import over
 
@@ -104,3 +105,29 @@ def test_an_exception_that_cannot_be_read_says_so() -> None:
     """The text of an exception is there whatever its `__str__` does."""
     assert words_of(ValueError("no such city")) == "no such city"
     assert "`__str__` raised RuntimeError" in words_of(_Silent())
+
+
+SEQUENCES = [
+    "\u2764\ufe0f\u200d\U0001f525",
+    "\U0001f441\ufe0f\u200d\U0001f5e8\ufe0f",
+    "\U0001f469\U0001f3fd\u200d\U0001f4bb",
+    "\U0001f642\u200d\u2194\ufe0f",
+    "\U0001f469\u200d\u2764\ufe0f\u200d\U0001f468",
+]
+HIDING = [
+    "\u2764\ufe0f\u200d",
+    "\u2764\ufe0f\ufe0f",
+    "\u2764\ufe0f\u200da",
+    "\u2764\ufe0f\u200d\u200d\U0001f525",
+]
+
+
+def test_emoji_of_several_symbols_stay_whole() -> None:
+    """A selector and a joiner between two symbols stay; a run of them, or one alone, goes."""
+    for each in SEQUENCES:
+        text = f"On {each} now"
+        assert legible(text, 100) == text
+    for each in HIDING:
+        kept = legible(f"{each}.", 100)
+        assert len(kept) < len(each) + 1
+        assert "\u200d" not in kept

@@ -113,11 +113,14 @@ def _compiled(definition: ToolDef, facts: SchemaFacts, strict: bool) -> Compiled
     losses: list[SchemaLoss] = []
     source = plain_schema(definition, losses)
     # Other tools have a type, by which pydantic checks what a pattern is about.
-    for path, pattern in unchecked_patterns(source) if definition.is_foreign else ():
-        text = f"nothing checks {shorten(pattern)}: it looks around or back, or is too large"
-        losses.append(SchemaLoss(path, "pattern", text))
+    places = list(unchecked_patterns(source)) if definition.is_foreign else []
+    unchecked = {
+        pattern: f"nothing checks {shorten(pattern)}: it looks around or back, or is too large"
+        for _, pattern in places
+    }
     rules = facts.strictness if strict else None
     if rules is None:
+        losses += [SchemaLoss(path, "pattern", unchecked[pattern]) for path, pattern in places]
         # A union at the root is merged here, so that arguments need no undoing. In strict mode it
         # is wrapped instead: the merged object would let alternatives mix, which strict mode is to
         # prevent.
@@ -126,7 +129,14 @@ def _compiled(definition: ToolDef, facts: SchemaFacts, strict: bool) -> Compiled
             schema = facts.rewrite(definition.name, schema, losses)
         return CompiledSchema(schema=schema, decoder=_as_it_is, losses=tuple(losses))
     author, is_wrapped = wrapped_root(definition.name, source, losses)
-    schema = strict_schema(definition.name, author, rules, losses)
+    schema = strict_schema(definition.name, author, rules, losses, unchecked)
+    # Others stand in what is dropped as a whole, such as `not`.
+    known = {loss.text for loss in losses}
+    losses += [
+        SchemaLoss(path, "pattern", unchecked[pattern])
+        for path, pattern in places
+        if unchecked[pattern] not in known
+    ]
     if rules.check is not None:
         rules.check(definition.name, schema)
     decoder: Callable[[Any], Any] = _as_it_is

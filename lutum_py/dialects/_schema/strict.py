@@ -89,7 +89,11 @@ _NULL: Final[JsonSchema] = {"type": "null"}
 
 
 def strict_schema(
-    tool: str, schema: JsonSchema, rules: Strictness, losses: list[SchemaLoss]
+    tool: str,
+    schema: JsonSchema,
+    rules: Strictness,
+    losses: list[SchemaLoss],
+    unchecked: Mapping[str, str],
 ) -> JsonSchema:
     """Rewrite a schema, whose root is an object, for a provider's strict mode.
 
@@ -98,6 +102,7 @@ def strict_schema(
         schema: The author's schema.
         rules: What the provider takes.
         losses: Takes what the provider will not enforce.
+        unchecked: The patterns that are not checked locally either, each with why.
 
     Raises:
         ToolDefinitionError: A part of the schema has no form in strict mode.
@@ -111,7 +116,7 @@ def strict_schema(
             "does not take in strict mode.",
             "Offer the tool without `strict`, or say how deep it goes with a class for each level.",
         )
-    writer = _Writer(tool, schema, losses, rules)
+    writer = _Writer(tool, schema, losses, rules, unchecked)
     written = writer.whole()
     # A definition that was put in place everywhere is no longer referred to. Sent all the same, it
     # would count against the provider's limits.
@@ -129,10 +134,16 @@ class _Writer(Writer):
     """Rewrite the nodes of one schema, and count what a provider counts."""
 
     def __init__(
-        self, tool: str, schema: JsonSchema, losses: list[SchemaLoss], rules: Strictness
+        self,
+        tool: str,
+        schema: JsonSchema,
+        losses: list[SchemaLoss],
+        rules: Strictness,
+        unchecked: Mapping[str, str],
     ) -> None:
         super().__init__(tool, schema, losses)
         self.rules = rules
+        self.unchecked = unchecked
         self.optional = 0
         self.unions = 0
 
@@ -264,7 +275,7 @@ class _Writer(Writer):
     def note_losses(self, node: JsonSchema, path: str) -> None:
         for key, value in node.items():
             if not (key in STRUCTURE or key in ANNOTATIONS or self.takes(key, value)):
-                self.lose(path, key)
+                self.lose(path, key, self.unchecked.get(value) if key == "pattern" else None)
         if "oneOf" in node and "discriminator" not in node:
             branches = [resolve(branch, self.defs) for branch in node["oneOf"]]
             if any(not apart(one, other) for one, other in combinations(branches, 2)):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, TypeVar
 
-from ..._text.json import compact_json, is_mapping, is_sequence, parse_json, shorten
+from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
 from ..._transcript.assistant import AssistantTurn, ToolMetadata
 from ..._transcript.message import Attachment, MediaType, Message, Role, data_url, media_type_of
 from ..._transcript.result import REJECTION_PREFIX, ResultStatus, ToolResult, make_result
@@ -167,25 +167,12 @@ class History:
         """Take what the model said, put into a response; results for its calls may follow.
 
         Raises:
-            DialectError: It is broken, or two of its calls have one id.
+            DialectError: It is broken.
         """
         self.turn(self.decode(response, position))
 
     def turn(self, turn: AssistantTurn) -> None:
-        """Take a turn of the model; results for its calls may follow.
-
-        Raises:
-            DialectError: Two of its calls have one id, which a transcript tells results by.
-        """
-        ids = [call.id for call in turn.tool_calls]
-        doubled = [each for place, each in enumerate(ids) if each in ids[:place]]
-        if doubled:
-            raise DialectError(
-                f"{self._dialect} at {self._key}: two calls of one turn have the id "
-                f"{shorten(doubled[0])}. Give each call an id of its own, or none.",
-                dialect=self._dialect,
-                where=self._key,
-            )
+        """Take a turn of the model; results for its calls may follow."""
         made = _Round(turn)
         self._items.append(made)
         self._open.extend((made, call) for call in turn.tool_calls)

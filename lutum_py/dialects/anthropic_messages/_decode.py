@@ -67,7 +67,7 @@ def turn_of(response: Place) -> AssistantTurn:
         response_id,
         calls=calls_in(response.value),
         refusal=details.get("explanation") if is_mapping(details) else None,
-        is_ended=finish_reason is not None,
+        is_ended=finish_reason is not None or response_id is None,
     )
 
 
@@ -78,9 +78,9 @@ def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
 
 def say(payload: dict[str, Any], text: str) -> None:
     """Let a response say another text."""
-    if isinstance(payload["content"], str):
-        payload["content"] = []
-    content, call_in = payload["content"], BLOCKS.call_in
+    said, call_in = payload["content"], BLOCKS.call_in
+    content: list[Any] = [] if isinstance(said, str) else said
+    payload["content"] = content
     replace_texts(content, text, _is_text, BLOCKS.text, lambda block: call_in(block) is not None)
 
 

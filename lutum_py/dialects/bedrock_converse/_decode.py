@@ -71,7 +71,7 @@ def turn_of(response: Place) -> AssistantTurn:
         request_id,
         calls=calls_in(response.value),
         model_at="modelId",
-        is_ended=finish_reason is not None,
+        is_ended=finish_reason is not None or request_id is None,
     )
 
 

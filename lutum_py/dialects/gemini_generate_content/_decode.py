@@ -161,7 +161,7 @@ def turn_of(
         calls=calls_in(response.value),
         model_at="modelVersion",
         refusal=refusal,
-        is_ended=finish_reason is not None,
+        is_ended=finish_reason is not None or response_id is None,
     )
 
 

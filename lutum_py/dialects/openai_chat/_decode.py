@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from ..._text.json import is_mapping, is_sequence
+from ..._text.json import is_array, is_mapping, is_sequence
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -131,7 +131,7 @@ def say(payload: dict[str, Any], text: str) -> None:
     """Let a response say another text."""
     message = payload["choices"][0].setdefault("message", {})
     content = message.get("content")
-    if isinstance(content, list):
+    if is_array(content):
         replace_texts(content, text, _is_text, lambda said: {"type": "text", "text": said})
     else:
         message["content"] = text

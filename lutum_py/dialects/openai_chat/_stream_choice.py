@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final, Literal
 
-from ..._text.json import is_mapping, is_sequence, shorten
+from ..._text.json import is_array, is_mapping, is_sequence, shorten
 from ..._transcript.assistant import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from ..._transcript.stream_events import (
     ArgumentsDelta,
@@ -273,7 +273,7 @@ class ChoiceState:
                 is_text = is_text and key not in _BESIDE_CONTENT
                 continue
             before = self._message.get(key)
-            if isinstance(before, list) and is_sequence(value):
+            if is_array(before) and is_sequence(value):
                 before.extend(value)
             else:
                 self._message[key] = list(value) if is_sequence(value) else value
@@ -321,7 +321,7 @@ class ChoiceState:
             yield ReasoningDelta(shown)
 
     def _detail(self, detail: dict[str, Any]) -> None:
-        last = self._details[-1] if self._details else {}
+        last: dict[str, Any] = self._details[-1] if self._details else {}
         # Details come in pieces, as {"type": "reasoning.text", "index": 0, "text": "Let"}: those of
         # one type and index are one, whose texts go on. A host may number all of them 0: what
         # replaces something, such as the id or the data of what is encrypted, is another.

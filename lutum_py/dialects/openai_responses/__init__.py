@@ -29,7 +29,7 @@ from ..._schema.schema_reader import JsonSchema
 from ..._transcript.request import ToolChoice
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
-from .._openai import with_json_arguments as with_json_arguments
+from .._openai import with_json_arguments as _with_json_arguments
 from .._wire.offered import native_tools
 from ..hosts import Host
 from ._decode import calls_in, say, tidy, turn_of
@@ -65,7 +65,7 @@ def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
 
 def _fit(request: dict[str, Any], host: Host) -> tuple[()]:
     if host.parses_arguments:
-        request.update(with_json_arguments(request))
+        request.update(_with_json_arguments(request))
     return ()
 
 
@@ -104,6 +104,7 @@ repair: Final = DIALECT.repair
 tool_choice: Final = DIALECT.tool_choice
 tools: Final = DIALECT.tools
 wire_name: Final = DIALECT.wire_name
+with_json_arguments: Final = _with_json_arguments
 
 if not TYPE_CHECKING:  # checkers take what has a public name
     __all__ = sorted([*PUBLIC, "with_json_arguments"])  # noqa: PLE0605 - it is a list

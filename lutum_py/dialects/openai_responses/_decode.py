@@ -91,7 +91,8 @@ def turn_of(response: Place) -> AssistantTurn:
 
 def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
-    for item in filter(is_call, payload["output"]):
+    output: list[dict[str, Any]] = payload["output"]
+    for item in filter(is_call, output):
         key = CALLS.get(item["type"])
         yield WireCall(item, "call_id", item, key or "arguments", is_text=key is not None)
 

@@ -141,7 +141,8 @@ class _ItemState:
 
     def may_be(self, item: Place) -> bool:
         """Tell whether an item under the number of this one is this one."""
-        known, fields = {} if self.item is None else self.item.object(), item.object()
+        fields = item.object()
+        known: Mapping[str, Any] = {} if self.item is None else self.item.object()
         if not known:
             return not self.is_done
         if any(
@@ -149,8 +150,7 @@ class _ItemState:
             for key in ("type", "call_id", "name")
         ):
             return False
-        same = known.get("id") == fields.get("id")
-        return same and known == fields if self.is_done else True
+        return not self.is_done or known == fields
 
 
 class StreamDecoder(StreamReader):
@@ -170,7 +170,7 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
-    __slots__ = ("_at", "_calls", "_final", "_items", "_last", "_last_call", "_open", "_started")
+    __slots__ = ("_at", "_calls", "_final", "_items", "_last_call", "_started")
 
     dialect = NAME
 
@@ -258,8 +258,10 @@ class StreamDecoder(StreamReader):
         keys = [fields.get("item_id" if item is None else "id"), None]
         if item is not None and isinstance(fields.get("call_id"), str):
             keys[1] = f"{item.text_at('type')} {fields['call_id']}"
-        known = (self._at.get(key) for key in keys if isinstance(key, str) and key)
-        state = next(filter(None, known), None)
+        state, same = (self._at.get(key) if isinstance(key, str) and key else None for key in keys)
+        # Two calls of one response may have one id, which `turn_of` tells apart.
+        if state is None and same is not None and item is not None and same.may_be(item):
+            state = same
         index = count_at(event.value, "output_index")
         if state is None:
             last = self._items[-1] if self._items else None
