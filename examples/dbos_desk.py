@@ -212,8 +212,7 @@ def converse(question: str, folder: str) -> str:
 def what_waits(text: str) -> list[dict[str, Any]]:
     """Give what waits for a decision, as plain data."""
     plan = Desk.load_plan(text)
-    plan.discard()  # only looked at
-    return [
+    waiting = [
         {
             "call_id": each.call.id,
             "tool": each.call.name,
@@ -223,13 +222,16 @@ def what_waits(text: str) -> list[dict[str, Any]]:
         }
         for each in plan.suspended
     ]
+    plan.discard()  # only looked at
+    return waiting
 
 
 def what_is_pending(text: str) -> list[str]:
     """Name the calls that are to be run."""
     plan = Desk.load_plan(text)
+    pending = [call.id for call in plan.pending]
     plan.discard()
-    return [call.id for call in plan.pending]
+    return pending
 
 
 # The commands.
