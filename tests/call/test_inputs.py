@@ -686,7 +686,7 @@ def test_a_text_knows_what_was_not_set_however_deep(name: str, kind: Any) -> Non
 
     run.__annotations__["given"] = kind | None
     tools: Any = type("Tools", (Toolset,), {"run": tool(tool_fn(run))})
-    given = SENT[name].get("given", {}) if kind is Tree else {"more": len(name)}
+    given: Any = SENT[name].get("given", {}) if kind is Tree else {"more": len(name)}
     call = call_of(tools, {**SENT[name], "given": given})
     assert call.spec.arguments.is_faithful
     text = call.spec.arguments.whole(call.input)
