@@ -38,6 +38,7 @@ from .input_text import (
     replaced,
     restore,
     same,
+    unset_in,
 )
 from .plain_types import is_fixed, is_model
 from .read_back import wire_serializer
@@ -359,30 +360,44 @@ class Arguments:
         if json is None or not self._taken.tracks_unset:
             return InputText(json, is_proven=self.is_faithful)
         if self._taken.is_flat and self.is_faithful and isinstance(value, BaseModel):
-            left = type(value).model_fields.keys() - value.model_fields_set
-            unset = tuple([(self._key_of(name),) for name in sorted(left)]) if left else ()
+            names = type(value).model_fields.keys() - value.model_fields_set
+            unset = tuple([(self._key_of(name),) for name in sorted(names)]) if names else ()
             return InputText(json, unset, is_proven=True)
+        if self.is_faithful:  # written twice, which is much faster than to look through it here
+            bare = self._json(value, exclude_unset=True)
+            if bare is None or bare == json:
+                return InputText(json, is_proven=True)
+            left = unset_in(from_json(json), from_json(bare))
+            if getattr(value, "__is_of_function__", False):
+                left = (path for path in left if len(path) > 1)
+            return InputText(json, tuple(left), is_proven=True)
         filler = Filler(has_none)
         filler.filled(parse_json(json), value, NOTHING)
-        return InputText(json, tuple(filler.unset), is_proven=self.is_faithful)
+        return InputText(json, tuple(filler.unset))
 
     def _key_of(self, name: str) -> str:
         """Return the key under which a field is written."""
         alias: str | None = self.type.model_fields[name].serialization_alias
         return alias if alias is not None and self.keeps_names else name
 
-    def _json(self, value: Any) -> bytes | None:
+    def _json(self, value: Any, *, exclude_unset: bool = False) -> bytes | None:
         try:
             if self.is_exact:
                 with suppress(PydanticSerializationError):  # of a default, which is left out
                     text: bytes = self._serializer.to_json(
-                        value, by_alias=self.keeps_names, round_trip=True, warnings=False
+                        value,
+                        by_alias=self.keeps_names,
+                        round_trip=True,
+                        exclude_unset=exclude_unset,
+                        warnings=False,
                     )
                     # A number that JSON has not is a null, which differs from what was there.
                     if b"null" not in text or from_json(text) == self._dump(
-                        value, mode="python", warnings=False
+                        value, mode="python", exclude_unset=exclude_unset, warnings=False
                     ):
                         return text
+            if exclude_unset:
+                return self._bare(value).json
             return encoded(self._exact(self._plain(value, warnings=False), value))
         except (TypeError, ValueError, RecursionError):
             return None

@@ -344,6 +344,22 @@ class Filler:
         return {**{key: made[key] for key in taken}, **left}
 
 
+def unset_in(whole: Any, bare: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths of what the data of an input has, and not what was written without defaults.
+
+    >>> list(unset_in({"a": 1, "b": [{"c": 2, "d": 3}]}, {"a": 1, "b": [{"c": 2}]}))
+    [('b', 0, 'd')]
+    """
+    if whole == bare:
+        return
+    pairs = whole.items() if is_object(whole) else enumerate(whole)
+    for key, part in pairs:
+        if is_object(bare) and key not in bare:
+            yield (*path, key)
+        else:
+            yield from unset_in(part, bare[key], (*path, key))
+
+
 def has_factory(value: Any, name: str | int) -> bool:
     """Whether the default of a field is made anew each time."""
     known = type(value).model_fields if isinstance(value, BaseModel) else _init_fields(value)

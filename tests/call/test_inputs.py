@@ -51,6 +51,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py._schema.input_text import NOTHING, Filler, has_none, same
 from lutum_py.errors import HookError, ToolInputError
 from lutum_py.execution import execute_all_sync, execute_sync, run_sync
 from lutum_py.store import open_store
@@ -604,17 +605,16 @@ def test_a_start_whose_text_no_longer_fits_ends_as_an_issue(tmp_path: Path, way:
     plan.resume(plan.suspended[0].approve())
     assert plan.calls[0].arguments["given"] == str(file)
     SEEN.clear()
+    results: list[Any] = []
     if way == "call":
         (call,) = plan.pending
         with pytest.raises(ToolInputError, match="The arguments do not fit tool `run`: `given`"):
             call.call_sync()
         assert call.status == "cancelled"
-        results = []
     elif way == "run":
         plan = run_sync(plan)
-        results = []
     else:
-        results = execute_all_sync(plan.pending)
+        results += execute_all_sync(plan.pending)
         plan.record(results[0])  # which has it
     (row,) = plan.calls
     assert (row.state, row.arguments["given"]) == ("rejected", str(file))
@@ -652,6 +652,51 @@ def test_what_a_tool_did_to_its_file_changes_no_row(tmp_path: Path) -> None:
 
 
 # Members that were not set.
+
+
+class Leaf(BaseModel):
+    name: str = ""
+    more: int | None = None
+
+
+class Tree(BaseModel):
+    leaves: list[Leaf] = []
+    by_name: dict[str, Leaf] = {}
+    tags: set[str] | None = None
+    best: Leaf | None = None
+
+
+SENT: Final[dict[str, Any]] = {
+    "nothing": {},
+    "all": {"given": {"leaves": [], "by_name": {}, "tags": [], "best": None}, "other": 1},
+    "a list": {"given": {"leaves": [{"name": "a"}, {"more": 1}, {}]}},
+    "a mapping": {"given": {"by_name": {"a": {}, "b": {"name": "", "more": None}}}},
+    "a set": {"given": {"tags": ["b", "a"], "best": {"more": 2}}},
+    "a null": {"given": {"best": None}},
+}
+
+
+@over("name", SENT)
+@over("kind", [Tree, Leaf])
+def test_a_text_knows_what_was_not_set_however_deep(name: str, kind: Any) -> None:
+    """It is what the models know, of which nobody asks the parameters of the function itself."""
+
+    def run(given: Any = None, other: int = 0) -> str:
+        return "done"
+
+    run.__annotations__["given"] = kind | None
+    tools: Any = type("Tools", (Toolset,), {"run": tool(tool_fn(run))})
+    given: Any = SENT[name].get("given", {}) if kind is Tree else {"more": len(name)}
+    call = call_of(tools, {**SENT[name], "given": given})
+    assert call.spec.arguments.is_faithful
+    text = call.spec.arguments.whole(call.input)
+    filler = Filler(has_none)
+    filler.filled(text.data, call.input, NOTHING)
+    assert sorted(map(str, text.unset)) == sorted(map(str, filler.unset))
+    assert same(call.spec.read_again(text), call.input)
+    assert text.set_data["given"] == given | (
+        {"tags": sorted(given["tags"])} if given.get("tags") else {}
+    )
 
 
 @over("is_saved", [False, True])
