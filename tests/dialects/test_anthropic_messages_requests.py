@@ -369,5 +369,6 @@ def test_anthropic_forgets_thinking() -> None:
 def test_only_texts_lose_the_space_at_their_end() -> None:
     """A block of a kind that nobody here knows goes back as it came, space included."""
     note = {"type": "note", "text": "Hm "}
-    messages = dialect.messages([Message("user", "Go"), dialect.decode(response(note))])
-    assert messages[1]["content"] == [note]
+    items = [Message("user", "Go"), dialect.decode(response(note)), Message("user", "So?")]
+    body = dialect.encode_request(TurnRequest(items=items))
+    assert body["messages"][1]["content"] == [note]
