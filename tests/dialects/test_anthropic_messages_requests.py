@@ -369,6 +369,7 @@ def test_anthropic_forgets_thinking() -> None:
 def test_only_texts_lose_the_space_at_their_end() -> None:
     """A block of a kind that nobody here knows goes back as it came, space included."""
     note = {"type": "note", "text": "Hm "}
-    items = [Message("user", "Go"), dialect.decode(response(note)), Message("user", "So?")]
+    turn = dialect.decode(response(note))
+    items: list[TranscriptItem] = [Message("user", "Go"), turn, Message("user", "So?")]
     body = dialect.encode_request(TurnRequest(items=items))
     assert body["messages"][1]["content"] == [note]
