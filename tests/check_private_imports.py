@@ -20,6 +20,7 @@ MAY: Final = {
     "cli/test_schema_changes.py": "the words of `lutum lock` for what changed in a schema",
     "cli/test_schema_proof.py": "the proof that one schema accepts all that another does",
     "cli/test_schema_verdict.py": "the same proof, against values that are tried",
+    "conformance/json_schema.py": "the judge with the patterns that the package takes",
     "dialects/test_every_dialect.py": "the dialects as scripted models write them",
     "dialects/test_first_look.py": "the first look of `check`, against the whole check",
     "dialects/test_schema_conjunctions.py": "two schemas in one, for any two and any value",

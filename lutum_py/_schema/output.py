@@ -19,6 +19,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from .._text.json import MOST_DIGITS, cut, has_long_number, is_array, is_object, parse_json, shorten
 from ..errors import FieldIssue, ToolOutputError
 from .arguments import fields_of
+from .core_schemas import schema_parts
 from .faithful import is_faithful
 from .input_text import same
 from .plain_types import is_model, is_plain
@@ -241,7 +242,6 @@ def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:
         for JSON alone has to have its say.
     """
     from .closed_schema import keeps_extra
-    from .core_schemas import schema_parts
 
     # `b"null"` for a type with floats, `None` for `list[str]`, and the empty text, which is found
     # in every output, where NaN is written as a word.

@@ -213,3 +213,19 @@ def test_without_tools_and_instructions_only_messages_are_marked() -> None:
     body = anthropic_messages.encode_request(request)
     assert body["system"] == "Mine"
     assert len(marked(body)) == 1
+
+
+def test_the_mark_stays_where_a_turn_before_it_is_not_sent() -> None:
+    """What was said for good is marked, also where a search that never ended goes before it."""
+    ran = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+    session = Session()
+    session.push_user("Go")
+    session.transcript.append_turn(anthropic_messages.decode({"content": [ran]}))
+    session.push_user("And?")
+    session.transcript.append_turn(AssistantTurn(text="Hm."))
+    session.push_user("So?")
+    session.push_ephemeral_user(EPHEMERAL)
+    request = TurnRequest(items=session._request_items(), cache=Cache(turns=1))
+    body = anthropic_messages.encode_request(request)
+    (at,) = marked(body)
+    assert [block["text"] for block in blocks_of(body)[at:]] == ["So?", EPHEMERAL]

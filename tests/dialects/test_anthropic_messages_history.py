@@ -95,3 +95,21 @@ def test_calls_of_two_messages_in_a_row_are_one_turn() -> None:
         {"role": "assistant", "content": [calls[0], text, calls[1]]},
         said[4],
     ]
+
+
+def test_the_texts_of_a_result_are_one() -> None:
+    """A result holds one text: what was sent in two comes back in one, and is named."""
+    call: dict[str, Any] = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    texts = [{"type": "text", "text": text} for text in ("One", "Two")]
+    items, losses = read(
+        anthropic_messages,
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": [call]},
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "a", "content": texts}],
+        },
+    )
+    assert isinstance(items[2], ToolResult)
+    assert items[2].result == '"One\\n\\nTwo"'
+    assert losses == ["messages[2].content[0]: it comes back as one text, and its files after that"]

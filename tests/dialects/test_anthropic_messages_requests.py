@@ -364,3 +364,12 @@ def test_anthropic_forgets_thinking() -> None:
     )
     plain = anthropic_messages.decode({"model": "claude-opus-4-5", "content": [TEXT, USE]})
     assert sent(anthropic_messages, plain, "claude-sonnet-4-5").losses == ()
+
+
+def test_only_texts_lose_the_space_at_their_end() -> None:
+    """A block of a kind that nobody here knows goes back as it came, space included."""
+    note = {"type": "note", "text": "Hm "}
+    turn = dialect.decode(response(note))
+    items: list[TranscriptItem] = [Message("user", "Go"), turn, Message("user", "So?")]
+    body = dialect.encode_request(TurnRequest(items=items))
+    assert body["messages"][1]["content"] == [note]

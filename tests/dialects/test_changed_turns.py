@@ -143,3 +143,12 @@ def test_parts_beside_a_text_stay() -> None:
     assert turn.payload["output"] == [{**said, "content": [no]}]
     whole = {"output": [{"role": "assistant", "content": "a"}]}
     assert openai_responses.decode(whole).with_text("b").text == "b"
+
+
+def test_a_call_of_the_older_form_takes_other_arguments() -> None:
+    """A host may answer with the one `function_call` of the old form, which is changed in place."""
+    old = {"function_call": {"name": "f", "arguments": "{}"}}
+    turn = openai_chat.decode(chat_response(old))
+    changed = turn.with_arguments(turn.tool_calls[0].id, '{"a":1}')
+    assert changed.tool_calls[0].arguments == '{"a":1}'
+    assert openai_chat.decode(changed.payload).tool_calls[0].arguments == '{"a":1}'

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lutum_py import (
+    Transcript,
     Usage,
 )
 from lutum_py.dialects import (
@@ -191,3 +192,18 @@ def test_arguments_go_back_as_objects() -> None:
         turn = gemini_generate_content.decode({"candidates": [{"content": {"parts": [part]}}]})
         (content,) = gemini_generate_content.messages([turn])
         assert content["parts"][0]["functionCall"]["args"] == (goes or {"INVALID_JSON": [1]})
+
+
+@over(
+    "own, of_sdk",
+    [('"thoughtSignature":"a+/="', '"thoughtSignature":"a-_="'), ('"usageMeta', '"usage_meta')],
+)
+def test_a_saved_dump_of_the_sdk_is_that_of_the_wire(own: str, of_sdk: str) -> None:
+    """Names and base64 that a program wrote as the SDK dumps them are loaded as decoded ones."""
+    sent = response({"text": "Hi", "thoughtSignature": "a+/="})
+    sent["usageMetadata"] = {"promptTokenCount": 1}
+    transcript = Transcript()
+    transcript.append_turn(dialect.decode(sent))
+    saved = transcript.dump_json()
+    assert own in saved
+    assert Transcript.load_json(saved.replace(own, of_sdk)) == transcript

@@ -6,7 +6,7 @@ import json
 from types import ModuleType
 from typing import Any
 
-from lutum_py import AssistantTurn
+from lutum_py import AssistantTurn, Transcript
 from lutum_py.streaming import ArgumentsDelta, CallCompleted, CallStarted, StreamEvent, TextDelta
 from tests.cases import over
 from tests.models.said import Said
@@ -116,3 +116,15 @@ def test_a_call_that_begins_can_be_shown() -> None:
     """What is told of a call before it is whole holds no half, either."""
     started = CallStarted(0, "c\ud83d", "f\ude00")
     assert (started.id, started.name) == ("c\ufffd", "f\ufffd")
+
+
+@DIALECTS
+def test_a_half_in_a_saved_payload_is_replaced(dialect: ModuleType) -> None:
+    """A transcript that another program wrote with a half is loaded as the turn is decoded."""
+    said = wire_of(dialect.NAME).response(Said(text="a"))
+    transcript = Transcript()
+    transcript.append_turn(dialect.decode({**said, "x": "half"}))
+    loaded = Transcript.load_json(transcript.dump_json().replace("half", r"\ud83d"))
+    (turn,) = loaded
+    assert isinstance(turn, AssistantTurn)
+    assert turn.payload["x"] == "\ufffd"

@@ -326,3 +326,20 @@ def test_a_host_changes_no_other_dialect() -> None:
     assert body["input"][1]["arguments"] == '{"INVALID_JSON":"{bad"}'
     said = openai_responses.messages(answered(TURNS[0]), host=VLLM)
     assert said == body["input"]
+
+
+def test_a_host_takes_calls_that_have_its_ids() -> None:
+    """Ids of the length that a host wants break no rule; others do, though the pairs are right."""
+    found: dict[str, list[str]] = {}
+    for id in ("abcdefgh1", "call_1"):
+        function = {"name": "look", "arguments": "{}"}
+        messages = [
+            {"role": "user", "content": "Go"},
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": id, "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": id, "content": "A lake."},
+        ]
+        found[id] = [each.rule for each in openai_chat.check(messages, host=MISTRAL)]
+    assert found == {"abcdefgh1": [], "call_1": ["invalid_call_id"]}

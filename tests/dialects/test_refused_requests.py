@@ -619,7 +619,7 @@ OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "1"}
         ([{**FUNCTION, "id": "fc_7"}, OUTPUT], [], {"id": "fc_7"}),
         ([{**FUNCTION, "created_by": "x"}, OUTPUT], ["response_field"], FUNCTION),
         ([CODE], ["missing_field"] * 2, {"code": None, "outputs": None}),
-        ([PICTURE], ["missing_field"], {"result": None}),
+        ([PICTURE], [], PICTURE),
     ],
 )
 def test_items_have_the_fields_of_requests(given: Any, rules: list[str], sent: Any) -> None:

@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 
 from lutum_py import (
     Answer,
+    AssistantTurn,
+    CommittedRound,
     Finished,
+    Message,
     NeedsTools,
     Session,
+    ToolMetadata,
     ToolResult,
     Toolset,
     Transcript,
@@ -32,6 +36,7 @@ from lutum_py.dialects import (
 from lutum_py.errors import MisuseError, ToolConstraintError
 from lutum_py.testing import ScriptedModel
 from lutum_py.window import DeferredTools, tool_search
+from tests.cases import over
 from tests.many_tools import DEFERRED, ON, CrmTools, ManyTools, answer_all, find_customer, ping
 
 DIALECTS = (openai_chat, openai_responses, anthropic_messages, gemini_generate_content)
@@ -353,3 +358,41 @@ def test_requests_are_made_by_hand_too() -> None:
     )
     body = anthropic_messages.encode_request(request, native_search=True)
     assert [each["name"] for each in body["tools"]] == ["search_tools", "find_customer"]
+
+
+def by_hand(arguments: str, search: str) -> TurnRequest:
+    """A request of another provider's conversation, in which a search was called by its name."""
+    call = ToolMetadata(id="s0", name=search, arguments=arguments)
+    transcript = Transcript()
+    transcript.push(Message("user", "Who buys?"))
+    turn = AssistantTurn(text="I look.", tool_calls=[call])
+    result = ToolResult(id="s0", name=search, arguments=arguments, result="[]")
+    transcript.append_round(CommittedRound(turn, [result]))
+    return TurnRequest(
+        items=transcript,
+        tools=(find_customer.definition, tool_search(name=search).definition),
+        deferred=DeferredTools((find_customer.definition,), (), frozenset({search})),
+    )
+
+
+@over("arguments, kind", [("{}", "tool_search_call"), ("{no JSON", "function_call")])
+def test_a_search_goes_out_natively_if_it_can_be_read(arguments: str, kind: str) -> None:
+    """Beside a text, a search without readable arguments stays the call of a function."""
+    body = openai_responses.encode_request(by_hand(arguments, "tool_search"), native_search=True)
+    assert body["input"][1] == {"role": "assistant", "content": "I look."}
+    assert body["input"][2]["type"] == kind
+
+
+def test_a_tool_that_is_on_offer_is_sent_once() -> None:
+    """A tool that can be loaded, and was on offer from the start, is not deferred as well."""
+    body = openai_responses.encode_request(by_hand("{}", "tool_search"), native_search=True)
+    assert [each.get("name", each["type"]) for each in body["tools"]] == [
+        "find_customer",
+        "tool_search",
+    ]
+
+
+def test_the_responses_api_takes_a_search_by_its_own_name_only() -> None:
+    """A search of another name is refused before anything is sent, with what to do."""
+    with pytest.raises(MisuseError, match=r"by `tool_search\(name='tool_search'\)`"):
+        openai_responses.encode_request(by_hand("{}", "search_tools"), native_search=True)

@@ -380,7 +380,7 @@ def _with_blocks(said: Spoken[Block], blocks: list[Block], form: BlockForm) -> d
     # for a cache, though it says the same.
     if blocks != said.pieces or not is_text:
         message["content"] = [block.value for block in blocks]
-    elif blocks:
+    else:
         message["content"] = form.text_in(blocks[0].value)
     return message
 

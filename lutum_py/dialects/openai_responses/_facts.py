@@ -45,7 +45,6 @@ FACTS: Final = Facts(
 REQUIRED: Final[Mapping[str, Mapping[str, Any]]] = {
     "reasoning": {"summary": []},
     "code_interpreter_call": {"code": None, "outputs": None},
-    "image_generation_call": {"result": None},
 }
 """By the kind of an item, the fields that it has to have, and what is in each that says nothing.
 
