@@ -93,7 +93,7 @@ def review_calls(
     yield from review_all(reviews, hooks)
     for review in reviews:
         is_asked = review.target._stage.name != "unreviewed" or any(
-            kind == "reviewed" for kind, _ in review.moves
+            each[0] == "reviewed" for each in review.moves
         )
         if not is_asked:
             review.moves.insert(0, move("reviewed", phase="gate"))  # there was nobody to ask

@@ -597,11 +597,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         # Then each open call ends, and only now is it known which of them were started: a call that
         # starts a moment later is refused.
         known = {each.id: each for each in given}
-        left = {each.call.id for each in unended if each.was_started}
+        left = {each.call.metadata for each in unended if each.was_started}
         ends: dict[str, ToolResult] = {}
 
         def moves(call: BaseCall) -> list[Move]:
-            was_started = was_begun(call._history) or call.id in left
+            was_started = was_begun(call._history) or call.metadata in left
             result = known.get(call.id) or unfinished(
                 call, was_started, reason, ended_within(call, ends)
             )

@@ -172,7 +172,9 @@ class RoundState:
             last = entries[len(entries) - 1][-1]
             # What was started and has ended is told by its result: see `state_in`.
             just_ended = (
-                last.kind == "ended" and last.phase is None and last.run == len(entries) - 2
+                last.kind == "ended"
+                and last.phase is None
+                and entries[len(entries) - 2][-1].kind == "started"
             )
             if just_ended or last.stage.is_pending:
                 pending.append(call)

@@ -243,8 +243,9 @@ def test_a_call_is_begun_once_and_answered_once() -> None:
         first.fail("no")
     assert first.steps == second.steps == plan.steps
     plan.record(result)
+    plan.record(result)  # changes nothing
     with pytest.raises(CommitError, match="more than one result"):
-        plan.record(result)
+        plan.record(forged(first.metadata))
     assert history(first.steps)[2:] == ["started", "ended //error", "recorded //error"]
     close(plan)
 

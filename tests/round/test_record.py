@@ -107,7 +107,10 @@ def test_a_result_is_recorded_once_and_of_an_open_call() -> None:
     one, two = plan.pending
     result = one.call_sync()
     plan.record(result)
-    assert faults(plan, result) == (DuplicateResult("c0", "add"),)
+    before = snapshot(plan)
+    plan.record(result)
+    assert snapshot(plan) == before  # the same once more changes nothing
+    assert faults(plan, forged(one.metadata, "9")) == (DuplicateResult("c0", "add"),)
     stray = forged(ToolMetadata(id="zz", name="add", arguments="{}"))
     assert faults(plan, stray) == (ExtraResult("zz", "add", ("c1",)),)
     assert faults(plan, plan.handled[0]) == (ExtraResult("s", "shout", ("c1",), True),)

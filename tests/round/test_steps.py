@@ -641,7 +641,7 @@ def test_of_hook_sets_that_review_a_call_at_once_one_counts() -> None:
 
     steps = asyncio.run(asked())
     assert [(step.by or "").rpartition(".")[2] for step in steps[1:2]] == ["passes"]
-    assert [step.kind for step in steps] == ["proposed", "reviewed", "ended"]
+    assert [step.kind for step in steps] == ["proposed", "reviewed", "ended", "recorded"]
 
 
 def test_steps_compare_by_all_they_say() -> None:

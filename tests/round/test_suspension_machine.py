@@ -39,7 +39,7 @@ from lutum_py.errors import (
     UnresolvedSuspension,
 )
 from tests.profiles import scaled
-from tests.round_tools import Shop, ask, check_transcript, close, opened
+from tests.round_tools import Shop, ask, check_transcript, close, forged, opened
 
 NEW, RUNNING, SUSPENDED, RESUMING, SUCCEEDED, FAILED, CANCELLED = CallStatus
 REPLAY, USE, PASS = ResumeMode
@@ -323,8 +323,11 @@ class Suspensions(RuleBasedStateMachine):
         ended = {"success": SUCCEEDED, "indeterminate": FAILED}[known.result.status]
         known.status, known.place = ended, "finished"
         assert call.status is ended
+        before = call.steps
+        self.open.record(known.result)
+        assert call.steps == before
         with pytest.raises(CommitError) as caught:
-            self.open.record(known.result)
+            self.open.record(forged(call.metadata, "another"))
         assert caught.value.faults == (DuplicateResult(call_id, "ask"),)
 
     def unrecorded(self) -> list[str]:
