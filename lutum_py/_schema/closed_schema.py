@@ -141,12 +141,14 @@ class _Around(NamedTuple):
         states_policy: Whether its class says what becomes of unknown fields.
         finite: Whether floats are finite by the config.
         allows: Whether unknown fields are kept by the config.
+        validates_defaults: Whether pydantic validates defaults by the config, at each call.
     """
 
     is_top: bool = False
     states_policy: bool = False
     finite: bool = False
     allows: bool = False
+    validates_defaults: bool = False
 
 
 # The core schema of a model is nested like {"type": "model", "cls": Search, "schema": {"type":
@@ -220,6 +222,7 @@ class _Taking:
                 _states_policy(cls),
                 config.get("allow_inf_nan") is False,
                 config.get("extra_fields_behavior") == "allow",
+                config.get("validate_default") is True,
             )
             if self._strict:
                 config = changes["config"] = {**config, "strict": True}
@@ -239,13 +242,15 @@ class _Taking:
             elif extra == "allow":
                 extras = schema.get("extras_schema", any_schema())
                 changes["extras_schema"] = self.changed(extras, _Around(finite=around.finite))
-            around = _Around(finite=around.finite)
+            around = _Around(finite=around.finite, validates_defaults=around.validates_defaults)
         inside = around._replace(is_top=False) if is_top else around
         for key in schema.keys() - NO_SCHEMA - changes.keys():
             changes[key] = self.changed(
                 schema[key], around if key in ("schema", "choices") else inside
             )
-        if kind == "default" and "default" in schema:
+        # One that pydantic validates at each call must not be validated before as well.
+        is_left = schema.get("validate_default", around.validates_defaults)
+        if kind == "default" and "default" in schema and not is_left:
             changes |= _converted(schema, self._definitions.values())
         made = but(schema, changes)
         if not _EXCLUDING.isdisjoint(made):
@@ -278,16 +283,29 @@ def _converted(schema: Any, definitions: Any) -> dict[str, Any]:
 def converted(validator: Any, default: Any) -> Any:
     """Convert a default to its type; what stands for "not given" is the author's affair.
 
+    One that is of its type stays as it is, as in pydantic. Validators of the author's may change
+    values, so the price `3` of a validator that makes cents of euros would become `300`, and
+    `30000` where it is converted once more.
+
     Raises:
         ValidationError: It does not fit.
     """
     if default.__class__ not in _DATA:
         return default
     made = validator.validate_python(default, strict=False)
-    same_kind = isinstance(default, type(made)) or (
-        isinstance(default, int | float) and type(made) in (int, float)
-    )
-    return default if made == default and same_kind else made
+    return default if _is_of_types(default, made) else made
+
+
+def _is_of_types(default: Any, made: Any) -> bool:
+    """Whether a default has at each place the type that validation gives it."""
+    kind: Any = made.__class__
+    if not isinstance(default, kind):
+        return issubclass(kind, float) and isinstance(default, int)
+    if issubclass(kind, dict):
+        return all(map(_is_of_types, [*default, *default.values()], [*made, *made.values()]))
+    if issubclass(kind, set | frozenset):
+        return all(any(_is_of_types(one, other) for other in made) for one in default)
+    return not issubclass(kind, list | tuple) or all(map(_is_of_types, default, made))
 
 
 # The JSON schema has no paths: what is read at `opts[0]` alone stands in it under the field's name.

@@ -214,7 +214,8 @@ def _default_of(place: str, kind: str, called: str, field: FieldInfo, default: o
         if field.metadata:
             whole = Annotated[whole, *field.metadata]
         adapter: TypeAdapter[Any] = TypeAdapter(whole)
-        return converted(accepts(adapter.core_schema, ()), default)
+        made = converted(accepts(adapter.core_schema, ()), default)
+        return default if field.validate_default else made  # pydantic converts it at each call
     except ValidationError as error:
         entry = error.errors(include_url=False, include_context=False)[0]
         if entry["type"] == "finite_number":

@@ -243,6 +243,65 @@ def test_a_default_has_the_type_of_its_parameter(kind: Any, default: Any, wanted
     assert type(tool.Input().it) is type(wanted)
 
 
+def cents(value: Any) -> Any:
+    return value * 100
+
+
+Cents = Annotated[int, AfterValidator(cents)]
+Late = Annotated[int, AfterValidator(cents), Field(validate_default=True)]
+
+
+@over(
+    "kind, default, wanted",
+    [
+        (Cents, 3, 3),
+        (Cents, "3", 300),
+        (Late, 3, 300),
+        (Late, "3", 300),
+        (list[Cents], [3], [3]),
+        (list[Cents], (3,), [300]),
+        (dict[str, Cents], {"a": 3}, {"a": 3}),
+        (set[Cents], {3}, {3}),
+        (set[Cents], {"3"}, {300}),
+        (tuple[dt.date, Cents], ("2025-01-01", 3), (dt.date(2025, 1, 1), 300)),
+        (Annotated[float, AfterValidator(cents)], 3, 3),
+        (int, 3.0, 3),
+    ],
+)
+def test_a_default_is_validated_at_most_once(kind: Any, default: Any, wanted: Any) -> None:
+    """One that is of its type stays as its author wrote it, whatever a validator would make of it.
+
+    One of another type is validated once; where pydantic is told to validate it, by pydantic.
+    """
+
+    def use(it: Any = default, other: int = 0) -> None: ...
+
+    use.__annotations__["it"] = kind
+    body = {"__annotations__": {"it": kind}, "it": default, "__module__": __name__}
+    for made in (tool_fn(use), type("Args", (ToolInput,), body)):
+        got = call_of(made).input.it
+        assert (got, type(got)) == (wanted, type(wanted))
+
+    def deep(it: Any, other: int = 0) -> None: ...
+
+    deep.__annotations__["it"] = list[type("Below", (BaseModel,), body)]  # type: ignore[misc]
+    (inner,) = call_of(tool_fn(deep), '{"it": [{}]}').input.it
+    assert inner.it == wanted
+
+
+def test_a_class_that_validates_defaults_does_so_once() -> None:
+    """What its config asks of pydantic is not done twice."""
+
+    class Price(BaseModel):
+        model_config = ConfigDict(validate_default=True)
+        amount: Cents = "3"  # type: ignore[assignment]
+
+    def use(it: Any, other: int = 0) -> None: ...
+
+    use.__annotations__["it"] = Price
+    assert call_of(tool_fn(use), '{"it": {}}').input.it.amount == 300
+
+
 def test_a_converted_default_is_no_one_elses() -> None:
     """Each call gets a list of its own."""
 
