@@ -327,7 +327,7 @@ class Suspensions(RuleBasedStateMachine):
         self.open.record(known.result)
         assert call.steps == before
         with pytest.raises(CommitError) as caught:
-            self.open.record(forged(call.metadata, "another"))
+            self.open.record(forged(call.metadata, '"another"'))
         assert caught.value.faults == (DuplicateResult(call_id, "ask"),)
 
     def unrecorded(self) -> list[str]:
