@@ -61,9 +61,14 @@ def held() -> Any:
 
 
 def claim() -> Any:
-    store = open_store(":memory:")
-    store.save("one", plan_of(LOOK))
-    return claimed(store)
+    with open_store(":memory:") as store:
+        store.save("one", plan_of(LOOK))
+        return claimed(store)
+
+
+def closed_store() -> Any:
+    with open_store(":memory:") as store:
+        return store
 
 
 MAKERS: Final[dict[str, Callable[[], Any]]] = {
@@ -77,7 +82,7 @@ MAKERS: Final[dict[str, Callable[[], Any]]] = {
     "FlowGate": lambda: Policy(Shop).gate(Session()),
     "Handlers": Shop.Handlers,
     "Held": held,
-    "Hold": lambda: open_store(":memory:").hold("one", Desk),
+    "Hold": lambda: closed_store().hold("one", Desk),
     "HookSet": Shop.HookSet,
     "Invocation": lambda: call().spec.invocation,
     "MemoryResults": MemoryResults,
@@ -85,7 +90,7 @@ MAKERS: Final[dict[str, Callable[[], Any]]] = {
     "Policy": lambda: Policy(Shop),
     "RemoteTools": lambda: asyncio.run(taken(Served([described()]))),
     "Session": Session,
-    "Store": lambda: open_store(":memory:"),
+    "Store": closed_store,
     "StreamDecoder": openai_chat.StreamDecoder,
     "SyncTurnStream": lambda: said().stream_sync(),
     "TextResult": lambda: said().collect_sync().result,
