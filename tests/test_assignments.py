@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 import lutum_py
-from lutum_py import Answer, Session, ToolMetadata
+from lutum_py import Answer, Session, ToolMetadata, tool_fn
 from lutum_py._text.immutable import Immutable
 from lutum_py.context import CancellationToken
 from lutum_py.dialects import (
@@ -43,6 +43,14 @@ def said() -> Any:
     return Session().text_turn(ScriptedModel([ScriptedModel.text("Hi!")]))
 
 
+class Args(BaseModel):
+    count: int
+
+
+def use(args: Args) -> int:
+    return args.count
+
+
 def call() -> Any:
     return Shop.parse_tool_call(ToolMetadata(id="c1", name="add", arguments='{"a":1}'))
 
@@ -61,9 +69,14 @@ def held() -> Any:
 
 
 def claim() -> Any:
-    store = open_store(":memory:")
-    store.save("one", plan_of(LOOK))
-    return claimed(store)
+    with open_store(":memory:") as store:
+        store.save("one", plan_of(LOOK))
+        return claimed(store)
+
+
+def closed_store() -> Any:
+    with open_store(":memory:") as store:
+        return store
 
 
 MAKERS: Final[dict[str, Callable[[], Any]]] = {
@@ -77,23 +90,26 @@ MAKERS: Final[dict[str, Callable[[], Any]]] = {
     "FlowGate": lambda: Policy(Shop).gate(Session()),
     "Handlers": Shop.Handlers,
     "Held": held,
-    "Hold": lambda: open_store(":memory:").hold("one", Desk),
+    "Hold": lambda: closed_store().hold("one", Desk),
     "HookSet": Shop.HookSet,
     "Invocation": lambda: call().spec.invocation,
     "MemoryResults": MemoryResults,
     "NeedsTools": lambda: Shop.read_turn(turn(*adds(1))),
+    "ModelFn": lambda: tool_fn(input=Args)(use),
     "Policy": lambda: Policy(Shop),
     "RemoteTools": lambda: asyncio.run(taken(Served([described()]))),
     "Session": Session,
-    "Store": lambda: open_store(":memory:"),
+    "Store": closed_store,
     "StreamDecoder": openai_chat.StreamDecoder,
     "SyncTurnStream": lambda: said().stream_sync(),
     "TextResult": lambda: said().collect_sync().result,
     "ToolCall": call,
+    "ToolFn": lambda: tool_fn(use),
     "ToolResult": lambda: call().complete(1),
     "ToolRound": lambda: opened(*adds(1)),
     "ToolRoundPlan": lambda: opened(*adds(1)).plan(),
     "Transcript": lambda: Session().transcript,
+    "ToolSearch": lambda: tool_search(limit=3),
     "ToolTracer": ToolTracer,
     "TranscriptView": lambda: said().request().items,
     "Turn": said,
@@ -106,7 +122,6 @@ MAKERS: Final[dict[str, Callable[[], Any]]] = {
 DERIVED = "programs derive classes from it, which have attributes of their own"
 ABSTRACT = "nobody makes one: what does is another class of this list"
 DATA = "a dict, which is not read by its attributes"
-WRAPPED = "stands for a function, which has what any decorator puts on it"
 EXCEPTIONS: Final = {
     "AnyToolCall": ABSTRACT,
     "PendingDecision": ABSTRACT,
@@ -129,11 +144,8 @@ EXCEPTIONS: Final = {
     "Gemini": DERIVED,
     "OpenAIChat": DERIVED,
     "OpenAIResponses": DERIVED,
-    "CallOf": WRAPPED,
-    "HidingFn": WRAPPED,
-    "ModelFn": WRAPPED,
-    "ToolFn": WRAPPED,
-    "ToolSearch": WRAPPED,
+    "CallOf": "gives each function its class of calls, and has no attributes",
+    "HidingFn": "a `ToolFn`, for type checkers",
 }
 
 
@@ -241,6 +253,7 @@ def test_what_was_claimed_held_or_listed_is_read_only() -> None:
         (ToolTracer().span(call()), "call", "tracer.span"),
         (MAKERS["RemoteTools"](), "digest", "refresh"),
         (call().spec.invocation, "function", "another function"),
+        (tool_fn(use), "name", "where the tool is declared"),
     ):
         before = getattr(made, name)
         with pytest.raises(AttributeError, match=way):

@@ -27,6 +27,7 @@ from .._call.spec import FnSpec, ToolSpec
 from .._schema.definition import ToolDef
 from .._schema.docstring import parse_docstring
 from .._schema.options import ToolOptions
+from .._text.immutable import Settled
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .define import Declared
@@ -72,7 +73,7 @@ class CallOf:
         return self if fn is None else fn._made().call_type
 
 
-class DecoratedFn(Generic[Params, Returned_co]):
+class DecoratedFn(Settled, Generic[Params, Returned_co]):
     """What `@tool_fn` makes of a function, whichever way its input is typed.
 
     Attributes:
@@ -80,6 +81,7 @@ class DecoratedFn(Generic[Params, Returned_co]):
         name: Its name on the wire.
     """
 
+    _way = "say it where the tool is declared, as in `@tool_fn(timeout=5)`"
     __wrapped__: Callable[Params, Returned_co]
     __qualname__: str
 
