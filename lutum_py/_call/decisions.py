@@ -246,7 +246,9 @@ class Review:
             text: The text of the input that the call goes on with, if the hook gave another.
         """
         # As `move` makes it, which costs as much as the hook.
-        self.moves.append(("reviewed", None, time(), hook, phase, verdict, reason, None, detail))
+        self.moves.append(
+            ("reviewed", "reviewed", time(), hook, phase, verdict, reason, None, detail)
+        )
         if verdict is not None and LOGGER.isEnabledFor(logging.INFO):
             log(self.call, verdict, reason, text)
 
@@ -294,10 +296,9 @@ class Review:
         number = target._append_all(*self.moves, *own, *moves, since=since)
         if number is None:
             raise target._grown(since)
-        if target._last.input == number:
-            target._held = (number, *draft._held[1:])
+        target._take_over(draft, number)
         draft._entries, draft._review, draft._flat = target._entries, None, None
-        draft._held = target._held
+        draft._held, draft._lent = target._held, target._lent
         self.moves, self.since, self.call = [], number + 1, target
         return number
 
@@ -308,8 +309,8 @@ class Review:
         number = self.target._append_all(*self.moves, since=self.since)
         if number is None:
             return False
-        if self.target._last.input == number:
-            self.target._held = (number, *self.call._held[1:])
+        if self.call is not self.target:
+            self.target._take_over(self.call, number)
         return True
 
 

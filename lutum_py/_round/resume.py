@@ -258,8 +258,7 @@ def amend(
         write_all([review])
     else:
         number = _take(calls, decision, wait, call, review.moves)
-        if call._last.input == number:
-            call._held = (number, *review.call._held[1:])
+        call._take_over(review.call, number)
     became: HookOutcome = state._place_of(call).value
     return became
 
