@@ -223,8 +223,11 @@ class BaseCall:
                     at = time()
                 if at < last.at:  # time servers put clocks back
                     at = last.at
-                start = number if kind == "started" else last.run
-                input = number if kind == "changed" else last.input
+                start, input = last.run, last.input
+                if kind == "started":
+                    start = number
+                elif kind == "changed":
+                    input = number
                 made = new_step(
                     (kind, stage, at, by, phase, verdict, reason, digest, detail, start, input)
                 )

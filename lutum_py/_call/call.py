@@ -409,7 +409,7 @@ class AnyToolCall(CallState):
             self._take_changes()
             since = len(self._entries)  # what follows holds of this history
             found = self._may_start(skipped, invocation)
-            if (why := self._unfit_text()) is not None:
+            if not self.spec.arguments.is_faithful and (why := self._unfit_text()) is not None:
                 self._end_unfit(why, since)
             at, by = self._round.started
             started = ("started", "started", at, by, None, None, None, None, None)

@@ -321,7 +321,7 @@ class CallState(BaseCall):
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.
         """
-        if not self._is_touched:
+        if self._lent is None or not self._is_touched:
             return
         try:
             taken = self._take(self._held[1])
@@ -377,7 +377,7 @@ class CallState(BaseCall):
 
     def _unfit_text(self) -> str | None:
         """Say what is wrong with a text that does not fit any more, as a date that has passed."""
-        if self.spec.arguments.is_faithful or self._current()[1] is not MADE_LATER:
+        if self._current()[1] is not MADE_LATER:
             return None
         try:
             self._made()
@@ -540,7 +540,8 @@ def _rebuild(
     history, made._coerced, text, call_round = state
     BaseCall.__init__(made, metadata, as_entry(history), call_round)
     made._selector = selector
-    made._held = (0, MADE_LATER if input is None and text is not None else input, text)
+    held = (0, MADE_LATER if input is None and text is not None else input, text)
+    made._held, made._lent = held, None
     return made
 
 

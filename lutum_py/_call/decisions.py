@@ -185,46 +185,28 @@ class Review:
 
     Args:
         target: The call.
-        call: What hooks are shown: the call itself, or a draft of it.
-        moves: What is written before all that the hooks say.
-        edited: Of a call whose input a person edited, the step by which it waited: hooks may still
-            change the input, and then it waits for the same again.
 
     Attributes:
+        call: What hooks are shown: the call itself, or a draft of it.
         since: How many entries the history had.
         moves: What was said so far.
         verdict: Why the call does not go on; None while it does.
+        edited: Of a call whose input a person edited, the step by which it waited: hooks may still
+            change the input, and then it waits for the same again.
         changes_more: Whether an edit changed more of the input than it names.
         may_start: Whether a function in place of hooks is asked right now: it may run its draft.
     """
 
-    __slots__ = (
-        "call",
-        "changes_more",
-        "edited",
-        "may_start",
-        "moves",
-        "since",
-        "target",
-        "verdict",
-    )
+    # Of the class where most reviews have nothing of it.
+    verdict: Verdict | None = None
+    edited: Step | None = None
+    changes_more = False
+    may_start = False
 
-    def __init__(
-        self,
-        target: AnyToolCall,
-        call: AnyToolCall | None = None,
-        moves: tuple[Move, ...] = (),
-        *,
-        edited: Step | None = None,
-    ) -> None:
-        self.target = target
+    def __init__(self, target: AnyToolCall) -> None:
+        self.target = self.call = target
         self.since = len(target._entries)
-        self.call = target if call is None else call
-        self.moves: list[Move] = [*moves]
-        self.verdict: Verdict | None = None
-        self.edited = edited
-        self.changes_more = False
-        self.may_start = False
+        self.moves: list[Move] = []
 
     def note(
         self,

@@ -297,7 +297,8 @@ def _edited(
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
     by = decision.decider
-    review = Review(call, edited=wait)
+    review = Review(call)
+    review.edited = wait
     review.call = review.draft()
     decided: Move = move("decided", by=by, verdict="edit", digest=digest, detail=decision)
     review.call._append_all(decided)
