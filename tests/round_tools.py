@@ -166,9 +166,9 @@ def is_closed(plan: ToolRoundPlan[Any]) -> bool:
 
 def approval(plan: ToolRoundPlan[Any], call_id: str, **fields: Any) -> Decision:
     """A decision to let a call of a plan go on, under the digest that it shows while it waits."""
-    shown = {each.call.id: each.digest for each in plan.suspended}
-    digest = shown.get(call_id, "sha256:of none that waits")
-    return Decision(call_id=call_id, action="resume", digest=digest, **fields)
+    shown = {each.call.id: (each.digest, each.ticket.id) for each in plan.suspended}
+    digest, ticket = shown.get(call_id, ("sha256:of none that waits", None))
+    return Decision(call_id=call_id, action="resume", digest=digest, ticket=ticket, **fields)
 
 
 def gated(

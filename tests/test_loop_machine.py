@@ -366,6 +366,7 @@ class Loops(RuleBasedStateMachine):
             result=hostile.DATA[value],
             reason=text,
             digest=waiting.digest,
+            ticket=waiting.ticket.id,
         )
         before = len(plan.suspended)
         with may_refuse(ResumeError):

@@ -162,6 +162,25 @@ def test_a_decision_without_a_ticket_goes_by_its_digest() -> None:
     close(plan)
 
 
+@over("way", ["approve", "cancel"])
+@over("is_saved", [False, True])
+def test_a_decision_without_a_ticket_answers_no_second_question(way: str, is_saved: bool) -> None:
+    """Of a call that waited before, it may be about what was asked then, under the same digest."""
+    plan = asked(said())
+    first = replace(getattr(plan.suspended[0], way)(), ticket=None, requested_in=None)
+    plan.resume(plan.suspended[0].approve())
+    (call,) = plan.pending
+    call.start()
+    plan.suspend(call.suspend(SuspendTicket(message="Which account?")))
+    plan = Desk.load_plan(plan.dump_json()) if is_saved else plan
+    before = plan.steps
+    with pytest.raises(ResumeError, match=r"names no ticket, and call .* waited more than once"):
+        plan.resume(first)
+    assert plan.steps == before
+    assert plan.resume(plan.suspended[0].approve()) is plan.pending[0]
+    close(plan)
+
+
 @over("mode", [ResumeMode.REPLAY_TOOL_CALL, *ResumeMode])
 def test_a_result_that_nobody_would_read_is_refused(mode: ResumeMode) -> None:
     """Where the mode has no use for a result, and at a cancellation, it is not dropped unseen."""
