@@ -16,6 +16,7 @@ is a generator that yields whatever is to be awaited; `_call.drivers` runs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from time import time
 from types import MethodType
 from typing import Any, Final, NamedTuple
 
@@ -50,14 +51,14 @@ from .._call.decisions import (
     write_all,
 )
 from .._call.drivers import HookGenerator
-from .._call.history import HOOK_PHASES, Step, hook_key, move, this_try
+from .._call.history import HOOK_PHASES, Move, Step, end_of, hook_key, move, this_try
 from .._call.lifecycle import STAGES
 from .._call.selector import AnySelector, Selector
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult, rejection, with_labels
 from .._transcript.transcript import Transcript
-from ..errors import HookError
+from ..errors import HookError, LifecycleError
 from .places import HookPlaces
 from .registered_hook import NO_HOOKS, ArgsHook, CallGate, RegisteredHook, keyed
 
@@ -323,18 +324,44 @@ class AfterSaid(NamedTuple):
         hook: The name of the hook.
         key: Tells it from others of the name.
         put: What it put in place of the result, if anything.
+        end: The step by which the call ended with that result; None if it has not ended here.
     """
 
     call: AnyToolCall
     hook: str
     key: str
     put: ToolResult | None
+    end: Step | None
 
-    def write(self) -> None:
-        """Write it to the history of the call."""
+    @property
+    def move(self) -> Move:
+        """The step that says so."""
         said = None if self.put is None else "replaced"
         detail = (self.key, self.put)
-        self.call._append("reviewed", by=self.hook, phase="after", verdict=said, detail=detail)
+        return move("reviewed", at=time(), by=self.hook, phase="after", verdict=said, detail=detail)
+
+
+def write_after(call: AnyToolCall, end: Step | None, moves: Sequence[Move]) -> None:
+    """Write what after-hooks said about a call as one entry, if it still has the end that they saw.
+
+    Args:
+        call: The call.
+        end: The step by which it had ended with what they saw.
+        moves: What they said.
+
+    Raises:
+        LifecycleError: It was tried again meanwhile; nothing was written.
+    """
+    while moves:
+        since = len(call._entries)
+        if end_of(call._history) is not end:
+            raise LifecycleError(
+                f"Call {call.id!r} of tool `{call.name}` was tried again while after-hooks looked "
+                f"at its result, and is {call.status} now: what they said does not count. Show "
+                "them the result of the last try."
+            )
+        if call._append_all(*moves, since=since) is not None:
+            return
 
 
 def after(
@@ -355,11 +382,15 @@ def after(
         again: Whether to run also those that have seen the result.
     """
     # Each hook is shown what the one before it made of the result. That it has seen it is written
-    # down later, by `AfterSaid.write`, when none can raise any more.
+    # down later, by `write_after`, when none can raise any more.
+    end = end_of(call._history)
     for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
         if not again and was_asked_after(call, key):
             continue
         answer = yield from ask(hook.name, hook.function, call, call, result)
+        own = end_of(call._history)
+        if own is not None and own.detail is not None and own.detail is answer:
+            end = own  # the hook itself made another try, and this is what that came to
         if isinstance(answer, Complete):
             _, answer = output_and_result(hook.name, call, answer)
         elif isinstance(answer, Reject):
@@ -368,7 +399,7 @@ def after(
         # A hook writes a new result, as to shorten it, and would drop its labels by that.
         if isinstance(answer, ToolResult):
             answer = with_labels(answer, result.labels)
-        said.append(AfterSaid(call, hook.name, key, answer))
+        said.append(AfterSaid(call, hook.name, key, answer, end))
         if answer is None:
             continue
         if not isinstance(answer, ToolResult):

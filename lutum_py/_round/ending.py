@@ -39,7 +39,7 @@ from .._call.outcomes import (
     answer_of,
 )
 from .._call.selector import AnySelector
-from .._hooks.pipeline import AfterSaid, after, was_asked_after
+from .._hooks.pipeline import AfterSaid, after, was_asked_after, write_after
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
@@ -62,6 +62,7 @@ from ..errors import (
     DuplicateResult,
     ExtraResult,
     HookError,
+    LifecycleError,
     MismatchedArguments,
     MismatchedToolName,
     MissingResult,
@@ -509,7 +510,7 @@ def _not_asked(
 ) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
     """Find after-hooks that have not seen results of these calls, or of ended ones: with keys."""
     answered = {c.id: c for c in calls._readable if state_in(c._history) in ("finished", "handled")}
-    for hooks in calls._state._hook_sets:
+    for hooks in [*calls._state._hook_sets.values()]:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
                 if not was_asked_after(call, key):
@@ -580,30 +581,54 @@ def show_results(
     answered = list(_answered(calls))
     open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
     shown: list[ToolResult | NotEnded] = []
-    ends: list[tuple[AnyToolCall, ToolResult]] = []
+    ends: dict[AnyToolCall, ToolResult] = {}
     for result in results:
         call = open_calls.get(result.id)
         if call is None:  # of no call of ours, or of one that was never decoded
             shown.append(result)
             continue
-        ends.append((call, result))
+        ends[call] = result
         # The plan does not hold this result, so the hooks are asked each time that it is passed.
         shown.append((yield from after(call, result, hook_set, said, again=True)))
     for call, result in answered:
         yield from after(call, result, hook_set, said)
-    # Made elsewhere, or by hand: it is the end of the call here, too. One that waits by now has
-    # none, and whoever passes the result on finds out.
-    for call, result in ends:
-        stage = call._stage
-        if stage.may_end and stage.name not in _WAITING and result.answers(call):
-            call._append("ended", verdict=result.status, detail=result)
-    for each in said:
-        if each.call._stage.is_end:
-            each.write()
+    _write_shown(ends, said)
     if calls._state._owes_after:  # this stands for the hook set that decided before it was saved
         calls._note_hooks(hook_set)
         calls._state._owes_after = False
     return [*shown, *suspended]
+
+
+def _write_shown(ends: Mapping[AnyToolCall, ToolResult], said: Sequence[AfterSaid]) -> None:
+    """Write what after-hooks said about each call, and the ends that they were shown.
+
+    Args:
+        ends: The results that were passed, by call.
+        said: What the hooks said.
+
+    Raises:
+        LifecycleError: Some calls were tried again meanwhile; the others have it.
+    """
+    of: dict[AnyToolCall, list[AfterSaid]] = {call: [] for call in ends}
+    for each in said:
+        of.setdefault(each.call, []).append(each)
+    grown: list[LifecycleError] = []
+    for call, its in of.items():
+        first: list[Move] = []
+        end = its[-1].end if its else end_of(call._history)
+        if end is None:
+            # Made elsewhere, or by hand: it is the end of the call here, too. One that waits by now
+            # has no end, and whoever passes the result on finds out.
+            result = ends[call]
+            if call._stage.name in _WAITING or not result.answers(call):
+                continue
+            first = [move("ended", verdict=result.status, detail=result)]
+        try:
+            write_after(call, end, [*first, *(each.move for each in its)])
+        except LifecycleError as error:
+            grown.append(error)
+    if grown:
+        raise grown[0]
 
 
 _WAITING = ("suspended", "awaiting")

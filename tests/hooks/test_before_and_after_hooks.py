@@ -371,6 +371,55 @@ class TestAfterHooks:
             own = call.retry().complete({"hits": ["nothing"]})
             assert plan.resolve([own]).results == (own,)
 
+    def test_what_after_hooks_said_of_one_try_is_no_look_at_the_next(self) -> None:
+        """A call that is tried again while they look has nothing of it, and they are owed."""
+        hooks, seen = AppTools.HookSet(), list[str]()
+
+        @hooks.after()
+        async def look(call: AnyToolCall, result: ToolResult) -> None:
+            if not seen and call.id == "s1":
+                call.retry()
+                call.start()
+            seen.append(call.id)
+
+        with opened(AppTools, SEARCH, sent("web_search", "s2", query="b")) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            results = [call.complete({"hits": []}) for call in plan.pending]
+            with pytest.raises(LifecycleError, match=r"'s1' .* was tried again while after"):
+                asyncio.run(plan.apply_after_hooks(hooks, results))
+            # The others have what was said of them.
+            tells = [[step.kind for step in row.steps][-1] for row in plan.calls]
+            assert tells == ["started", "reviewed"]
+            results[0] = plan.pending[0].complete({"hits": ["last"]})
+            with pytest.raises(MisuseError, match="has not seen the result of call 's1'"):
+                plan.resolve(results)
+            shown = asyncio.run(plan.apply_after_hooks(hooks, results))
+            assert plan.resolve(shown).results[0].result == '{"hits":["last"]}'
+
+    def test_what_all_after_hooks_said_of_a_result_is_one_entry(self) -> None:
+        """Nobody sees what the first one left, and the second one would have masked."""
+        hooks, read = AppTools.HookSet(), list[str]()
+        hooks.after()(lambda call, result: Complete({"hits": ["first"]}))
+
+        @hooks.after()
+        def second(call: AnyToolCall, result: ToolResult) -> Complete[Any]:
+            return Complete({"hits": ["second"]})
+
+        class Watched(dict[int, Any]):
+            def setdefault(self, number: int, entry: Any = None) -> Any:
+                kept = super().setdefault(number, entry)
+                read.extend(each.result for each in plan.finished)
+                return kept
+
+        with opened(AppTools, SEARCH) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            (call,) = plan.pending
+            plan.record(call.complete({"hits": ["secret"]}))
+            call._entries = Watched(call._entries)
+            plan.apply_after_hooks_sync(hooks)
+            assert read == ['{"hits":["second"]}']
+            assert plan.resolve().results[0].result == '{"hits":["second"]}'
+
     @pytest.mark.parametrize("end", ["commit", "resolve", "abort"])
     @pytest.mark.parametrize("by", ["round", "older plan", "newer plan", "plan of other hooks"])
     def test_no_other_plan_goes_around_after_hooks(self, by: str, end: str) -> None:
