@@ -13,7 +13,7 @@ of the steps that happen together. For example, that of a payment that a person 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from time import time
@@ -177,6 +177,7 @@ SPENT: Final = "spent"
 BY_TOOL: Final = "tool"
 """The verdict of a `suspended` if the tool asks, after it was started; users do not see it."""
 
+
 def key_of(kind: StepKind, phase: StepPhase | None, verdict: str | None) -> str:
     """Return what a step is found by in the table: its kind, or which end or review it is."""
     if kind == "ended":
@@ -193,7 +194,7 @@ def stage_after(last: Step, key: str) -> Stage | None:
     stage = last.stage.leads.get(key)
     if stage is None and last.stage is _ASKING and isinstance(last, RequestedStep):
         end = END_OF.get(key)
-        if end is _CANCELLED and not any(each._stage.is_open for each in last.asked.calls):
+        if end is _CANCELLED and all(each._stage.is_end for each in last.asked.calls):
             return end
     return stage
 
@@ -298,8 +299,8 @@ class CallRound:
             `ON_RECORD`.
         transcript: The transcript that it was opened behind, if a session asked for the turn.
         traces: By the id of a call that requested others, the span that these stand under.
-        inner: The calls that its calls requested, by id, in the order in which they were
-        requested. turn: The turn that the calls belong to, if there is one.
+        inner: The calls that its calls requested, by id, in the order in which they were requested.
+        turn: The turn that the calls belong to, if there is one.
         started: Of calls that a store lets run, when they were started, and by whom.
     """
 
@@ -334,6 +335,13 @@ class CallRound:
     def callers(self) -> Mapping[str, str]:
         """The programs of the provider that made calls of the turn, by the ids of the calls."""
         return {} if self.turn is None else callers_of(self.turn)
+
+    def take_in(self, requested: Iterable[Any]) -> None:
+        """Keep calls that a call requested."""
+        # Into one dict, so that of two threads none drops what the other puts in. Others may do so
+        # at any time: whoever goes over it makes a list first, which CPython does at once.
+        own: dict[str, Any] = vars(self).setdefault("inner", {})
+        own.update({each.id: each for each in requested})
 
     def trace(self, call_id: str, trace: str | None) -> None:
         """Note the span of the calls that a call requested; the first one stays."""

@@ -7,7 +7,7 @@ written is here, and the documentation draws its diagram from the same table.
     new --suspended--> suspended --decided--> resuming --started--> running --ended--> succeeded
 
 What the table lacks is refused and changes nothing. Four rules do not fit into it and are in
-`history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks can review,
+`history.stage_after`: a wait or an end is `recorded` once, after-hooks alone review what has ended,
 a call that waits can end only as cancelled, and one that requested others ends after these.
 """
 
@@ -124,13 +124,8 @@ TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
         "succeeded": {**_ENDED, "retried": "new"},
         "failed": {**_ENDED, "retried": "new"},
         "cancelled": _ENDED,
-        # Only `plan.attach` goes on from here.
-        "elsewhere": {
-            "suspended": "suspended",
-            "requested": "awaiting",
-            "ended": "ended",
-            "late": "same",
-        },
+        # It goes on where it went.
+        "elsewhere": {"late": "same"},
     }
 )
 """For each stage the kinds of steps that may follow, and the stage that each leads to: `same` is
@@ -182,7 +177,7 @@ class Stage:
         self.is_end = self.status in _ENDS
         self.may_ask = "reviewed" in TABLE[name] and not self.is_end
         self.may_start = "started" in TABLE[name]
-        self.may_end = "ended" in TABLE[name] and name != "elsewhere"
+        self.may_end = "ended" in TABLE[name]
         self.is_open = "moved" in TABLE[name]
         self.is_pending = self.may_start or name == "running"
         self.leads: dict[str, Stage] = {}

@@ -230,7 +230,7 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
     they were run with, and have the labels of what they were made of, as results in a transcript
     do.
     """
-    inner, turn = call._round.inner.values(), call._round.turn
+    inner, turn = [*call._round.inner.values()], call._round.turn
     turns = (turn,) if turn is not None and given_by_provider(turn) else ()
     if not inner:
         return turns
@@ -280,13 +280,10 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
             first = [move("retried"), move("started")]  # it is the outcome of another try
         elif call._stage.may_start:
             first = [move("started")]
-        # The round has them first: whoever finds that the call requested them finds them, too.
-        known = state._round.inner
-        state._round.inner = {**known, **{each.id: each for each in made}}
         if call._append_all(*first, requested, since=since) is not None:
+            state._round.take_in(made)
             state._round.trace(call.id, asking._trace)
             return asking
-        state._round.inner = known
 
 
 def _times_asked(call: AnyToolCall) -> int:
@@ -301,7 +298,7 @@ def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, s
             f"Calls stand within calls {MAX_DEPTH} deep at most, and call {call.id!r} requests "
             "others there. Call tools directly from here."
         )
-    before = sum(1 for each in calls._state._round.inner.values() if each._asked_by == call.id)
+    before = _count_of(calls, call)
     if before + count > MAX_INNER_CALLS:
         return "too_many_calls", (
             f"A call requests {MAX_INNER_CALLS} others at most, and call {call.id!r} requested "
@@ -310,11 +307,16 @@ def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, s
     return None
 
 
+def _count_of(calls: SortedCalls, by: AnyToolCall) -> int:
+    """Count the calls that a call requested."""
+    return sum(each._asked_by == by.id for each in [*calls._state._round.inner.values()])
+
+
 def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator[BaseCall]:
     """Read what a call requests with the plan's toolset; what cannot be used has its result."""
     state, toolset = calls._state, calls.toolset
     taken = {each.id for each in calls._all()}
-    number = sum(1 for each in state._round.inner.values() if each._asked_by == by.id)
+    number = _count_of(calls, by)
     first = Step("proposed", _ASKED, max(time(), by._last.at), by.id)
     history: tuple[Step, ...] = (first,)
     not_on_offer = NotOnOffer(toolset, toolset._offer.all, toolset._by_name)
@@ -416,6 +418,6 @@ def settle_within(
         calls._state._owes_after = False
     if calls.unreviewed:
         yield from decide_asked(calls, hooks, on_event)
-    for inner in decoded_calls(calls._state._round.inner.values()):
+    for inner in decoded_calls([*calls._state._round.inner.values()]):
         if state_in(inner._history) == "handled":
             yield from show_to(inner, result_in(inner._history), hooks)

@@ -24,6 +24,7 @@ from .._call.outcomes import (
     NotEnded,
     RecoverableToolCallIssue,
     SuspendedCall,
+    answer_of,
 )
 from .._context.suspension import Decision
 from .._hooks.pipeline import review_calls
@@ -537,7 +538,15 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         found = results_of(self, results)
         committed = joined_round(self, found)
         ends = {result.id: result for result in found}
-        self._state._end_open(how, lambda call: ended_with(call, ends[call.id]))
+
+        def moves(call: BaseCall) -> list[Move]:
+            result = ends.get(call.id)
+            if result is None:  # one that a call requested, which did not wait for this result
+                why = f"the round was {how}."
+                result = unfinished(call, was_begun(call._history), why)
+            return ended_with(call, result)
+
+        self._state._end_open(how, moves)
         return committed
 
     def commit(
@@ -593,33 +602,43 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._check_place(transcript)
         given, unended = as_results(results)  # an iterator may still run some of the calls
         # What is wrong is raised before anything has changed.
-        found = self._given_up(reason, [*given, *unended])
-        # Then each open call ends, and only now is it known which of them were started: a call that
-        # starts a moment later is refused.
+        lists = self._sorted
+        waiting = (*(each.call for each in lists.suspended), *lists.awaiting)
+        given_up = (*lists.pending, *lists.in_doubt, *waiting)
+        found = self._given_up(reason, [*given, *unended], given_up)
+        # Then each open call ends, and only now is it known what became of them: a call that starts
+        # a moment later is refused.
         known = {each.id: each for each in given}
         left = {each.call.metadata for each in unended if each.was_started}
-        ends: dict[str, ToolResult] = {}
 
         def moves(call: BaseCall) -> list[Move]:
             was_started = was_begun(call._history) or call.metadata in left
             result = known.get(call.id) or unfinished(
-                call, was_started, reason, ended_within(call, ends)
+                call, was_started, reason, ended_within(call, known | _answers(call))
             )
-            ends[call.id] = result
             return ended_with(call, result)
 
         self._state._end_open("aborted", moves)
+        ends: dict[str, ToolResult] = {}
+        for call in given_up:
+            result = answer_of(call) or known.get(call.id)
+            if result is None and was_begun(call._history):  # it has ended, and nobody recorded it
+                more = ended_within(call, known | _answers(call))
+                result = unfinished(call, True, reason, more)
+            if result is not None:
+                ends[call.id] = result
         ended = tuple([ends.get(each.id, each) for each in found])
         committed = joined_round(self, ended)
         transcript.append_round(committed)
         return committed
 
     def _given_up(
-        self, reason: str, answers: list[ToolResult | NotEnded]
+        self,
+        reason: str,
+        answers: list[ToolResult | NotEnded],
+        given_up: tuple[AnyToolCall, ...],
     ) -> tuple[ToolResult, ...]:
         """Return the results of the round, an honest one for each call that has none."""
-        waiting = (*(each.call for each in self.suspended), *self.awaiting)
-        given_up = (*self.pending, *self.in_doubt, *waiting)
         own = {call.metadata for call in given_up}
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
@@ -685,6 +704,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
 
 _NAMED = ("pending", "finished", "in_doubt", "handled", "rejected", "suspended")
+
+
+def _answers(call: BaseCall) -> dict[str, ToolResult]:
+    """Return the results of the calls that a call requested, by id."""
+    found = ((each.id, answer_of(each)) for each in call._asked_for())
+    return {id: result for id, result in found if result is not None}
+
+
 _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
 
 

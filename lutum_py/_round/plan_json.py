@@ -37,6 +37,8 @@ from .._call.history import (
     ANSWERED,
     CallRound,
     Step,
+    as_it_left,
+    end_of,
     is_unread,
     iso_time,
     state_in,
@@ -45,7 +47,7 @@ from .._call.history import (
 from .._call.outcomes import issue_in
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
-from .._transcript.result import ToolResult
+from .._transcript.result import ToolResult, rejection
 from .._transcript.saved import (
     PLAN,
     Saved,
@@ -153,7 +155,7 @@ def _dump_entry(call: BaseCall, now: float) -> dict[str, Any]:
     if history[0].detail is None:
         proposed = call._text_of(None)
         steps[0] |= {"arguments": proposed.data, **dump_unset(proposed)}
-    if history[-1].stage.name == "running":  # it runs on where it is, unseen by the text
+    if as_it_left(call._history)[-1].stage.name == "running":  # it runs on unseen by the text
         steps.append({"kind": "abandoned", "at": iso_time(max(now, history[-1].at))})
     return {
         "id": call.id,
@@ -165,8 +167,8 @@ def _dump_entry(call: BaseCall, now: float) -> dict[str, Any]:
 
 
 def _history_of(call: BaseCall) -> tuple[Step, ...]:
-    history = call._history
-    return history[:-1] if history[-1].kind == "moved" else history  # to where the text is loaded
+    # It moved to where the text is loaded, and what a run came to since is there as `late`.
+    return tuple([step for step in call._history if step.kind != "moved"])
 
 
 _OPEN: Final = ("pending", "in_doubt")
@@ -186,12 +188,24 @@ def hand_over(calls: SortedCalls, how: str, dump: Callable[[], str]) -> str:
     Raises:
         PlanError: It cannot be saved. Nothing changed.
     """
+    before = _lengths(calls)
     text = dump()
-    before = [len(call._entries) for call in calls._all()]
     calls._state._move(how)
-    grown = [len(call._entries) - (call._last.kind == "moved") for call in calls._all()]
-    # What happened while the text was made is in it only if it is made once more.
-    return text if grown == before else dump()
+    if _lengths(calls) == before:
+        return text
+    # What happened while the text was made is in it only if it is made once more. A call that ended
+    # meanwhile has its result in its history, and from now on nobody can record it here.
+    for call in calls._all():
+        end = end_of(call._history)
+        if end is not None and state_in(call._history) in _OPEN:
+            result = end.detail or rejection(call.metadata, end.reason or "")
+            call._append("recorded", verdict=result.status, detail=result)
+    return dump()
+
+
+def _lengths(calls: SortedCalls) -> list[int]:
+    """Count the entries of each call, without the one by which it went elsewhere."""
+    return [len(call._entries) - (call._last.kind == "moved") for call in calls._all()]
 
 
 # What calls requested is beside the histories: which calls, and each time that one requested some.
@@ -207,7 +221,7 @@ def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
             asks.append({"call": call.id, "ids": list(ask.ids), **trace})
         if mine and not call._stage.is_end:
             asks[-1] |= _dump_left(mine[-1].left)
-    inner = calls._state._round.inner.values()
+    inner = [*calls._state._round.inner.values()]
     return {"calls": [dump_metadata(each.metadata) for each in inner], "requested": asks}
 
 
@@ -421,7 +435,7 @@ def load_plan(
     state._unread = {call.id: call for call in asked if not isinstance(call, AnyToolCall)}
     made = SortedCalls(state, toolset)
     if inner:
-        call_round.inner = {call.id: call for call in inner}
+        call_round.take_in(inner)
         for call in every:
             for step in call._history:
                 if step.kind == "requested":

@@ -120,7 +120,7 @@ class RoundState:
         self._round = call_round
         self._calls = calls
         self._amending = _NONE
-        self._hook_sets: tuple[HookPlaces[Any], ...] = ()
+        self._hook_sets: dict[int, HookPlaces[Any]] = {}
         self._stored: StoredAs | None = None
         self._unread = _NO_CALLS
         self._by_id: dict[str, BaseCall] | None = None
@@ -143,7 +143,7 @@ class RoundState:
             yield from filter(None, (self._any(each.id) for each in self.turn.tool_calls))
         else:
             yield from self._calls
-        yield from self._round.inner.values()
+        yield from [*self._round.inner.values()]
 
     def _place_of(self, call: BaseCall) -> ListEntry:
         """Say where a call stands by now."""
@@ -234,6 +234,11 @@ class RoundState:
             self._check_open()
         if how == "dumped" and self._stored is not None:
             raise self._in_store("the text")
+        own = [how]  # an object of its own, so that of two threads one closes the round
+        first: list[str] = vars(self._round).setdefault("closing", own)
+        if first is not own:
+            self._round.closed_by = first[0]
+            self._check_open()
         self._round.closed_by = how
 
     def _end_open(self, how: str, moves: Callable[[BaseCall], Sequence[Move]]) -> None:
@@ -246,14 +251,20 @@ class RoundState:
             moves: Gives the steps for a call as it is.
         """
         self._close(how)
-        for call in (*reversed([*self._round.inner.values()]), *self._calls):  # inner ones first
-            while call._stage.is_open:
-                if call._append_all(*moves(call), since=len(call._entries)) is not None:
-                    break
+        for call in self._calls:
+            _end(call, moves)
 
     def _move(self, how: str) -> None:
         """Close the round, because its calls go on elsewhere."""
-        self._end_open(how, lambda _: [move("moved", verdict=how)])
+
+        def moves(call: BaseCall) -> Sequence[Move]:
+            moved = move("moved", verdict=how)
+            # One that began to wait while the text was made: nobody can record that here any more.
+            if call._stage.name == "suspended" and state_in(call._history) != "suspended":
+                return [move("recorded", verdict="suspended"), moved]
+            return [moved]
+
+        self._end_open(how, moves)
 
     def _discard(self) -> None:
         """Close the round, and forget the turn."""
@@ -309,6 +320,20 @@ class RoundState:
                 stacklevel=1,
                 source=self,
             )
+
+
+def _end(call: BaseCall, moves: Callable[[BaseCall], Sequence[Move]]) -> None:
+    """Write the end of its round into a call, after those that it requested."""
+    # These are read from its history, which the round may not have heard of yet, and once more if
+    # it grew meanwhile: it may have requested some.
+    while True:
+        since = len(call._entries)
+        for step in call._history if since > 1 or len(call._entries[0]) > 1 else ():
+            if step.kind == "requested":
+                for inner in step.detail.calls:
+                    _end(inner, moves)
+        if not call._stage.is_open or call._append_all(*moves(call), since=since) is not None:
+            return
 
 
 def _is_surely_pending(call: BaseCall) -> bool:
@@ -461,7 +486,7 @@ class SortedCalls:
     def _readable(self) -> tuple[AnyToolCall, ...]:
         """The calls that could be read, those that others requested after those of the turn."""
         inner = self._state._round.inner
-        return (*self._calls, *decoded_calls(inner.values())) if inner else self._calls
+        return (*self._calls, *decoded_calls([*inner.values()])) if inner else self._calls
 
     def _call(self, call_id: str) -> AnyToolCall | None:
         """Find a call that could be read."""
@@ -501,9 +526,8 @@ class SortedCalls:
 
     def _note_hooks(self, hooks: object) -> None:
         """Remember a hook set that decided: its after-hooks have to see results before the end."""
-        known = self._state._hook_sets
-        if isinstance(hooks, HookPlaces) and hooks not in known:
-            self._state._hook_sets = (*known, hooks)
+        if isinstance(hooks, HookPlaces):
+            self._state._hook_sets[id(hooks)] = hooks
 
     @property
     def is_settled(self) -> bool:

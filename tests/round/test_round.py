@@ -228,6 +228,25 @@ def test_dropping_a_closed_round_is_silent(end: str) -> None:
     assert dropped(make) == []
 
 
+@pytest.mark.parametrize("end", [*ENDS])
+def test_of_two_threads_one_ends_a_round(end: str) -> None:
+    """Both found it open, and the other one is a moment earlier: nothing is committed twice."""
+    plan = opened(*adds(1)).plan()
+    session = Session()
+    others = [lambda: plan.commit(session, [plan.pending[0].fail("no")])]
+
+    class First(dict[str, Any]):
+        def setdefault(self, name: str, default: Any = None) -> Any:
+            if name == "closing" and others:
+                others.pop()()
+            return super().setdefault(name, default)
+
+    plan._state._round.__dict__ = First(vars(plan._state._round))
+    with pytest.raises(RoundClosedError, match="already committed"):
+        ENDS[end](plan)
+    assert len(session.transcript) == 2
+
+
 def test_a_round_that_was_never_made_is_dropped_in_silence() -> None:
     """Who makes one by hand is told so by the class, and nothing is said of it once more."""
     make: Any = ToolRound
