@@ -400,6 +400,24 @@ class BaseCall:
             raise self._refused("started")
         if self.selector.needs_review:
             self._check_asked()
+        elif self._last.kind in ("retried", "changed") and self._is_spent:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` is not started: nobody knows what the "
+                "last try did, so that it has to be approved again. Let the hooks that asked "
+                "review it, with `await plan.apply_hooks(hooks)`, and take in the decision."
+            )
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether hooks had the call approved before a try in doubt, and reviewed it not since."""
+        steps = self._history
+        for at in range(len(steps) - 1, 0, -1):
+            step = steps[at]
+            if step.kind in ("reviewed", "decided"):
+                break
+            if step.kind == "retried" and step.verdict == SPENT:
+                return any(answer.is_of_hooks for answer in answers_in(steps[:at]))
+        return False
 
     def _check_asked(self) -> None:
         """Make sure that hooks let the call pass, and that its tool's rules and approval did.
