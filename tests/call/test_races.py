@@ -182,6 +182,8 @@ class World(Race):
         for at, step in enumerate(steps):
             if step.kind == "ended" and step.phase in ("decision", "gate"):
                 assert "started" not in kinds[at:]
+            if step.kind == "decided" and step.verdict == "cancel":
+                assert kinds[at + 1] == "ended"
         # What goes on elsewhere does not go on here.
         if "moved" in kinds:
             assert {*kinds[kinds.index("moved") + 1 :]} <= {"late"}
