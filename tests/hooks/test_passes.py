@@ -256,6 +256,33 @@ def test_after_a_load_a_hook_is_known_by_its_name(is_named: bool) -> None:
     assert asked_here == ["u1"] * (1 if is_named else 2)
 
 
+class Policy:
+    """Hooks that are methods of an object."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def look(self, metadata: ToolMetadata, input: GetUserArgs) -> RunNormally[GetUserArgs]:
+        self.asked.append(metadata.id)
+        return RunNormally(input)
+
+
+def test_a_method_of_an_object_is_that_of_no_other_object() -> None:
+    """In one process each object is asked once; after a load it may be any, so it is asked."""
+    policies = Policy(), Policy()
+    with opened(AppTools, CALLS[0]) as opened_round:
+        plan = opened_round.plan()
+        for policy in (*policies, *policies):
+            hooks = AppTools.HookSet()
+            hooks.on(AppTools.data.get_user)(policy.look)
+            plan.apply_hooks_sync(hooks)
+        assert [each.asked for each in policies] == [["u1"], ["u1"]]
+        plan = AppTools.load_plan(plan.dump_json())
+        plan.apply_hooks_sync(hooks)
+        plan.discard()
+    assert [each.asked for each in policies] == [["u1"], ["u1", "u1"]]
+
+
 def test_an_approved_call_gets_no_execution_hooks() -> None:
     """Also where none was asked before: what was shown to a person is what runs."""
     asked = Asked()

@@ -59,6 +59,8 @@ def test_a_call_is_told_of_at_each_step() -> None:
     ]
     assert events[-1].row.arguments == {"a": 6, "b": 0}
     assert all(event.at.endswith("+00:00") for event in events)
+    # The time of an event is that of its step.
+    assert [event.at for event in events] == [event.row.steps[-1].at for event in events]
     close(plan)
 
 
