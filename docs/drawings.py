@@ -179,7 +179,7 @@ def _moves() -> dict[tuple[str, str], str]:
     for name, row in TABLE.items():
         for kind, target in row.items():
             # A stage is final within a try, and what went elsewhere goes on there.
-            if target == "same" or kind in ("retried", "moved") or name == "elsewhere":
+            if target == "same" or kind in ("retried", "moved"):
                 continue
             ends = [status for status in TRANSITIONS[STAGES[name].status] if status.is_terminal]
             said = "each within has its result" if kind == WITHIN else kind

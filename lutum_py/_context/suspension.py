@@ -118,7 +118,8 @@ class Decision:
             them together, and `plan.amend` takes them in. A copy is kept.
         by: Who decided, in your own words; the library knows no users.
         at: When, in ISO 8601; now, in UTC, if it is left out.
-        ticket: The id of the ticket that was shown, so that it counts for no other ticket.
+        ticket: The id of the ticket that was shown, so that it counts for no other ticket. Left
+            out, the decision counts only for a call that never waited before.
         requested_in: Names the round that waits, if that is known: a ticket's id may be your own,
             and come again. `waiting.approve()` and its like put both in.
 
