@@ -625,6 +625,35 @@ def test_a_start_whose_text_no_longer_fits_ends_as_an_issue(tmp_path: Path, way:
     assert SEEN == []
 
 
+@over("way", ["tried again", "asked by the tool"])
+@over("run", ["call", "execute"])
+def test_a_call_that_was_started_does_not_become_an_issue(
+    tmp_path: Path, way: str, run: str
+) -> None:
+    """Its tool may have had its effects, so nobody says that it was not run."""
+    file = tmp_path / "a.txt"
+    file.write_text("a")
+    tools, _ = tools_of(FilePath)
+    plan = read(tools, str(file)).plan()
+    (call,) = plan.pending
+    call.start()
+    if way == "asked by the tool":
+        plan.suspend(call.suspend(TICKET))
+        plan = tools.load_plan(plan.dump_json())
+        plan.resume(plan.suspended[0].approve())
+    else:
+        plan = tools.load_plan(plan.dump_json())
+        plan.in_doubt[0].retry()
+    file.unlink()
+    (call,) = plan.pending
+    with pytest.raises(ToolInputError, match="do not fit tool `run`: `given`"):
+        call.call_sync() if run == "call" else execute_sync(call)
+    assert "ended" not in [step.kind for step in call.steps]
+    assert plan.pending == (call,)
+    (result,) = plan.abort(Session(), "enough").results
+    assert result.status == "indeterminate"
+
+
 def test_what_a_tool_did_to_its_file_changes_no_row(tmp_path: Path) -> None:
     """A tool that removes its file, or makes one that may not be there, is shown as it ran."""
 
