@@ -169,7 +169,8 @@ def test_calls_within_an_earlier_try_are_not_given_to_the_tool_again() -> None:
         plan.record(execute_sync(call))
         plan.apply_hooks_sync(lambda call: call)
         plan.record(execute_sync(plan.pending[0]))
-        assert execute_sync(call).output == ids
+        outcome: Any = execute_sync(call)
+        assert outcome.output == ids
         if ids == ["c1/1"]:
             call.retry()
     assert [row.id for row in plan.calls] == ["c1", "c1/1", "c1/2"]
