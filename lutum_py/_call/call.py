@@ -176,7 +176,7 @@ class AnyToolCall(CallState):
         ended: Move = ("ended", status, None, None, None, status, None, None, result)
         changed = self._changed_unstarted() if run is None and self._stage.may_start else None
         if changed is None:
-            self._append_outcome(ended, None, run)
+            self._append_all(ended, run=run)
         else:  # the program ran the tool by itself, with the input as it is now
             self._append_all(changed, ended)
         return result

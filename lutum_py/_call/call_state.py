@@ -34,9 +34,9 @@ from .history import (
     Step,
     StepPhase,
     as_entry,
+    first_entry,
     hook_key,
     move,
-    new_history,
 )
 from .lifecycle import STAGES
 
@@ -78,11 +78,9 @@ class CallState(BaseCall):
         selector: Any = None,
         coerced: tuple[str, ...] = (),
     ) -> None:
-        (proposed,) = new_history(time())
         # Such an input was not read from the model's text, so it cannot be made again from that.
         text = self.spec.arguments.whole(input)
-        history = (proposed._replace(detail=text),)
-        super().__init__(metadata, history)
+        super().__init__(metadata, first_entry(time(), text=text))
         self._selector = self.spec.free_selector if selector is None else selector
         self._coerced = coerced
         self._held, self._lent = (0, input, text), None
@@ -136,7 +134,7 @@ class CallState(BaseCall):
 
     def _take_over(self, draft: CallState, number: int) -> None:
         """Take the input of a draft, if it is in the history by now, at this number."""
-        if self._last.input == number:
+        if self._input_at == number:
             self._held, self._lent = (number, *draft._held[1:]), draft._lent
 
     # The input.
@@ -155,11 +153,11 @@ class CallState(BaseCall):
     def _current(self) -> Held:
         """Return the present input, as far as it was made and described."""
         entries = self._entries
-        number = entries[len(entries) - 1][-1].input
+        number = entries[len(entries) - 1][2]
         held = self._held
         if held[0] != number:
-            steps = [s for s in entries[number] if s.kind in ("proposed", "changed")]
-            text: InputText | None = steps[-1].detail
+            texts = [each[-1] for each in entries[number][4] if each[0] in ("proposed", "changed")]
+            text: InputText | None = texts[-1]
             held = (number, MADE_LATER, None if text is None else text.chosen or text)
             self._held, self._lent = held, None
         return held
@@ -234,7 +232,9 @@ class CallState(BaseCall):
         arguments = self.spec.arguments
         if not arguments.is_faithful:
             self._described  # noqa: B018 - written before the tool may change what it shows
-        number, input, text = self._made()
+        number, input, text = self._held
+        if input is MADE_LATER or number != self._last[2]:
+            number, input, text = self._made()
         if not arguments.is_fixed:
             self._held, self._lent = (number, MADE_LATER, text), None
         return input
@@ -246,7 +246,7 @@ class CallState(BaseCall):
         if lent is None:
             return False
         number, input, _ = self._held
-        if number != self._last.input:
+        if number != self._input_at:
             return False
         arguments = self.spec.arguments
         if arguments.is_shallow:
@@ -408,10 +408,10 @@ class CallState(BaseCall):
     @property
     def _is_rewritten(self) -> bool:
         """Whether the program, a hook or a person replaced the input that was decoded."""
-        if self._last.input:
+        if self._input_at:
             return True
-        first = self._entries[0]
-        return len(first) > 1 and any(step.kind == "changed" for step in first)
+        first = self._entries[0][4]
+        return len(first) > 1 and any(each[0] == "changed" for each in first)
 
     # What the program reads and changes.
 

@@ -28,7 +28,7 @@ from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
 from ..errors import LifecycleError, MisuseError
-from .history import HOOK_PHASES, Move, Step, StepPhase, move, said_by
+from .history import HOOK_PHASES, Move, Step, StepPhase, move_of
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class Review:
                 "as in `plan.pending`."
             )
         own = [
-            move(step.kind, **said_by(step))
+            move_of(step)
             for step in draft._history[len(self.call._history) :]
             if step.kind in ("changed", "reviewed")
         ]

@@ -90,12 +90,12 @@ def review_calls(
     reviews: list[Review] = []
     unreviewed: list[Review] = []
     for call in calls:
-        last = call._last
-        if last.stage.may_ask:
+        led_to, _, input_at, *_ = call._last
+        if led_to.stage.may_ask:
             call._take_changes()  # no hook is to be blamed for them
-            review = again(call) if last.input else Review(call)
+            review = again(call) if input_at else Review(call)
             reviews.append(review)
-            if last.stage is _UNREVIEWED:
+            if led_to is _UNREVIEWED:
                 unreviewed.append(review)
     yield from review_all(reviews, hooks)
     for review in unreviewed:
@@ -147,9 +147,9 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                 execution, gates, before = places._decisions_for(selector)
         asked: list[Any] = []
         is_approved = False
-        last = call._last
-        if last.kind != "proposed":  # also what was loaded is one entry
-            if not last.stage.may_ask:  # it went on while others were reviewed
+        led_to, *_, moves = call._last
+        if moves[-1][0] != "proposed":  # also what was loaded is one entry
+            if not led_to.stage.may_ask:  # it went on while others were reviewed
                 continue
             asked = _asked_in(call)
             is_approved = review.edited is None and bool(call._answers)

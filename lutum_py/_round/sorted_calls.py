@@ -23,7 +23,6 @@ from .._call.history import (
     CallRound,
     CallRowState,
     Move,
-    RequestedStep,
     move,
     result_in,
     settled_by,
@@ -31,6 +30,7 @@ from .._call.history import (
     was_begun,
     was_touched,
 )
+from .._call.lifecycle import Stage
 from .._call.outcomes import (
     HandledCall,
     RecoverableToolCallIssue,
@@ -153,7 +153,7 @@ class RoundState:
             return known[1]
         entry = _entry_of(call)
         # One that requested others comes back by itself, when these have their results.
-        if not isinstance(call._last, RequestedStep):
+        if isinstance(call._last[0], Stage):
             self._placed[call.id] = (length, entry)
         return entry
 
@@ -318,11 +318,11 @@ def _is_surely_pending(call: BaseCall) -> bool:
     """
     entries = call._entries
     length = len(entries)
-    last = entries[length - 1][-1]
-    if last.stage.is_pending:
+    led_to, *_, moves = entries[length - 1]
+    if led_to.stage.is_pending:
         return True
-    is_by_tool = last.kind == "ended" and last.phase is None
-    return is_by_tool and entries[length - 2][-1].kind == "started"
+    kind, _, _, _, phase, *_ = moves[-1]
+    return kind == "ended" and phase is None and entries[length - 2][4][-1][0] == "started"
 
 
 class Lists(NamedTuple):
