@@ -215,19 +215,19 @@ class BaseCall:
             if run is not None and (start != run or led_to not in _AT_WORK):
                 raise self._late(moves[-1])
             for each in moves:
-                kind, key = each[0], each[1]
-                stage = led_to.stage
+                key, stage = each[1], led_to.stage
                 after = stage.leads.get(key) or stage_after(led_to, key)
                 if after is None:
-                    raise self._refused(kind, END_OF[key].status if kind == "ended" else None)
+                    raise self._refused(each[0], END_OF[key].status if key in END_OF else None)
                 if after is not stage:
                     led_to = after
-                if kind == "started":
-                    start = number
-                elif kind == "changed":
-                    input = number
-                elif kind == "requested":
-                    led_to = each[-1]
+                if key in _NOTED:
+                    if key == "started":
+                        start = number
+                    elif key == "changed":
+                        input = number
+                    else:
+                        led_to = each[-1]
             entry = (led_to, start, input, time(), moves)
             if entries.setdefault(number, entry) is entry:
                 return number
@@ -379,7 +379,8 @@ class BaseCall:
         """
         if self._round.closed_by is not None:
             self._check_round_open()
-        if not self._stage.may_start:
+        entries = self._entries
+        if not entries[len(entries) - 1][0].stage.may_start:
             raise self._refused("started")
         if self._selector.needs_review:
             self._check_asked()
@@ -541,6 +542,7 @@ _GOES_ON_IN: Final = {
     "saved": "and goes on there. Load it, and run the call that it has",
     "requested": "and goes on within a call that requested it. Run the calls of that call's plan",
 }
+_NOTED: Final = ("started", "changed", "requested")
 _INNER_STAGES: Final = ("unreviewed", "awaiting", "returning")
 _TARGETS: Final = {
     "started": CallStatus.RUNNING,

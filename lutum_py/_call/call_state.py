@@ -163,8 +163,11 @@ class CallState(BaseCall):
 
     def _made(self) -> Held:
         """Return the present input, and make the instance if there is none."""
-        number, input, text = held = self._current()
-        if input is MADE_LATER:
+        entries, held = self._entries, self._held
+        if held[0] != entries[len(entries) - 1][2]:  # asked here, too, since each call passes here
+            held = self._current()
+        if held[1] is MADE_LATER:
+            number, _, text = held
             held = (number, self._made_of(text), text)
             self._held, self._lent = held, None
         return held
@@ -239,11 +242,9 @@ class CallState(BaseCall):
     @property
     def _is_touched(self) -> bool:
         """Whether the instance was changed in place since it was lent."""
-        lent = self._lent
-        if lent is None:
-            return False
+        lent, entries = self._lent, self._entries
         number, input, _ = self._held
-        if number != self._input_at:
+        if lent is None or number != entries[len(entries) - 1][2]:
             return False
         arguments = self.spec.arguments
         if arguments.is_shallow:

@@ -90,7 +90,8 @@ def review_calls(
     reviews: list[Review] = []
     unreviewed: list[Review] = []
     for call in calls:
-        led_to, _, input_at, *_ = call._last
+        entries = call._entries
+        led_to, _, input_at, _, _ = entries[len(entries) - 1]
         if led_to.stage.may_ask:
             if call._lent is not None:
                 call._take_changes()  # no hook is to be blamed for them
@@ -148,7 +149,8 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                 execution, gates, before = places._decisions_for(selector)
         asked: list[Any] = []
         is_approved = False
-        led_to, *_, moves = call._last
+        entries = call._entries
+        led_to, _, _, _, moves = entries[len(entries) - 1]
         if moves[-1][0] != "proposed":  # also what was loaded is one entry
             if not led_to.stage.may_ask:  # it went on while others were reviewed
                 continue
@@ -173,6 +175,10 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                 except BaseException:
                     call._put_back()
                     raise
+                if _kind_of(decision) is RunNormally and decision.input is shown:
+                    # What was done in place to it is looked for later, once.
+                    review.note(hook.name, "execution", "run_normally", None, hook.function)
+                    continue
                 wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
                 apply_decision(hook.name, review, decision, shown, hook.function, wanted)
                 if review.verdict is not None:

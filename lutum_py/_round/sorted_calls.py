@@ -168,8 +168,9 @@ class RoundState:
             return listed[1]
         # Nearly all calls of nearly all rounds are pending, which their stages show.
         for call in calls:
-            led_to = call._entries[len(call._entries) - 1][0]
-            if not (led_to.stage.is_pending or _was_run(call)):
+            entries = call._entries
+            stage = entries[len(entries) - 1][0].stage
+            if not (stage.is_pending or (stage.is_end and _was_run(call))):
                 lists = self._lists_of(calls)
                 break
         else:
@@ -322,10 +323,10 @@ def _was_run(call: BaseCall) -> bool:
 
     That is how every call stands at the end of a round.
     """
-    entries = call._entries
-    length = len(entries)
-    kind, _, _, _, phase, *_ = entries[length - 1][4][-1]
-    return kind == "ended" and phase is None and entries[length - 2][4][-1][0] == "started"
+    number = len(call._entries) - 1
+    _, start, _, _, moves = call._entries[number]
+    last = moves[-1]
+    return start == number - 1 and last[0] == "ended" and last[4] is None
 
 
 class Lists(NamedTuple):

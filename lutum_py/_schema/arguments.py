@@ -58,7 +58,7 @@ NO_ARGUMENTS = frozenset({"", "null", '""'})
 """What models write for no arguments at all."""
 
 
-Snapshot: TypeAlias = tuple[dict[str, Any], list[Sequence[Any]] | None, set[str] | None]
+Snapshot: TypeAlias = tuple[dict[str, Any], list[tuple[str, Sequence[Any]]], set[str] | None]
 """What a shallow input held: its fields, the members of their lists and dicts, and what was set."""
 
 
@@ -391,9 +391,7 @@ class Arguments:
     def snapshot(self, value: BaseModel) -> Snapshot:
         """Copy what a shallow input holds, to find what is changed in place by."""
         fields = value.__dict__.copy()
-        parts = None
-        if self._open_fields:
-            parts = [_items(fields[name]) for name in self._open_fields]
+        parts = [(name, _items(fields[name])) for name in self._open_fields]
         set_here = value.__pydantic_fields_set__
         return fields, parts, set_here.copy() if self._taken.tracks_unset else None
 
@@ -403,18 +401,18 @@ class Arguments:
         # By identity, which is exact, and done without a call of Python.
         if len(now) != len(fields) or not all(map(is_, now.values(), fields.values())):
             return False
-        if parts is not None:
-            for name, part in zip(self._open_fields, parts, strict=True):
-                items = _items(now[name])
-                if len(items) != len(part) or not all(map(is_, items, part)):
-                    return False
+        for name, part in parts:
+            held = now[name]
+            items = held if held.__class__ is list else _items(held)
+            if len(items) != len(part) or not all(map(is_, items, part)):
+                return False
         return set_here is None or set_here == value.__pydantic_fields_set__
 
     def made_of(self, kept: Snapshot) -> Any:
         """Make a shallow input as it was when the copy was made."""
         fields, parts, set_here = kept
         fields = fields.copy()
-        for name, part in zip(self._open_fields, parts or (), strict=True):
+        for name, part in parts:
             if fields[name].__class__ is list:
                 fields[name] = [*part]
             elif fields[name].__class__ is dict:
