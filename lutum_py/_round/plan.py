@@ -349,7 +349,6 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             LifecycleError: There is no such call, or it cannot be started.
 
         Example:
-            >>> import pickle
             >>> from lutum_py import Toolset, tool, tool_fn
             >>> from lutum_py.testing import ScriptedModel
             >>> @tool_fn
@@ -361,7 +360,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             >>> with Sums.read_turn(turn).round.plan() as plan:
             ...     elsewhere = plan.detach("c1", owner="worker 7")
             ...     plan.record(elsewhere.call_sync())
-            ...     print(plan.finished[0].result)
+            ...     print(plan.resolve().results[0].output)
             3
         """
         self._state._check_open()
