@@ -377,7 +377,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             made = call._copy_for(None)
             started: Said = {} if owner is None else {"by": owner}
             if call._append_all(move("started", **started), since=since) is not None:
-                made._let_go((call._last.at, owner))
+                made._let_go((call._last[3], owner))
                 return made
 
     # Recording, suspending and resuming.
