@@ -131,7 +131,8 @@ class BaseCall:
 
     @property
     def _stage(self) -> Stage:
-        stage: Stage = self._last[0].stage
+        entries = self._entries
+        stage: Stage = entries[len(entries) - 1][0].stage
         return stage
 
     @property
@@ -182,10 +183,10 @@ class BaseCall:
 
     def _append(self, kind: StepKind, **said: Unpack[Said]) -> None:
         """Write one step, if the table has it; see `_append_all`."""
-        self._append_all(move(kind, **said))
+        self._append_all((move(kind, **said),))
 
     def _append_all(
-        self, *moves: Move, since: int | None = None, run: int | None = None
+        self, moves: tuple[Move, ...], since: int | None = None, run: int | None = None
     ) -> int | None:
         """Write what happens together as one entry: all that happens to a call is written here.
 
@@ -366,7 +367,7 @@ class BaseCall:
             is_known = end is not None and end.verdict != "indeterminate"
             is_safe = is_known or self.selector.definition.idempotent
             verdict = None if is_safe else SPENT
-            if self._append_all(move("retried", verdict=verdict), since=since) is not None:
+            if self._append_all((move("retried", verdict=verdict),), since) is not None:
                 return self
 
     # Whether it may start.
@@ -381,7 +382,7 @@ class BaseCall:
             self._check_round_open()
         if not self._stage.may_start:
             raise self._refused("started")
-        if self.selector.needs_review:
+        if self._selector.needs_review:
             self._check_asked()
 
     def _check_asked(self) -> None:

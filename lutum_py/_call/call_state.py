@@ -128,7 +128,7 @@ class CallState(BaseCall):
             self._lend()
             number, _, text = self._held
             shallow = arguments.is_shallow
-            held = (number, arguments.made_of(copied(self._lent)) if shallow else MADE_LATER, text)
+            held = (number, arguments.made_of(self._lent) if shallow else MADE_LATER, text)
         made._held, made._lent = held, None
         return made
 
@@ -152,9 +152,8 @@ class CallState(BaseCall):
 
     def _current(self) -> Held:
         """Return the present input, as far as it was made and described."""
-        entries = self._entries
+        entries, held = self._entries, self._held
         number = entries[len(entries) - 1][2]
-        held = self._held
         if held[0] != number:
             texts = [each[-1] for each in entries[number][4] if each[0] in ("proposed", "changed")]
             text: InputText | None = texts[-1]
@@ -188,7 +187,7 @@ class CallState(BaseCall):
         if text is None:
             arguments = self.spec.arguments
             number, input, _ = self._made()
-            was = input if self._lent is None else arguments.made_of({**self._lent})
+            was = input if self._lent is None else arguments.made_of(self._lent)
             text = arguments.proposed(self.metadata.arguments, was)
             if not arguments.is_live:
                 self._held = (number, input, text)
@@ -232,9 +231,7 @@ class CallState(BaseCall):
         arguments = self.spec.arguments
         if not arguments.is_faithful:
             self._described  # noqa: B018 - written before the tool may change what it shows
-        number, input, text = self._held
-        if input is MADE_LATER or number != self._last[2]:
-            number, input, text = self._made()
+        number, input, text = self._made()
         if not arguments.is_fixed:
             self._held, self._lent = (number, MADE_LATER, text), None
         return input
@@ -310,7 +307,7 @@ class CallState(BaseCall):
         """
         # Its own time: what hooks say in a pass is written at the end, and is sorted by time.
         changed = move("changed", at=time(), by=by, phase=phase, detail=text)
-        number = self._append_all(changed)
+        number = self._append_all((changed,))
         assert number is not None
         self._held, self._lent = (number, value, text), None
         return changed

@@ -275,7 +275,7 @@ class Review:
             for step in draft._history[len(self.call._history) :]
             if step.kind in ("changed", "reviewed")
         ]
-        number = target._append_all(*self.moves, *own, *moves, since=since)
+        number = target._append_all((*self.moves, *own, *moves), since)
         if number is None:
             raise target._grown(since)
         target._take_over(draft, number)
@@ -288,7 +288,7 @@ class Review:
         """Write all that was said as one entry; whether the call was as it had been till then."""
         if not self.moves:
             return True
-        number = self.target._append_all(*self.moves, since=self.since)
+        number = self.target._append_all(tuple(self.moves), self.since)
         if number is None:
             return False
         if self.call is not self.target:

@@ -507,7 +507,7 @@ def suspend(call: AnyToolCall, ticket: SuspendTicket, run: int | None = None) ->
         since, digest = len(call._entries), call.digest
         verdict = BY_TOOL if call._stage.name == "running" else None
         said: Said = {"verdict": verdict, "digest": digest, "detail": ticket}
-        if call._append_all(move("suspended", **said), since=since, run=run) is not None:
+        if call._append_all((move("suspended", **said),), since, run) is not None:
             return SuspendedCall(call, ticket, digest, verdict is not None)
 
 

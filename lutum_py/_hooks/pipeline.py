@@ -92,7 +92,8 @@ def review_calls(
     for call in calls:
         led_to, _, input_at, *_ = call._last
         if led_to.stage.may_ask:
-            call._take_changes()  # no hook is to be blamed for them
+            if call._lent is not None:
+                call._take_changes()  # no hook is to be blamed for them
             review = again(call) if input_at else Review(call)
             reviews.append(review)
             if led_to is _UNREVIEWED:
@@ -141,8 +142,8 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     execution = gates = before = NO_HOOKS
     for review in reviews:
         call = review.call
-        if call.selector is not selector:
-            selector = call.selector
+        if call._selector is not selector:
+            selector = call._selector
             if places is not None:
                 execution, gates, before = places._decisions_for(selector)
         asked: list[Any] = []

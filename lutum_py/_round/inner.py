@@ -282,7 +282,7 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
         # The round has them first: whoever finds that the call requested them finds them, too.
         known = state._round.inner
         state._round.inner = {**known, **{each.id: each for each in made}}
-        if call._append_all(*first, requested, since=since) is not None:
+        if call._append_all((*first, requested), since) is not None:
             state._round.trace(call.id, asking._trace)
             return asking
         state._round.inner = known

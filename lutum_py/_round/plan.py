@@ -376,7 +376,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             call._check_may_start()
             made = call._copy_for(None)
             started: Said = {} if owner is None else {"by": owner}
-            if call._append_all(move("started", **started), since=since) is not None:
+            if call._append_all((move("started", **started),), since) is not None:
                 made._let_go((call._last[3], owner))
                 return made
 

@@ -68,7 +68,7 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
             moves.insert(0, move("ended", verdict=result.status, detail=result))
         elif _status_of(history) != result.status and issue_in(history) is None:
             raise CommitError([DuplicateResult(result.id, result.name)])
-        if call._append_all(*moves, since=since) is not None:
+        if call._append_all(tuple(moves), since) is not None:
             return
 
 
@@ -128,5 +128,5 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
                 moves.insert(0, move("started"))
         elif recorded_in(call._history) is not None:
             return
-        if call._append_all(*moves, since=since) is not None:
+        if call._append_all(tuple(moves), since) is not None:
             return

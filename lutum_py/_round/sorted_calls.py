@@ -166,8 +166,14 @@ class RoundState:
         listed = self._listed
         if listed is not None and listed[0] == length:
             return listed[1]
-        others = [call for call in calls if not _is_surely_pending(call)]
-        lists = self._lists_of(calls) if others else Lists(tuple(calls))
+        # Nearly all calls of nearly all rounds are pending, which their stages show.
+        for call in calls:
+            led_to = call._entries[len(call._entries) - 1][0]
+            if not (led_to.stage.is_pending or _was_run(call)):
+                lists = self._lists_of(calls)
+                break
+        else:
+            lists = Lists(tuple(calls))
         self._listed = (length, lists)
         return lists
 
@@ -248,7 +254,7 @@ class RoundState:
         self._close(how)
         for call in (*reversed([*self._round.inner.values()]), *self._calls):  # inner ones first
             while call._stage.is_open:
-                if call._append_all(*moves(call), since=len(call._entries)) is not None:
+                if call._append_all(tuple(moves(call)), len(call._entries)) is not None:
                     break
 
     def _move(self, how: str) -> None:
@@ -311,17 +317,14 @@ class RoundState:
             )
 
 
-def _is_surely_pending(call: BaseCall) -> bool:
-    """Whether a call can be started, was started, or has an outcome that the plan was not told.
+def _was_run(call: BaseCall) -> bool:
+    """Whether a call has an outcome that the plan was not told, by its last steps: see `state_in`.
 
-    Nearly all calls of nearly all rounds are, and it is seen by their last steps; see `state_in`.
+    That is how every call stands at the end of a round.
     """
     entries = call._entries
     length = len(entries)
-    led_to, *_, moves = entries[length - 1]
-    if led_to.stage.is_pending:
-        return True
-    kind, _, _, _, phase, *_ = moves[-1]
+    kind, _, _, _, phase, *_ = entries[length - 1][4][-1]
     return kind == "ended" and phase is None and entries[length - 2][4][-1][0] == "started"
 
 

@@ -194,7 +194,7 @@ def apply_row(call: AnyToolCall, row: SavedCall, *, is_left: bool = True) -> Non
         elif kind != "abandoned":
             raise _unfit(row, call, "something else was done to the call by now")
     for each in load_history(fresh, call.metadata, behind=call._history):
-        call._append_all(move_of(each))
+        call._append_all((move_of(each),))
     if is_left and call._stage.name == "running":
         call._append("abandoned")
 
