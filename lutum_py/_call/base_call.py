@@ -334,10 +334,11 @@ class BaseCall:
         `idempotent=True`, a new approval is needed.
 
         Returns:
-            The call itself, also if it was never started.
+            The call itself, also if it can start anyway: then nothing is written.
 
         Raises:
-            LifecycleError: The round is over, or the call waits, or a hook or a person answered it.
+            LifecycleError: The round is over; or the call was given up, waits, awaits other calls
+                or comes back from them; or a hook or a person answered it.
         """
         while True:
             since, steps = len(self._entries), self._history

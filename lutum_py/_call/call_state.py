@@ -417,7 +417,8 @@ class CallState(BaseCall):
     def input(self) -> Any:
         """The decoded input. Assigning validates, and is refused once the call is approved.
 
-        What is done to it in place is noticed when the call starts, and validated then.
+        What is done to it in place is noticed when hooks review the call, or when it starts, waits
+        or is saved, and validated then.
         """
         if self.spec.arguments.is_fixed and not self._answers:
             return self._input

@@ -38,7 +38,7 @@ StepPhase: TypeAlias = Literal[
 ]
 
 HOOK_PHASES: Final = frozenset({"execution", "gate"})
-"""The phases before a run: what is decided in them belongs to one branch; see `base_call`."""
+"""The phases before a run."""
 
 SETTLING: Final = HOOK_PHASES | {"decision"}
 """The phases in which whoever decides may end a call, or let it wait."""
@@ -289,8 +289,8 @@ class CallRound:
             `ON_RECORD`.
         transcript: The transcript that it was opened behind, if a session asked for the turn.
         traces: By the id of a call that requested others, the span that these stand under.
-        inner: The calls that its calls requested, by id, in the order in which they were
-        requested. turn: The turn that the calls belong to, if there is one.
+        inner: The calls that its calls requested, by id, in the order of the requests.
+        turn: The turn that the calls belong to, if there is one.
         started: Of calls that a store lets run, when they were started, and by whom.
     """
 

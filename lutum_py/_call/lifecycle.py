@@ -6,9 +6,9 @@ written is here, and the documentation draws its diagram from the same table.
 
     new --suspended--> suspended --decided--> resuming --started--> running --ended--> succeeded
 
-What the table lacks is refused and changes nothing. Four rules do not fit into it and are in
-`history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks can review,
-a call that waits can end only as cancelled, and one that requested others ends after these.
+What the table lacks is refused and changes nothing. Three rules do not fit into it and are in
+`_fill` and `history.stage_after`: after an end only after-hooks can review, a call that waits can
+end only as cancelled, and one that requested others ends after these.
 """
 
 from __future__ import annotations
