@@ -405,16 +405,20 @@ class AnyToolCall(CallState):
     ) -> tuple[Invocation, int]:
         """Do as `start` does, and name the run by the number of its entry."""
         while True:
-            if self._lent is not None:
-                self._take_changes()
             since = len(self._entries)  # what follows holds of this history
+            changed = None if self._lent is None else self._changes()
+            if changed is not None and self._selector.needs_review:
+                self._take_changes()  # on record first: it has to be reviewed, so this refuses
+                continue
             found = self._may_start(skipped, invocation)
             if not self.spec.arguments.is_faithful and (why := self._unfit_text()) is not None:
                 self._end_unfit(why, since)
             at, by = self._round.started
             started = ("started", "started", at, by, None, None, None, None, None)
-            run = self._append_all((started,), since)
+            run = self._append_all((started,) if changed is None else (changed[0], started), since)
             if run is not None:
+                if changed is not None:
+                    self._hold_changed(run, *changed[1:])
                 return found, run
 
     def _end_unfit(self, why: str, since: int) -> None:

@@ -374,12 +374,12 @@ def rewrite(
     review.replace_input(value, text, hook, phase)
 
 
-def take_changes(hook: str, review: Review) -> None:
+def take_changes(review: Review, hook: str | None = None) -> None:
     """Take what hooks or rules did to the input in place; it is looked for once a call.
 
     Args:
-        hook: Who did it, in words.
         review: The review of the call.
+        hook: Who did it; by default one of the execution hooks that were asked.
 
     Raises:
         HookError: It does not fit; the input is as it was.
@@ -390,6 +390,8 @@ def take_changes(hook: str, review: Review) -> None:
     if call._answers and review.edited is None:
         call._put_back()  # nobody changes what was approved
         return
+    if hook is None:
+        hook = "` or `".join(each[3] for each in review.moves if each[4] == "execution")
     review.replace_input(*_taken(hook, review, call._held[1], "left"), None, None)
 
 

@@ -148,7 +148,7 @@ class ArgsRule:
         said = yield from ask(self.name, self._decision, call, call, shown, said)
         wanted = _OF_INPUT if self._invocation is None else OF_ARGUMENTS
         apply_decision(self.name, review, said, shown, None, wanted)
-        take_changes(self.name, review)
+        take_changes(review, self.name)
 
     def _answer(self, call: AnyToolCall, shown: Any) -> Any:
         if self._invocation is None:

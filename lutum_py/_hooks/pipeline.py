@@ -50,7 +50,7 @@ from .._call.decisions import (
     write_all,
 )
 from .._call.drivers import HookGenerator
-from .._call.history import HOOK_PHASES, Step, hook_key, move, this_try
+from .._call.history import Step, hook_key, move, this_try
 from .._call.lifecycle import STAGES
 from .._call.selector import AnySelector, Selector
 from .._text.escaping import words_of
@@ -93,9 +93,9 @@ def review_calls(
         entries = call._entries
         led_to, _, input_at, _, _ = entries[len(entries) - 1]
         if led_to.stage.may_ask:
-            if call._lent is not None:
-                call._take_changes()  # no hook is to be blamed for them
             review = again(call) if input_at else Review(call)
+            if call._lent is not None:
+                review.take_own_changes()
             reviews.append(review)
             if led_to is _UNREVIEWED:
                 unreviewed.append(review)
@@ -115,21 +115,31 @@ def again(call: AnyToolCall) -> Review:
     review = Review(call)
     steps = call._history
     if any(step.kind == "retried" for step in steps):
-        tried = this_try(steps)
-        reviewed = any(step.kind in ("reviewed", "changed") for step in tried)
-        own = next(s for s in reversed(steps) if _is_before_hooks(s))
-        if not reviewed and own.detail != next(s for s in reversed(steps) if _has_input(s)).detail:
-            text = call._text_of(own.detail)
+        reviewed = any(step.kind in ("reviewed", "changed") for step in this_try(steps))
+        own = _before_hooks(steps)
+        last = next(step for step in reversed(steps) if step.kind in ("proposed", "changed"))
+        if not reviewed and own != last.detail:
+            text = call._text_of(own)
             review.replace_input(call.spec.read_again(text), text, None, None)
     return review
 
 
-def _has_input(step: Step) -> bool:
-    return step.kind in ("proposed", "changed")
+def _before_hooks(steps: tuple[Step, ...]) -> Any:
+    """Return the text of the input without what changed it since hooks were lent it, in each try.
 
-
-def _is_before_hooks(step: Step) -> bool:
-    return _has_input(step) and step.phase not in HOOK_PHASES
+    What a person made of it stays. Who did something in place is not known, so it goes as well: if
+    a hook did it, the hook is asked again.
+    """
+    own: Any = None
+    was_lent = False
+    for step in steps:
+        if step.kind == "reviewed" and step.phase == "execution":
+            was_lent = True
+        elif step.kind == "retried":
+            was_lent = False
+        elif step.kind in ("proposed", "changed") and (step.phase == "decision" or not was_lent):
+            own = step.detail
+    return own
 
 
 def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
@@ -161,7 +171,7 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                 yield from ask_function(review, given)
         else:
             for hook in execution if not is_approved else ():
-                if asked and _was_asked(hook.function, asked):
+                if asked and _was_asked(hook, asked):
                     continue
                 call = review.call
                 shown = call._lend()
@@ -177,17 +187,17 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                     raise
                 if _kind_of(decision) is RunNormally and decision.input is shown:
                     # What was done in place to it is looked for later, once.
-                    review.note(hook.name, "execution", "run_normally", None, hook.function)
+                    review.note(hook.name, "execution", "run_normally", None, hook)
                     continue
                 wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
-                apply_decision(hook.name, review, decision, shown, hook.function, wanted)
+                apply_decision(hook.name, review, decision, shown, hook, wanted)
                 if review.verdict is not None:
                     break
         if gates or before or selector.needs_review:
             more.append((review, gates, before))
     for review, _, _ in more:
         # What hooks did to the input in place is looked for once: here, or as the call starts.
-        take_changes("of the execution hooks", review)
+        take_changes(review)
         # Rules review also what a function lets wait: they may still change it, or end it.
         if review.verdict is None or review.verdict.verdict == "suspend":
             yield from ask_rules(review)
@@ -218,19 +228,20 @@ def _asked_in(call: AnyToolCall) -> list[Any]:
     return found
 
 
-def _was_asked(function: Any, asked: Sequence[Any]) -> bool:
+def _was_asked(hook: Any, asked: Sequence[Any]) -> bool:
     """Whether a hook is among those that were asked.
 
-    In one process it is known by the function itself. After a load it is known by its name; one
-    without a name of its own, such as a lambda, counts as another: to ask it twice is a smaller
-    fault than to leave it out.
+    In one process it is known by its registration, so that another hook set with the same function
+    is asked; a plain function by itself. After a load it is known by its name; one without a name
+    of its own, such as a lambda, counts as another: to ask it twice is a smaller fault than to
+    leave it out.
     """
-    function = getattr(function, "hook_tool_call", function)
-    key = hook_key(function)
+    hook = getattr(hook, "hook_tool_call", hook)
+    key = hook_key(hook)
     return any(
-        each is function
+        each is hook
         or (each.__class__ is str and each == key)
-        or (each.__class__ is MethodType and each == function)
+        or (each.__class__ is MethodType and each == hook)
         for each in asked
     )
 

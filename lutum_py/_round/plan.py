@@ -741,7 +741,7 @@ def unasked(calls: SortedCalls) -> HookGenerator[ToolRoundPlan[Any]]:
         if call.selector.needs_review and call._stage.may_ask and not call._is_ruled
     ]
     for review in reviews:
-        review.target._take_changes()
+        review.take_own_changes()
         yield from ask_declared(review)
         settle(review)
     write_all(reviews)

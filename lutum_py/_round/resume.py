@@ -159,6 +159,11 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
             f"was made on another version of {named}: it carries digest "
             f"{shorten(decision.digest)}, the call has {waiting.digest!r}. {_AGAIN}"
         )
+    if decision.ticket is None and len([*steps_of_kind(call._history, "suspended")]) > 1:
+        yield (
+            f"names no ticket, and {named} has waited before, so nobody knows what it is about. "
+            "Make it with `waiting.approve()` and its like, or pass `ticket=` as it was shown."
+        )
     if decision.ticket not in (None, ticket.id):
         yield (
             f"is not about what {named} waits for: it is for ticket "
