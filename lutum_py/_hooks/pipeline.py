@@ -93,7 +93,8 @@ def review_calls(
         entries = call._entries
         led_to, _, input_at, _, _ = entries[len(entries) - 1]
         if led_to.stage.may_ask:
-            review = again(call) if input_at else Review(call)
+            is_new = not input_at and len(entries[0][4]) == 1  # what was loaded is one entry
+            review = Review(call) if is_new else again(call)
             if call._lent is not None:
                 review.take_own_changes()
             reviews.append(review)

@@ -37,7 +37,9 @@ class Tools(Toolset):
     send = tool(send)
 
 
-def planned(tools: type[Toolset], name: str, hooks: Any = None, **given: Any) -> ToolRoundPlan[Any]:
+def planned(
+    tools: type[Toolset], name: str, hooks: Any = None, /, **given: Any
+) -> ToolRoundPlan[Any]:
     needed = tools.read_turn(ScriptedModel.tool_calls(("c1", name, given)))
     return needed.round.plan() if hooks is None else needed.round.apply_hooks_sync(hooks)
 
