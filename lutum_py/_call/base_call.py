@@ -17,7 +17,7 @@ Read an entry by its number; never iterate over a history, since others may appe
 from __future__ import annotations
 
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .._text.immutable import settle
 from .._transcript.assistant import ToolMetadata
@@ -55,11 +55,21 @@ if TYPE_CHECKING:
 
     from .._context.inner import Inner
     from .._context.suspension import Decision, SuspendTicket
-    from .decisions import Review
     from .lifecycle import Stage, StepKind
 
 _SUSPENDED = STAGES["suspended"]
 _AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"])
+
+
+class Reviewing(Protocol):
+    """What a draft knows of the review that it was made for: see `deciding.Review`."""
+
+    target: Any
+    since: int
+
+    def start(self, draft: Any, moves: tuple[Move, ...]) -> int | None:
+        """Start the call itself, because a function started its draft."""
+        ...
 
 
 class BaseCall:
@@ -85,7 +95,7 @@ class BaseCall:
     _selector: Any
     _entries: dict[int, Entry]
     _flat: tuple[int, tuple[Step, ...]] | None
-    _review: Review | None
+    _review: Reviewing | None
     _round: CallRound
 
     def __init__(

@@ -18,6 +18,7 @@ from .._transcript.result import ToolResult, failure, make_result, unknown_outco
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolInputError, ToolOutputError
 from .base_call import BaseCall
 from .call_state import CallState
+from .deciding import review_by
 from .drivers import HookGenerator, drive, drive_sync
 from .history import ON_RECORD, REFUSED_BY, Move, move, was_begun
 from .lifecycle import CallStatus
@@ -474,11 +475,10 @@ class AnyToolCall(CallState):
 
 def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]:
     """Let hooks review one call by itself."""
-    from .._hooks.pipeline import review_calls  # slow to import
-
     if not call._stage.may_ask:
         raise call._refused("reviewed")
-    yield from review_calls([call], hooks)
+    review = None if isinstance(hooks, type) else getattr(hooks, "_review", None)
+    yield from review_by(call, hooks) if review is None else review(call)
     return call if call._stage.may_start else outcome_of(call)
 
 

@@ -43,7 +43,7 @@ from .lifecycle import STAGES
 if TYPE_CHECKING:
     from typing import Self
 
-    from .decisions import Review
+    from .base_call import Reviewing
     from .spec import ToolSpec
 
 _SUSPENDED = STAGES["suspended"]
@@ -111,7 +111,7 @@ class CallState(BaseCall):
             arguments = self.spec.shown_input(self._text_of(step.detail))
         return super()._shown_step(step, arguments)
 
-    def _copy_for(self, review: Review | None) -> Self:
+    def _copy_for(self, review: Reviewing | None) -> Self:
         """Make a call with the same history so far and input, which no plan holds."""
         cls = type(self)
         made = cls.__new__(cls)

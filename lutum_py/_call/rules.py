@@ -27,13 +27,14 @@ from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
 from .deciding import (
     OF_ARGUMENTS,
+    Review,
     apply_decision,
     ask,
     ask_function,
     take_changes,
     with_arguments,
 )
-from .decisions import Complete, Reject, Review, RunNormally
+from .decisions import Complete, Reject, RunNormally
 from .drivers import HookGenerator
 from .spec import FnSpec, ToolSpec
 

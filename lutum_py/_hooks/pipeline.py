@@ -16,18 +16,21 @@ is a generator that yields whatever is to be awaited; `_call.drivers` runs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from types import MethodType
 from typing import Any, Final, NamedTuple
 
 from .._call.call import AnyToolCall, Hooks
 from .._call.deciding import (
     OF_ARGUMENTS,
     OF_INPUT,
+    Review,
+    Verdict,
     apply_decision,
     ask,
     ask_approval,
     ask_function,
     ask_rules,
+    asked_in,
+    begin,
     check_answers,
     checked_reason,
     hook_error,
@@ -38,19 +41,18 @@ from .._call.deciding import (
     settle,
     take_changes,
     unproven,
+    was_asked,
+    write_all,
 )
 from .._call.decisions import (
     Block,
     Complete,
     Reject,
-    Review,
     RunNormally,
     Suspend,
-    Verdict,
-    write_all,
 )
 from .._call.drivers import HookGenerator
-from .._call.history import Step, hook_key, move, this_try
+from .._call.history import move, this_try
 from .._call.lifecycle import STAGES
 from .._call.selector import AnySelector, Selector
 from .._text.escaping import words_of
@@ -91,12 +93,9 @@ def review_calls(
     unreviewed: list[Review] = []
     for call in calls:
         entries = call._entries
-        led_to, _, input_at, _, _ = entries[len(entries) - 1]
+        led_to = entries[len(entries) - 1][0]
         if led_to.stage.may_ask:
-            is_new = not input_at and len(entries[0][4]) == 1  # what was loaded is one entry
-            review = Review(call) if is_new else again(call)
-            if call._lent is not None:
-                review.take_own_changes()
+            review = begin(call)
             reviews.append(review)
             if led_to is _UNREVIEWED:
                 unreviewed.append(review)
@@ -109,38 +108,6 @@ def review_calls(
         note(hooks)
     write_all(reviews)
     return reviews
-
-
-def again(call: AnyToolCall) -> Review:
-    """Begin the review of a call; in another try, with the input as it was before hooks."""
-    review = Review(call)
-    steps = call._history
-    if any(step.kind == "retried" for step in steps):
-        reviewed = any(step.kind in ("reviewed", "changed") for step in this_try(steps))
-        own = _before_hooks(steps)
-        last = next(step for step in reversed(steps) if step.kind in ("proposed", "changed"))
-        if not reviewed and own != last.detail:
-            text = call._text_of(own)
-            review.replace_input(call.spec.read_again(text), text, None, None)
-    return review
-
-
-def _before_hooks(steps: tuple[Step, ...]) -> Any:
-    """Return the text of the input without what changed it since hooks were lent it, in each try.
-
-    What a person made of it stays. Who did something in place is not known, so it goes as well: if
-    a hook did it, the hook is asked again.
-    """
-    own: Any = None
-    was_lent = False
-    for step in steps:
-        if step.kind == "reviewed" and step.phase == "execution":
-            was_lent = True
-        elif step.kind == "retried":
-            was_lent = False
-        elif step.kind in ("proposed", "changed") and (step.phase == "decision" or not was_lent):
-            own = step.detail
-    return own
 
 
 def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
@@ -165,14 +132,14 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
         if moves[-1][0] != "proposed":  # also what was loaded is one entry
             if not led_to.stage.may_ask:  # it went on while others were reviewed
                 continue
-            asked = _asked_in(call)
+            asked = asked_in(call)
             is_approved = review.edited is None and bool(call._answers)
         if places is None:
-            if not _was_asked(given, asked):
+            if not was_asked(given, asked):
                 yield from ask_function(review, given)
         else:
             for hook in execution if not is_approved else ():
-                if asked and _was_asked(hook, asked):
+                if asked and was_asked(hook, asked):
                     continue
                 call = review.call
                 shown = call._lend()
@@ -216,35 +183,6 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
 def _goes_on(review: Review) -> bool:
     """Whether the call is still to be run: nobody decided otherwise, and no function ran it."""
     return review.verdict is None and review.call._stage.may_ask
-
-
-def _asked_in(call: AnyToolCall) -> list[Any]:
-    """Return the execution hooks that reviewed a call in this try, since a person edited it."""
-    found: list[Any] = []
-    for step in reversed(call._history):
-        if step.kind == "retried" or (step.kind == "decided" and step.verdict == "edit"):
-            break
-        if step.phase == "execution" and step.kind == "reviewed":
-            found.append(step.detail)
-    return found
-
-
-def _was_asked(hook: Any, asked: Sequence[Any]) -> bool:
-    """Whether a hook is among those that were asked.
-
-    In one process it is known by its registration, so that another hook set with the same function
-    is asked; a plain function by itself. After a load it is known by its name; one without a name
-    of its own, such as a lambda, counts as another: to ask it twice is a smaller fault than to
-    leave it out.
-    """
-    hook = getattr(hook, "hook_tool_call", hook)
-    key = hook_key(hook)
-    return any(
-        each is hook
-        or (each.__class__ is str and each == key)
-        or (each.__class__ is MethodType and each == hook)
-        for each in asked
-    )
 
 
 def _ask_before(before: list[RegisteredHook], review: Review) -> HookGenerator[None]:

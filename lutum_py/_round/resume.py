@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
-from .._call.decisions import Review, write_all
+from .._call.deciding import Review, write_all
 from .._call.drivers import HookGenerator
 from .._call.history import Move, Step, move, steps_of_kind, wait_of
 from .._call.outcomes import SuspendedCall
