@@ -148,7 +148,8 @@ class BaseCall:
     @property
     def _input_at(self) -> int:
         """The number of the entry that has the present input."""
-        return self._last[2]
+        entries = self._entries
+        return entries[len(entries) - 1][2]
 
     @property
     def status(self) -> CallStatus:

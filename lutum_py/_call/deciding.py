@@ -181,27 +181,25 @@ class Review:
         self.moves, self.since, self.call = [], number + 1, target
         return number
 
-    def write(self) -> bool:
-        """Write all that was said as one entry; whether the call was as it had been till then."""
-        if not self.moves:
-            return True
-        number = self.target._append_all(tuple(self.moves), self.since)
-        if number is None:
-            return False
-        if self.call is not self.target:
-            self.target._take_over(self.call, number)
-        return True
-
 
 def write_all(reviews: Iterable[Review]) -> None:
-    """Write what a pass of hooks said about each call.
+    """Write what a pass of hooks said: of each call as one entry.
 
     Raises:
         LifecycleError: Something was done to some of the calls meanwhile; the others have it.
     """
-    grown = [each for each in reviews if not each.write()]
-    if grown:
-        raise grown[0].target._grown(grown[0].since)
+    grown: LifecycleError | None = None
+    for review in reviews:
+        target, since = review.target, review.since
+        if not review.moves:
+            continue
+        number = target._append_all(tuple(review.moves), since)
+        if number is None:
+            grown = grown or target._grown(since)
+        elif review.call is not target:
+            target._take_over(review.call, number)
+    if grown is not None:
+        raise grown
 
 
 def begin(call: AnyToolCall) -> Review:

@@ -118,8 +118,8 @@ def joined_round(calls: SortedCalls, results: tuple[ToolResult, ...]) -> Committ
     """Join the turn with its results, as they go into a transcript."""
     state = calls._state
     toolset, inner = calls.toolset, state._round.inner
-    if inner or toolset._caps_results or [1 for call in calls._calls if call._is_rewritten]:
-        results = as_model_reads(results, calls._calls, toolset, inner)
+    if inner or toolset._caps_results or [1 for call in state._calls if call._is_rewritten]:
+        results = as_model_reads(results, state._calls, toolset, inner)
     return joined(state.turn, results)
 
 
