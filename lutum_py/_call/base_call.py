@@ -132,12 +132,12 @@ class BaseCall:
     @property
     def _history(self) -> tuple[Step, ...]:
         """All steps, in order."""
-        flat, count = self._flat, len(self._entries)
-        if flat is None or flat[0] != count:
-            steps = steps_in(self._entries)
-            # Somebody may have written meanwhile; steps that are known too early do no harm.
-            flat = self._flat = (count, steps)
-        return flat[1]
+        entries, count = self._entries, len(self._entries)
+        since, steps = self._flat or (0, ())
+        if since < count:  # another thread may have read more than was there a moment ago
+            steps = steps_in(entries, count, steps, since)
+            self._flat = (count, steps)
+        return steps
 
     @property
     def _stage(self) -> Stage:

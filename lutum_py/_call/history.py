@@ -13,9 +13,9 @@ of the steps that happen together. For example, that of a payment that a person 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
@@ -128,35 +128,50 @@ def move_of(step: Step) -> Move:
     return (step.kind, key_of(step.kind, step.phase, step.verdict), *step[2:])
 
 
-def steps_in(entries: Mapping[int, Entry]) -> tuple[Step, ...]:
+def steps_in(
+    entries: Mapping[int, Entry], count: int, before: tuple[Step, ...] = (), since: int = 0
+) -> tuple[Step, ...]:
     """Read the steps of a history.
 
     The times never go back: a clock that was put back counts as the time of the step before.
+
+    Args:
+        entries: The history.
+        count: How many entries to read.
+        before: The steps of the first of them, which were read already.
+        since: How many these are.
     """
-    steps: list[Step] = []
-    led_to: Any = None
-    last = 0.0
-    for number in range(len(entries)):
-        *_, written, moves = entries[number]
-        for kind, key, at, *said in moves:
-            led_to = _follows(led_to, kind, key, said)
+    steps = [*before]
+    led_to: Any = before[-1].led_to if before else None
+    last = before[-1].at if before else 0.0
+    for number in range(since, count):
+        end, _, _, written, moves = entries[number]
+        for each in moves:
+            led_to = end if each is moves[-1] else _follows(led_to, each)
+            at = written if each[2] is None else each[2]
             # Time servers put clocks back. Without this an `ended` could lie before its `started`,
             # and rows and events, which are sorted by time, would disagree with the history.
-            last = max(last, written if at is None else at)
-            steps.append(Step(kind, led_to, last, *said))
+            last = max(last, at)
+            steps.append(_new_step((each[0], led_to, last, *each[3:])))
     return tuple(steps)
 
 
-def _follows(led_to: Any, kind: StepKind, key: str, said: Sequence[Any]) -> Any:
+def _follows(led_to: Any, step: Move) -> Any:
     """Return what a step led to that was written behind another, which led to this."""
+    kind, key, _, by, *_, detail = step
     if kind == "proposed":
-        return _NEW if said[0] is None else _UNREVIEWED
+        return _NEW if by is None else _UNREVIEWED
     if kind == "requested":
-        return said[-1]
+        return detail
     # Those that a call requested may have been tried again since it came back from them.
     stage = led_to if isinstance(led_to, Stage) else RETURNING
     after = stage.leads[key]
     return led_to if after is stage else after
+
+
+_new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+_new_step: Callable[[tuple[Any, ...]], Step] = partial(_new, Step)
+"""Make a step of a tuple of all its fields, in a fifth of the time that `Step(...)` takes."""
 
 
 def as_entry(steps: Sequence[Step]) -> Entry:
