@@ -34,16 +34,16 @@ from .history import (
     Step,
     StepPhase,
     as_entry,
+    first_entry,
     hook_key,
     move,
-    new_history,
 )
 from .lifecycle import STAGES
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from .decisions import Review
+    from .base_call import Reviewing
     from .spec import ToolSpec
 
 _SUSPENDED = STAGES["suspended"]
@@ -61,13 +61,15 @@ class CallState(BaseCall):
     # _held  the input, and where in the history it is from
     # _lent  what the instance was like when it was lent to somebody who may change it: its text,
     #        or a copy of a shallow one; None if it was not
-    __slots__ = ("_coerced", "_held", "_lent")
+    # _key   the idempotency key as it was read, and of which input
+    __slots__ = ("_coerced", "_held", "_key", "_lent")
 
     spec: ClassVar[ToolSpec[Any, Any]]
     _no_round: ClassVar = NO_ROUND
     coerced: tuple[str, ...]
     _coerced: tuple[str, ...]
     _held: Held
+    _key: tuple[int, str] | None
     _lent: Any
 
     def __init__(
@@ -78,14 +80,13 @@ class CallState(BaseCall):
         selector: Any = None,
         coerced: tuple[str, ...] = (),
     ) -> None:
-        (proposed,) = new_history(time())
         # Such an input was not read from the model's text, so it cannot be made again from that.
         text = self.spec.arguments.whole(input)
-        history = (proposed._replace(detail=text),)
-        super().__init__(metadata, history)
+        super().__init__(metadata, first_entry(time(), text=text))
         self._selector = self.spec.free_selector if selector is None else selector
         self._coerced = coerced
         self._held, self._lent = (0, input, text), None
+        self._key = None
 
     @property
     def steps(self) -> tuple[CallStep, ...]:
@@ -110,7 +111,7 @@ class CallState(BaseCall):
             arguments = self.spec.shown_input(self._text_of(step.detail))
         return super()._shown_step(step, arguments)
 
-    def _copy_for(self, review: Review | None) -> Self:
+    def _copy_for(self, review: Reviewing | None) -> Self:
         """Make a call with the same history so far and input, which no plan holds."""
         cls = type(self)
         made = cls.__new__(cls)
@@ -130,13 +131,13 @@ class CallState(BaseCall):
             self._lend()
             number, _, text = self._held
             shallow = arguments.is_shallow
-            held = (number, arguments.made_of(copied(self._lent)) if shallow else MADE_LATER, text)
-        made._held, made._lent = held, None
+            held = (number, arguments.made_of(self._lent) if shallow else MADE_LATER, text)
+        made._held, made._lent, made._key = held, None, self._key
         return made
 
     def _take_over(self, draft: CallState, number: int) -> None:
         """Take the input of a draft, if it is in the history by now, at this number."""
-        if self._last.input == number:
+        if self._input_at == number:
             self._held, self._lent = (number, *draft._held[1:]), draft._lent
 
     # The input.
@@ -154,20 +155,22 @@ class CallState(BaseCall):
 
     def _current(self) -> Held:
         """Return the present input, as far as it was made and described."""
-        entries = self._entries
-        number = entries[len(entries) - 1][-1].input
-        held = self._held
+        entries, held = self._entries, self._held
+        number = entries[len(entries) - 1][2]
         if held[0] != number:
-            steps = [s for s in entries[number] if s.kind in ("proposed", "changed")]
-            text: InputText | None = steps[-1].detail
+            texts = [each[-1] for each in entries[number][4] if each[0] in ("proposed", "changed")]
+            text: InputText | None = texts[-1]
             held = (number, MADE_LATER, None if text is None else text.chosen or text)
             self._held, self._lent = held, None
         return held
 
     def _made(self) -> Held:
         """Return the present input, and make the instance if there is none."""
-        number, input, text = held = self._current()
-        if input is MADE_LATER:
+        entries, held = self._entries, self._held
+        if held[0] != entries[len(entries) - 1][2]:  # asked here, too, since each call passes here
+            held = self._current()
+        if held[1] is MADE_LATER:
+            number, _, text = held
             held = (number, self._made_of(text), text)
             self._held, self._lent = held, None
         return held
@@ -190,7 +193,7 @@ class CallState(BaseCall):
         if text is None:
             arguments = self.spec.arguments
             number, input, _ = self._made()
-            was = input if self._lent is None else arguments.made_of({**self._lent})
+            was = input if self._lent is None else arguments.made_of(self._lent)
             text = arguments.proposed(self.metadata.arguments, was)
             if not arguments.is_live:
                 self._held = (number, input, text)
@@ -242,11 +245,9 @@ class CallState(BaseCall):
     @property
     def _is_touched(self) -> bool:
         """Whether the instance was changed in place since it was lent."""
-        lent = self._lent
-        if lent is None:
-            return False
+        lent, entries = self._lent, self._entries
         number, input, _ = self._held
-        if number != self._last.input:
+        if lent is None or number != entries[len(entries) - 1][2]:
             return False
         arguments = self.spec.arguments
         if arguments.is_shallow:
@@ -310,25 +311,46 @@ class CallState(BaseCall):
         """
         # Its own time: what hooks say in a pass is written at the end, and is sorted by time.
         changed = move("changed", at=time(), by=by, phase=phase, detail=text)
-        number = self._append_all(changed)
+        number = self._append_all((changed,))
         assert number is not None
         self._held, self._lent = (number, value, text), None
         return changed
 
-    def _take_changes(self) -> None:
-        """Take in what your own code did to the input in place, as the call should start or wait.
+    def _hold_changed(self, number: int, value: Any, text: InputText) -> None:
+        """Take the input as it was changed in place, which leaves a key that was read before."""
+        if self._key is not None and self._key[0] == self._held[0]:
+            self._key = (number, self._key[1])
+        self._held, self._lent = (number, value, text), None
+
+    def _changes(self) -> tuple[Move, Any, InputText] | None:
+        """Find what was done to the input in place, as the call should start or wait.
+
+        Returns:
+            What will be written, the input, and its text; None if nothing was done.
 
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.
         """
-        if self._lent is None or not self._is_touched:
-            return
+        if not self._is_touched:
+            return None
         try:
-            taken = self._take(self._held[1])
+            value, text = self._take(self._held[1])
         except ToolInputError:
             self._put_back()
             raise
-        self._replace_input(*taken)
+        return move("changed", at=time(), detail=text), value, text
+
+    def _take_changes(self) -> None:
+        """Take in what was done to the input in place, by itself.
+
+        Raises:
+            ToolInputError: As `_changes`.
+        """
+        changed = self._changes()
+        if changed is not None:
+            number = self._append_all(changed[:1])
+            assert number is not None
+            self._hold_changed(number, *changed[1:])
 
     def _changed_unstarted(self) -> Move | None:
         """Describe what was done in place to the input of a call that ends without a start.
@@ -408,10 +430,10 @@ class CallState(BaseCall):
     @property
     def _is_rewritten(self) -> bool:
         """Whether the program, a hook or a person replaced the input that was decoded."""
-        if self._last.input:
+        if self._input_at:
             return True
-        first = self._entries[0]
-        return len(first) > 1 and any(step.kind == "changed" for step in first)
+        first = self._entries[0][4]
+        return len(first) > 1 and any(each[0] == "changed" for each in first)
 
     # What the program reads and changes.
 
@@ -419,7 +441,8 @@ class CallState(BaseCall):
     def input(self) -> Any:
         """The decoded input. Assigning validates, and is refused once the call is approved.
 
-        What is done to it in place is noticed when the call starts, and validated then.
+        What is done to it in place is noticed when hooks review the call, or when it starts, waits
+        or is saved, and validated then.
         """
         if self.spec.arguments.is_fixed and not self._answers:
             return self._input
@@ -470,7 +493,9 @@ class CallState(BaseCall):
 
     @property
     def idempotency_key(self) -> str:
-        """A key for services that ask for one: the same everywhere, until the input changes.
+        """A key for services that ask for one: the same everywhere, until the input is replaced.
+
+        What is done to the input in place after the key was read does not change it.
 
         It is made of the call's id and digest. Some providers send no ids that differ from turn to
         turn, so if the conversation has an id, as in `Session(id=...)`, the key begins with that
@@ -481,7 +506,11 @@ class CallState(BaseCall):
     @property
     def _own_key(self) -> str:
         """The key without what it begins with."""
-        return digest_of([self.id, self.digest]).removeprefix("sha256:")
+        number = self._input_at
+        if self._key is None or self._key[0] != number:
+            key = digest_of([self.id, self.digest]).removeprefix("sha256:")
+            self._key = (number, key)
+        return self._key[1]
 
     @property
     def final_arguments(self) -> Any:
@@ -541,7 +570,7 @@ def _rebuild(
     BaseCall.__init__(made, metadata, as_entry(history), call_round)
     made._selector = selector
     held = (0, MADE_LATER if input is None and text is not None else input, text)
-    made._held, made._lent = held, None
+    made._held, made._lent, made._key = held, None, None
     return made
 
 

@@ -6,9 +6,9 @@ written is here, and the documentation draws its diagram from the same table.
 
     new --suspended--> suspended --decided--> resuming --started--> running --ended--> succeeded
 
-What the table lacks is refused and changes nothing. Four rules do not fit into it and are in
-`history.stage_after`: a wait or an end is `recorded` once, after-hooks alone review what has ended,
-a call that waits can end only as cancelled, and one that requested others ends after these.
+What the table lacks is refused and changes nothing. Three rules do not fit into it and are in
+`_fill` and `history.stage_after`: after an end only after-hooks can review, a call that waits can
+end only as cancelled, and one that requested others ends after these.
 """
 
 from __future__ import annotations
@@ -157,6 +157,7 @@ class Stage:
         may_end: Whether it may get its result.
         is_open: Whether it has no result and goes on here.
         is_pending: Whether it is started here, or was.
+        stage: Itself. A call that requested others has in its place an `Ask`, whose stage changes.
     """
 
     __slots__ = (
@@ -168,6 +169,7 @@ class Stage:
         "may_end",
         "may_start",
         "name",
+        "stage",
         "status",
     )
 
@@ -181,6 +183,7 @@ class Stage:
         self.is_open = "moved" in TABLE[name]
         self.is_pending = self.may_start or name == "running"
         self.leads: dict[str, Stage] = {}
+        self.stage = self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _stage_named, (self.name,)
@@ -199,15 +202,18 @@ END_OF: Final[Mapping[str, Stage]] = MappingProxyType(
 )
 """The end that each status of a result stands for."""
 
+ASKING: Final = STAGES["awaiting"]
+RETURNING: Final = STAGES["returning"]
+"""The stages of a call that requested others, before each of these has its result and then."""
+
 
 def _fill(stage: Stage) -> None:
     # One look-up finds the next stage, not its name: it is done for each step of each call.
     # `STAGES["new"].leads["success"] is STAGES["succeeded"]`.
     for kind, target in TABLE[stage.name].items():
-        if kind == "reviewed" and stage.is_end:
-            kind = "after"
         if target != "ended":
-            stage.leads[kind] = stage if target == "same" else STAGES[target]
+            key = "after" if kind == "reviewed" and stage.is_end else kind
+            stage.leads[key] = stage if target == "same" else STAGES[target]
         elif stage.name == "suspended":  # it was not run, so it can only be given up
             stage.leads |= {key: end for key, end in END_OF.items() if end.name == "cancelled"}
         elif stage.may_end and stage.name != "awaiting":  # see `history.stage_after`
@@ -247,12 +253,15 @@ TRANSITIONS: Final[Mapping[CallStatus, frozenset[CallStatus]]] = MappingProxyTyp
 """The table by statuses, as users see them: which may follow each, by any step."""
 
 
-def refused(current: CallStatus, target: CallStatus, *, call_id: str, tool: str) -> LifecycleError:
+def refused(
+    current: CallStatus, target: CallStatus, again: str = "", *, call_id: str, tool: str
+) -> LifecycleError:
     """Make the error for a move that the table does not hold: it says what to do instead.
 
     Args:
         current: The status that the call has.
         target: The status that it was to have.
+        again: How to try a call again that has ended, if that can be done.
         call_id: The id of the call.
         tool: The wire name of the tool.
 
@@ -262,12 +271,12 @@ resuming, cancelled. Take the decision in with `plan.resume(decision)`.
     """
     return LifecycleError(
         f"Call {call_id!r} of tool {tool!r} is {current} and cannot become {target}. "
-        f"{_remedy(current)}"
+        f"{_remedy(current, again)}"
     )
 
 
-def _remedy(current: CallStatus) -> str:
+def _remedy(current: CallStatus, again: str) -> str:
     if current.is_terminal:
-        return f"That status is final: nothing is reachable from it.{again(current)}"
+        return f"That status is final: nothing is reachable from it.{again}"
     ways = [each for each in CallStatus if each in TRANSITIONS[current]]
     return f"Reachable from here: {', '.join(ways)}. {DECIDE}"

@@ -20,12 +20,12 @@ from .history import (
     ANSWERED,
     BY_TOOL,
     CallRound,
+    Entry,
     Said,
     Step,
     StepPhase,
     end_of,
     move,
-    new_step,
     result_in,
     state_in,
     steps_of_kind,
@@ -501,13 +501,19 @@ def suspend(call: AnyToolCall, ticket: SuspendTicket, run: int | None = None) ->
             f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
         )
     while True:
+        since, changed = len(call._entries), None
         if call._stage.may_start:
-            call._take_changes()
-            call._settle_text()
-        since, digest = len(call._entries), call.digest
+            changed = call._changes()
+            if changed is None:
+                call._settle_text()
+        digest = call.digest if changed is None else call._digest_of(changed[2])
         verdict = BY_TOOL if call._stage.name == "running" else None
         said: Said = {"verdict": verdict, "digest": digest, "detail": ticket}
-        if call._append_outcome(move("suspended", **said), since, run) is not None:
+        moves = () if changed is None else changed[:1]
+        number = call._append_all((*moves, move("suspended", **said)), since, run)
+        if number is not None:
+            if changed is not None:
+                call._hold_changed(number, *changed[1:])
             return SuspendedCall(call, ticket, digest, verdict is not None)
 
 
@@ -521,7 +527,7 @@ def issue_in(history: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
 
 def unread_call(
     metadata: ToolMetadata,
-    history: tuple[Step, ...],
+    entry: Entry,
     of: ToolResult | RecoverableToolCallIssue,
     call_round: CallRound,
 ) -> BaseCall:
@@ -530,8 +536,9 @@ def unread_call(
         phase, said = "reply", of.status
     else:
         phase, said = "decode", "rejected"
-    end = ("ended", END_OF[said], history[0].at, None, phase, said, None, None, of, 0, 0)
-    return BaseCall(metadata, (*history, new_step(end)), call_round)
+    _, start, input, at, moves = entry
+    ended = ("ended", said, None, None, phase, said, None, None, of)
+    return BaseCall(metadata, (END_OF[said], start, input, at, (*moves, ended)), call_round)
 
 
 def answer_of(call: BaseCall, history: tuple[Step, ...] | None = None) -> ToolResult | None:

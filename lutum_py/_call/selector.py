@@ -25,7 +25,7 @@ from .._text.escaping import escape_unprintable, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolInputError
-from .history import new_history
+from .history import first_entry
 from .member_options import PLAIN, UNSET, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .._transcript.result import ToolResult
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
-    from .history import CallRound, Step
+    from .history import CallRound, Entry
     from .member_options import Rule
 
 P = ParamSpec("P")
@@ -185,7 +185,7 @@ class AnySelector(Immutable):
         metadata: ToolMetadata,
         *,
         redact: bool = False,
-        history: tuple[Step, ...] | None = None,
+        entry: Entry | None = None,
         call_round: CallRound | None = None,
     ) -> AnyToolCall:
         """Decode a call of this tool.
@@ -193,7 +193,7 @@ class AnySelector(Immutable):
         Args:
             metadata: What the model sent.
             redact: Hide the values that came, and a validator's own words, in an error.
-            history: How its history begins; by default with the present moment.
+            entry: How its history begins; by default with the present moment.
             call_round: The round that it belongs to, if any.
 
         Raises:
@@ -232,12 +232,13 @@ class AnySelector(Immutable):
         call._selector = mine
         call._coerced = coerced
         text: InputText | None = None
-        history = history or new_history(time())
+        entry = entry or first_entry(time())
         if not spec.arguments.is_faithful:  # read again, it might be another input
             text = spec.arguments.proposed(read, value)
-            history = (history[0]._replace(detail=text),)
-        call._held, call._lent = (0, value, text), None
-        call._entries = {0: history}
+            entry = first_entry(entry[3], entry[4][0][3], text)
+        call._held = (0, value, text)
+        call._lent = call._key = None
+        call._entries = {0: entry}
         call._flat = call._review = None
         call._round = call_round or call._no_round
         return call

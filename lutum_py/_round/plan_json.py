@@ -37,6 +37,7 @@ from .._call.history import (
     ANSWERED,
     CallRound,
     Step,
+    as_entry,
     as_it_left,
     end_of,
     is_unread,
@@ -205,7 +206,7 @@ def hand_over(calls: SortedCalls, how: str, dump: Callable[[], str]) -> str:
 
 def _lengths(calls: SortedCalls) -> list[int]:
     """Count the entries of each call, without the one by which it went elsewhere."""
-    return [len(call._entries) - (call._last.kind == "moved") for call in calls._all()]
+    return [len(call._entries) - (call._last[4][-1][0] == "moved") for call in calls._all()]
 
 
 # What calls requested is beside the histories: which calls, and each time that one requested some.
@@ -360,7 +361,7 @@ def histories_in(
         entry, by = entries[metadata.id], requested_by.get(metadata.id)
         left = [_load_ask(each, read, toolset) for each in asks.get(metadata.id, ())]
         history = _history_in(entry, metadata, by, left)
-        read[metadata.id] = BaseCall(metadata, history)
+        read[metadata.id] = BaseCall(metadata, as_entry(history))
         if make is not None and not is_unread(history):
             read[metadata.id] = make(metadata, entry, history)
     return turn, [(read[metadata.id], entries[metadata.id]) for metadata in every]
@@ -434,6 +435,7 @@ def load_plan(
     state = RoundState(turn, call_round, calls)
     state._unread = {call.id: call for call in asked if not isinstance(call, AnyToolCall)}
     made = SortedCalls(state, toolset)
+    call_round.has_retried = any(step.kind == "retried" for call in every for step in call._history)
     if inner:
         call_round.take_in(inner)
         for call in every:
@@ -460,7 +462,7 @@ def _load_call(
         ) from None
     call: AnyToolCall = selector.spec.call_type.__new__(selector.spec.call_type)
     call._coerced = saved.texts("coerced") if "coerced" in saved.data else ()
-    BaseCall.__init__(call, metadata, history, call_round)
+    BaseCall.__init__(call, metadata, as_entry(history), call_round)
     call._selector = selector
     # Only what may still run has to be what was approved: one in doubt, too, by `call.retry()`. A
     # call that ended may be of a tool whose schema has changed since: its result is a fact, and the
@@ -476,7 +478,8 @@ def _load_call(
     if history[0].detail is None:
         raise next(saved.each("steps")).wrong("arguments", "it is missing")
     texts = [step.detail for step in history if step.kind in ("proposed", "changed")]
-    call._held, call._lent = (0, MADE_LATER, texts[-1]), None
+    call._held = (0, MADE_LATER, texts[-1])
+    call._lent = call._key = None
     wait = wait_of(history)
     if is_open and call.digest != saved.get("digest", str):
         raise PlanError(
@@ -488,7 +491,7 @@ def _load_call(
             f"Call {metadata.id!r} of tool `{metadata.name}` was shown with other arguments "
             "than it has. What is approved is not what would run."
         )
-    call._entries = {0: _completed(call, history)}
+    call._entries, call._flat = {0: as_entry(_completed(call, history))}, None
     return call
 
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
-from .._call.decisions import Review, write_all
+from .._call.deciding import Review, write_all
 from .._call.drivers import HookGenerator
 from .._call.history import Move, Step, move, steps_of_kind, wait_of
 from .._call.outcomes import SuspendedCall
@@ -70,7 +70,7 @@ def _take(
     while True:
         since = len(call._entries)
         _find(calls, decision, wait)
-        number = call._append_all(*moves, since=since)
+        number = call._append_all(tuple(moves), since)
         if number is not None:
             return number
 
@@ -161,9 +161,8 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
         )
     if decision.ticket is None and len([*steps_of_kind(call._history, "suspended")]) > 1:
         yield (
-            f"names no ticket, and {named} has waited more than once, so nobody knows which "
-            "question it answers. Make it with `waiting.approve()`, or pass `ticket=` as it was "
-            "shown."
+            f"names no ticket, and {named} has waited before, so nobody knows what it is about. "
+            "Make it with `waiting.approve()` and its like, or pass `ticket=` as it was shown."
         )
     if decision.ticket not in (None, ticket.id):
         yield (
@@ -307,7 +306,7 @@ def _edited(
     review.edited = wait
     review.call = review.draft()
     decided: Move = move("decided", by=by, verdict="edit", digest=digest, detail=decision)
-    review.call._append_all(decided)
+    review.call._append_all((decided,))
     review.moves.append(decided)
     if digest != waiting.digest:
         review.changes_more = not call._keeps_rest(value, text)

@@ -15,14 +15,14 @@ from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.drivers import drive_sync
-from .._call.history import CallRound, new_history
+from .._call.history import CallRound, first_entry
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._declare.answer import Answer
 from .._declare.offer import NotOnOffer, OfferedTools
 from .._schema.schema_reader import names_in
 from .._schema.stand_in import OwnNames, own_name, stand_in
 from .._text.escaping import escape_unprintable, quoted
-from .._text.immutable import Immutable
+from .._text.immutable import settle
 from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn, ToolMetadata, with_calls
 from .._transcript.result import ToolResult
@@ -44,7 +44,7 @@ from .finished import (
     read_text,
 )
 from .plan import OpenCalls, ToolRoundPlan, as_plan, unasked
-from .sorted_calls import RoundState, SortedCalls
+from .sorted_calls import SETTLED, RoundState, SortedCalls
 
 if TYPE_CHECKING:
     from .._transcript.place import Place
@@ -54,15 +54,7 @@ T_co = TypeVar("T_co", covariant=True)
 AN_co = TypeVar("AN_co", covariant=True, default=Never)
 
 
-class _RoundFields(RoundState):
-    toolset: Any
-    tool_calls: tuple[AnyToolCall, ...]
-    answer: Any
-    answered: tuple[ToolResult, ...]
-    __slots__ = tuple(__annotations__)
-
-
-class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
+class ToolRound(TurnProperties, OpenCalls[T_co], RoundState, Generic[T_co, AN_co]):
     """Hold the calls of one turn, which is not in a transcript yet.
 
     Attributes:
@@ -74,17 +66,17 @@ class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generi
         answered: The result of the call that gave it, if one did.
     """
 
-    __slots__ = ()
+    __slots__ = ("_answer", "_answered", "_tool_calls", "_toolset")
     _WHAT = "Round"
 
-    if TYPE_CHECKING:
-        toolset: type[T_co]
-        answer: AN_co | None
-
-    def __setattr__(self, name: str, value: object) -> None:  # type: ignore[override]
-        if not name.startswith("_"):  # how far the round has come is kept in private ones
-            Immutable.__setattr__(self, name, value)
-        object.__setattr__(self, name, value)
+    toolset: type[T_co]
+    tool_calls: tuple[AnyToolCall, ...]
+    answer: AN_co | None
+    answered: tuple[ToolResult, ...]
+    _answer: AN_co | None
+    _answered: tuple[ToolResult, ...]
+    _tool_calls: tuple[AnyToolCall, ...]
+    _toolset: type[T_co]
 
     @property
     def request_id(self) -> str | None:
@@ -195,6 +187,9 @@ class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generi
         return f"<round of {self.toolset.__qualname__}: {calls}{unusable}>"
 
 
+settle(ToolRound, SETTLED, "toolset", "tool_calls", "answer", "answered")
+
+
 # Read from a turn.
 
 
@@ -256,7 +251,7 @@ def read_turn(
     found = None if answer is None else answer_calls(turn, answer, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
-    history, call_round = new_history(time()), CallRound()
+    first, call_round = first_entry(time()), CallRound()
     not_on_offer: NotOnOffer | None = None
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
@@ -277,24 +272,26 @@ def read_turn(
             continue
         try:
             calls.append(
-                selector._decode(metadata, redact=redact, history=history, call_round=call_round)
+                selector._decode(metadata, redact=redact, entry=first, call_round=call_round)
             )
         except InvalidArgumentsError as error:
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
-    made: Any = _RoundFields(turn, call_round, tuple(calls))
-    made.toolset, made.tool_calls = toolset, made._calls
-    made.answer, made.answered = None, ()
+    made: ToolRound[Any, Any] = ToolRound(turn, call_round, tuple(calls))
+    made._toolset, made._tool_calls = toolset, made._calls
+    made._answer, made._answered = None, ()
     if found is not None and found.result is not None:  # the answer came beside the others
-        made.answer, made.answered = found.value, (found.result,)
-    if issues or made.answered:
+        made._answer, made._answered = found.value, (found.result,)
+    if issues or made._answered:
         asked = {each.id: each for each in metadatas}
-        ended = {**{each.metadata.id: each for each in issues}, **{e.id: e for e in made.answered}}
-        made._unread = {
-            id: unread_call(asked[id], history, of, call_round) for id, of in ended.items()
+        ended: dict[str, ToolResult | RecoverableToolCallIssue] = {
+            **{each.metadata.id: each for each in issues},
+            **{each.id: each for each in made._answered},
         }
-    made.__class__ = ToolRound  # immutable from here on, see `frozen`
+        made._unread = {
+            id: unread_call(asked[id], first, of, call_round) for id, of in ended.items()
+        }
     return NeedsTools(made)
 
 

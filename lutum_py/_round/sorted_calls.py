@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, decoded_calls
@@ -23,7 +23,6 @@ from .._call.history import (
     CallRound,
     CallRowState,
     Move,
-    RequestedStep,
     move,
     result_in,
     settled_by,
@@ -31,6 +30,7 @@ from .._call.history import (
     was_begun,
     was_touched,
 )
+from .._call.lifecycle import ASKING, Stage
 from .._call.outcomes import (
     HandledCall,
     RecoverableToolCallIssue,
@@ -42,6 +42,7 @@ from .._call.outcomes import (
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
 from .._text.escaping import escape_unprintable
+from .._text.immutable import settle
 from .._text.json import digest_of
 from .._transcript.assistant import AssistantTurn
 from .._transcript.result import ToolResult
@@ -108,14 +109,17 @@ class RoundState:
         "_placed",
         "_round",
         "_stored",
+        "_turn",
         "_unread",
-        "turn",
     )
+
+    turn: AssistantTurn
+    _turn: AssistantTurn
 
     def __init__(
         self, turn: AssistantTurn, call_round: CallRound, calls: tuple[AnyToolCall, ...] = ()
     ) -> None:
-        self.turn: AssistantTurn = turn
+        self._turn = turn
         call_round.turn = turn
         self._round = call_round
         self._calls = calls
@@ -153,7 +157,7 @@ class RoundState:
             return known[1]
         entry = _entry_of(call)
         # One that requested others comes back by itself, when these have their results.
-        if not isinstance(call._last, RequestedStep):
+        if isinstance(call._last[0], Stage):
             self._placed[call.id] = (length, entry)
         return entry
 
@@ -166,8 +170,18 @@ class RoundState:
         listed = self._listed
         if listed is not None and listed[0] == length:
             return listed[1]
-        others = [call for call in calls if not _is_surely_pending(call)]
-        lists = self._lists_of(calls) if others else Lists(tuple(calls))
+        # Nearly all calls of nearly all rounds are pending, or have just been run: that shows in
+        # their last entry. What else `state_in` asks is asked if any call differs.
+        for call in calls:
+            number = len(call._entries) - 1
+            led_to, start, _, _, moves = call._entries[number]
+            if not led_to.stage.is_pending:
+                kind, _, _, _, phase, *_ = moves[-1]
+                if kind != "ended" or phase is not None or start != number - 1:
+                    lists = self._lists_of(calls)
+                    break
+        else:
+            lists = Lists(tuple(calls))
         self._listed = (length, lists)
         return lists
 
@@ -328,26 +342,12 @@ def _end(call: BaseCall, moves: Callable[[BaseCall], Sequence[Move]]) -> None:
     # it grew meanwhile: it may have requested some.
     while True:
         since = len(call._entries)
-        for step in call._history if since > 1 or len(call._entries[0]) > 1 else ():
+        for step in call._history if call._round.inner or call._stage is ASKING else ():
             if step.kind == "requested":
                 for inner in step.detail.calls:
                     _end(inner, moves)
-        if not call._stage.is_open or call._append_all(*moves(call), since=since) is not None:
+        if not call._stage.is_open or call._append_all(tuple(moves(call)), since) is not None:
             return
-
-
-def _is_surely_pending(call: BaseCall) -> bool:
-    """Whether a call can be started, was started, or has an outcome that the plan was not told.
-
-    Nearly all calls of nearly all rounds are, and it is seen by their last steps; see `state_in`.
-    """
-    entries = call._entries
-    length = len(entries)
-    last = entries[length - 1][-1]
-    if last.stage.is_pending:
-        return True
-    is_by_tool = last.kind == "ended" and last.phase is None
-    return is_by_tool and entries[length - 2][-1].kind == "started"
 
 
 class Lists(NamedTuple):
@@ -362,6 +362,10 @@ class Lists(NamedTuple):
     unusable: tuple[None, ...] = ()
     awaiting: tuple[AnyToolCall, ...] = ()
     unreviewed: tuple[AnyToolCall, ...] = ()
+
+
+SETTLED: Final = "how a round stands is changed by its methods, and by those of its plans."
+settle(RoundState, SETTLED, "turn")
 
 
 class ListEntry(NamedTuple):

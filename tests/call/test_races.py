@@ -134,7 +134,7 @@ class World(Race):
 
     def run_checked(self) -> None:
         """Start the call after all checks were made, before whatever happened since."""
-        number = self.call._append_all(move("started"))
+        number = self.call._append_all((move("started"),))
         self.runs.append(sum(step.kind == "started" for step in self.call._history))
         self.call._finish(f"run {self.runs[-1]}", number)
 

@@ -269,16 +269,16 @@ class Policy:
 
 def test_a_method_of_an_object_is_that_of_no_other_object() -> None:
     """In one process each object is asked once; after a load it may be any, so it is asked."""
-    policies = Policy(), Policy()
+    policies, sets = (Policy(), Policy()), [AppTools.HookSet(), AppTools.HookSet()]
+    for policy, hooks in zip(policies, sets, strict=True):
+        hooks.on(AppTools.data.get_user)(policy.look)
     with opened(AppTools, CALLS[0]) as opened_round:
         plan = opened_round.plan()
-        for policy in (*policies, *policies):
-            hooks = AppTools.HookSet()
-            hooks.on(AppTools.data.get_user)(policy.look)
+        for hooks in (*sets, *sets):
             plan.apply_hooks_sync(hooks)
         assert [each.asked for each in policies] == [["u1"], ["u1"]]
         plan = AppTools.load_plan(plan.dump_json())
-        plan.apply_hooks_sync(hooks)
+        plan.apply_hooks_sync(sets[1])
         plan.discard()
     assert [each.asked for each in policies] == [["u1"], ["u1", "u1"]]
 

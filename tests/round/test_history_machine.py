@@ -40,8 +40,8 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._call import base_call
 from lutum_py._call.base_call import BaseCall
+from lutum_py._call.history import move
 from lutum_py._round.plan import as_plan
 from lutum_py._round.sorted_calls import RoundState, SortedCalls
 from lutum_py.errors import LifecycleError, LutumError
@@ -254,7 +254,7 @@ class Machine(RuleBasedStateMachine):
             added = [entry for entry in added if not is_found_change(entry)]
             assert len(added) <= entries, (id, added)
             if isinstance(made, LutumError) and entries == 1:
-                assert {step.kind for entry in added for step in entry} <= {"late"}, (made, id)
+                assert {each[0] for entry in added for each in entry[-1]} <= {"late"}, (made, id)
         return made
 
     # Moves.
@@ -486,7 +486,8 @@ class Machine(RuleBasedStateMachine):
 
 def is_found_change(entry: Any) -> bool:
     """Whether an entry says alone what your own code did to an input in place."""
-    return [step.kind for step in entry] == ["changed"] and entry[0].by is None
+    *_, moves = entry
+    return [each[0] for each in moves] == ["changed"] and moves[0][3] is None
 
 
 TestOneHistory = Machine.TestCase
@@ -500,11 +501,11 @@ def drop_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """A decision does what it says, and is not kept."""
     append = BaseCall._append_all
 
-    def forgetful(self: Any, *moves: Any, **given: Any) -> Any:
-        number = append(self, *moves, **given)
-        if number is not None and moves and moves[0][0] == "decided" and self._review is None:
-            entry = self._entries[number]
-            self._entries[number] = entry[1:] or (entry[0]._replace(kind="reviewed"),)
+    def forgetful(self: Any, moves: Any, *given: Any) -> Any:
+        number = append(self, moves, *given)
+        if number is not None and moves[0][0] == "decided" and self._review is None:
+            *led_to, _ = self._entries[number]
+            self._entries[number] = (*led_to, moves[1:] or (move("reviewed", phase="gate"),))
             self._flat = None
         return number
 
@@ -513,7 +514,12 @@ def drop_decided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def accept_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The outcome of a run that is over ends the next one."""
-    monkeypatch.setattr(base_call, "is_in_run", lambda last, run: True)
+    append = BaseCall._append_all
+
+    def accepting(self: Any, moves: Any, since: int | None = None, run: object = None) -> Any:
+        return append(self, moves, since)
+
+    monkeypatch.setattr(BaseCall, "_append_all", accepting)
 
 
 def forget_inner(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,7 +143,7 @@ class World(Race):
         with suppress(LutumError):
             self.plan.discard()
         for call in self.plan._state._all():
-            assert not call._stage.is_open or call._last.kind == "retried"
+            assert not call._stage.is_open or call._history[-1].kind == "retried"
 
     # Moves.
 

@@ -174,7 +174,7 @@ def test_a_decision_without_a_ticket_answers_no_second_question(way: str, is_sav
     plan.suspend(call.suspend(SuspendTicket(message="Which account?")))
     plan = Desk.load_plan(plan.dump_json()) if is_saved else plan
     before = plan.steps
-    with pytest.raises(ResumeError, match=r"names no ticket, and call .* waited more than once"):
+    with pytest.raises(ResumeError, match=r"names no ticket, and call .* has waited before"):
         plan.resume(first)
     assert plan.steps == before
     assert plan.resume(plan.suspended[0].approve()) is plan.pending[0]
