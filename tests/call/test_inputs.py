@@ -811,6 +811,15 @@ def test_the_key_of_a_try_is_the_key_of_what_it_ran_with(name: str) -> None:
     assert (again.idempotency_key, picture(ran(again))) == (key, picture(first))
 
 
+def test_what_is_read_after_the_run_is_what_ran() -> None:
+    """Also if nobody looked at the input before, and a default is made anew each time."""
+    tools, _ = tools_of(Numbered)
+    call = call_of(tools, {"given": {}})
+    seen = ran(call)
+    assert call.final_arguments["given"]["id"] == str(seen[0].id)
+    assert picture(ran(call.retry())) == picture(seen)
+
+
 def test_of_a_key_that_is_there_twice_the_last_one_counts() -> None:
     """As it does where it is read."""
     tools, _ = tools_of(Cents, needs_approval=True)

@@ -876,3 +876,20 @@ def test_a_late_outcome_of_another_try_leaves_a_call_that_waits_as_it_is() -> No
     assert states(plan) == {"c1": "pending", "c1/1": "finished"}
     assert plan.pending[0].status is CallStatus.RESUMING
     plan.discard()
+
+
+def test_what_a_commit_says_of_a_call_goes_by_those_within_as_they_are() -> None:
+    """Its own history is the same while it waits and when it comes back."""
+    plan = opened(asks([("note", {"text": "a"})]))
+    step(plan)
+    plan.apply_hooks_sync(let_pass)
+    nested: list[tuple[str, ...]] = []
+    for _ in range(2):
+        with pytest.raises(CommitError) as caught:
+            plan.commit(Session())
+        (fault,) = caught.value.faults
+        assert isinstance(fault, MissingResult)
+        nested.append(fault.nested)
+        step(plan)
+    assert nested == [("'c1/1' of tool 'note' (pending)",), ()]
+    assert plan.commit(Session()).results[0].is_success
