@@ -459,7 +459,7 @@ def outcome_of(
     if end.verdict == "success":
         # A function in place of hooks may have run the tool itself.
         detail = end.detail
-        output, result = detail if isinstance(detail, tuple) else (detail.output, detail)
+        output, result = (detail.output, detail) if isinstance(detail, ToolResult) else detail
         for step in steps_of_kind(this_try(history), "reviewed"):
             if step.phase == "after" and step.verdict == "replaced":
                 result = step.detail[1]

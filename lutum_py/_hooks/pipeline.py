@@ -54,7 +54,7 @@ from .._call.decisions import (
 from .._call.drivers import HookGenerator
 from .._call.history import move, this_try
 from .._call.lifecycle import STAGES
-from .._call.selector import AnySelector, Selector
+from .._call.selector import Selector
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult, rejection, with_labels
@@ -117,7 +117,7 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     # Stages after the first, for the few calls that have any: the rest pays for none of them.
     more: list[tuple[Review, list[RegisteredHook], list[RegisteredHook]]] = []
     # What reviews a tool is looked up once for calls of one tool in a row.
-    selector: AnySelector | None = None
+    selector: Any = None
     execution = gates = before = NO_HOOKS
     for review in reviews:
         call = review.call
