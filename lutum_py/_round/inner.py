@@ -25,7 +25,16 @@ from typing import Any, Final, NamedTuple
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, decoded_calls
 from .._call.drivers import HookGenerator
-from .._call.history import ANSWERED, Move, Step, move, result_in, state_in, steps_of_kind
+from .._call.history import (
+    ANSWERED,
+    CONTINUED,
+    Move,
+    Step,
+    move,
+    result_in,
+    state_in,
+    steps_of_kind,
+)
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
@@ -277,7 +286,8 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
         requested: Move = move("requested", detail=Ask(made, left, asking._trace))
         first: list[Move] = []
         if call._stage.name == "in_doubt":
-            first = [move("retried"), move("started")]  # it is the outcome of another try
+            # It is the outcome of a run that this history has lost sight of.
+            first = [move("retried", verdict=CONTINUED), move("started")]
         elif call._stage.may_start:
             first = [move("started")]
         # The round has them first: whoever finds that the call requested them finds them, too.

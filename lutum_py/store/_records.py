@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.drivers import drive_sync
-from .._call.history import Step, iso_time
+from .._call.history import CONTINUED, Step, iso_time
 from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall
 from .._context.suspension import Decision
 from .._round.ending import ResultLike, as_results, mismatches
@@ -706,7 +706,9 @@ class Records(Settled):
                 claim._is_started = is_mine = True
                 row = found._replace(until=clock + round(1000 * claim.lease))
                 if row.started != row.token:  # else it is on record, and only the answer was lost
-                    again = (step_data("abandoned"), step_data("retried")) if claim.in_doubt else ()
+                    # What it requested stays: its tool goes on from there, and asks nobody again.
+                    retried = step_data("retried", verdict=CONTINUED)
+                    again = (step_data("abandoned"), retried) if claim.in_doubt else ()
                     claim._started = at, by = time(), self._owner
                     started = step_data("started", at=iso_time(at), by=by)
                     claim._started_body = body = with_steps(row, *again, started)
