@@ -192,9 +192,9 @@ def leads_to(
 ) -> Stage | None:
     """Return the stage that a step after another leads to, if it may follow.
 
-    That is what the table says, and three rules that it cannot say: after an end only after-hooks
-    can review, a call that waits ends only as cancelled, and one that requested others ends after
-    these.
+    That is what the table says, and three rules that it cannot say: after-hooks review after an
+    end, and no others do, a call that waits ends only as cancelled, and one that requested others
+    ends after these.
     """
     stage = last.stage
     if kind == "ended":
@@ -207,7 +207,7 @@ def leads_to(
         ):
             return None
         return end if stage.may_end and is_fit else None
-    if kind == "reviewed" and stage.is_end and phase != "after":
+    if kind == "reviewed" and stage.is_end is not (phase == "after"):
         return None
     return stage.leads.get(kind)
 

@@ -39,7 +39,7 @@ from .._call.lifecycle import STAGES
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
 from .._declare.offer import NotOnOffer
-from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after
+from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after, write_said
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import keyed
 from .._text.json import compact_json, json_data, shorten
@@ -400,8 +400,7 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> HookGenerator[Any]:
     # Only a hook set has after-hooks, and only results are shown to them.
     if isinstance(hooks, HookPlaces) and isinstance(result, ToolResult):
         shown = yield from after(call, result, hook_set, said)
-    for each in said:
-        each.write()
+    write_said(said)
     return shown
 
 
