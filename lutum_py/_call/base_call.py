@@ -23,7 +23,6 @@ from .._text.immutable import settle
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError
 from .history import (
-    END_OF,
     HELD,
     NO_ROUND,
     ON_RECORD,
@@ -41,14 +40,14 @@ from .history import (
     as_it_left,
     end_of,
     iso_time,
-    leads_to,
     move,
     new_step,
+    stage_after,
     steps_of_kind,
     this_try,
     with_stage_read,
 )
-from .lifecycle import DECIDE, STAGES, CallStatus, again, refused
+from .lifecycle import DECIDE, END_OF, STAGES, CallStatus, again, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -215,19 +214,23 @@ class BaseCall:
             last = entries[number - 1][-1]
             if run is not None and not is_in_run(last, run):
                 raise self._refused("ended", over=True)
-            now, steps = time(), []
-            for each in moves:
-                kind, _, at, _, phase, verdict, *_ = each
-                stage = leads_to(last, kind, phase, verdict)
+            steps: list[Step] = []
+            for kind, key, at, by, phase, verdict, reason, digest, detail in moves:
+                stage = last.stage.leads.get(key) or stage_after(last, key)
                 if stage is None:
-                    end = END_OF[verdict or ""] if kind == "ended" else None
-                    raise self._refused(kind, None if end is None else end.status)
-                at = at or now
+                    raise self._refused(kind, END_OF[key].status if kind == "ended" else None)
+                if at is None:
+                    at = time()
                 if at < last.at:  # time servers put clocks back
                     at = last.at
-                of_run = number if kind == "started" else last.run
-                of_input = number if kind == "changed" else last.input
-                made = new_step((kind, stage, at, *each[3:], of_run, of_input))
+                start, input = last.run, last.input
+                if kind == "started":
+                    start = number
+                elif kind == "changed":
+                    input = number
+                made = new_step(
+                    (kind, stage, at, by, phase, verdict, reason, digest, detail, start, input)
+                )
                 last = with_stage_read(made, last) if kind in _STAGE_READ else made
                 steps.append(last)
             entry = tuple(steps)

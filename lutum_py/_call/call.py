@@ -172,7 +172,8 @@ class AnyToolCall(CallState):
                 history as `late`.
         """
         # As `move` makes it, which costs as much as the step.
-        ended: Move = ("ended", None, None, None, None, result.status, None, None, result)
+        status = result.status
+        ended: Move = ("ended", status, None, None, None, status, None, None, result)
         changed = self._changed_unstarted() if run is None and self._stage.may_start else None
         if changed is None:
             self._append_outcome(ended, None, run)
@@ -408,10 +409,10 @@ class AnyToolCall(CallState):
             self._take_changes()
             since = len(self._entries)  # what follows holds of this history
             found = self._may_start(skipped, invocation)
-            if (why := self._unfit_text()) is not None:
+            if not self.spec.arguments.is_faithful and (why := self._unfit_text()) is not None:
                 self._end_unfit(why, since)
             at, by = self._round.started
-            started = ("started", None, at, by, None, None, None, None, None)  # as `move` makes it
+            started = ("started", "started", at, by, None, None, None, None, None)
             run = self._append_all(started, since=since)
             if run is not None:
                 return found, run

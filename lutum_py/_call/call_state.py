@@ -5,8 +5,8 @@
 
 An input is a text, and the instance that validating this text produces; see `input_text`. The
 history has the texts: what was proposed, and what each step `changed` made of it. The instance is a
-cache. One that can be changed is described before anyone is given it, so that a change in place is
-found. For example, if a hook appends to `input.tags`:
+cache. One that can be changed is copied or written out before anyone is lent it, so that a change
+in place is found. For example, if a hook appends to `input.tags`:
 
     text before  {"tags":["a"]}      when the hook is given the instance, and appends
     text after   {"tags":["a","b"]}  a step `changed`, when the input is written out
@@ -58,13 +58,17 @@ MADE_LATER: Final[Any] = object()
 class CallState(BaseCall):
     """Keep what is known of one call; `AnyToolCall` documents the attributes."""
 
-    __slots__ = ("_coerced", "_held")
+    # _held  the input, and where in the history it is from
+    # _lent  what the instance was like when it was lent to somebody who may change it: its text,
+    #        or a copy of a shallow one; None if it was not
+    __slots__ = ("_coerced", "_held", "_lent")
 
     spec: ClassVar[ToolSpec[Any, Any]]
     _no_round: ClassVar = NO_ROUND
     coerced: tuple[str, ...]
     _coerced: tuple[str, ...]
     _held: Held
+    _lent: Any
 
     def __init__(
         self,
@@ -81,7 +85,7 @@ class CallState(BaseCall):
         super().__init__(metadata, history)
         self._selector = self.spec.free_selector if selector is None else selector
         self._coerced = coerced
-        self._held = (0, input, text)
+        self._held, self._lent = (0, input, text), None
 
     @property
     def steps(self) -> tuple[CallStep, ...]:
@@ -120,13 +124,20 @@ class CallState(BaseCall):
             for number in range(review.since, len(made._entries)):
                 del made._entries[number]
         made._round, made._review = self._round, review
-        number, input, text = held = self._held
-        if not self.spec.arguments.is_fixed and input is not MADE_LATER:
+        arguments, held = self.spec.arguments, self._held
+        if not arguments.is_fixed and held[1] is not MADE_LATER:
             # An instance that can be changed belongs to one call alone.
             self._lend()
-            held = (number, MADE_LATER, self._held[2])
-        made._held = held if text is None or held[1] is MADE_LATER else (number, input, text)
+            number, _, text = self._held
+            shallow = arguments.is_shallow
+            held = (number, arguments.made_of(copied(self._lent)) if shallow else MADE_LATER, text)
+        made._held, made._lent = held, None
         return made
+
+    def _take_over(self, draft: CallState, number: int) -> None:
+        """Take the input of a draft, if it is in the history by now, at this number."""
+        if self._last.input == number:
+            self._held, self._lent = (number, *draft._held[1:]), draft._lent
 
     # The input.
 
@@ -143,20 +154,22 @@ class CallState(BaseCall):
 
     def _current(self) -> Held:
         """Return the present input, as far as it was made and described."""
-        number = self._last.input
+        entries = self._entries
+        number = entries[len(entries) - 1][-1].input
         held = self._held
         if held[0] != number:
-            steps = [s for s in self._entries[number] if s.kind in ("proposed", "changed")]
+            steps = [s for s in entries[number] if s.kind in ("proposed", "changed")]
             text: InputText | None = steps[-1].detail
             held = (number, MADE_LATER, None if text is None else text.chosen or text)
-            self._held = held
+            self._held, self._lent = held, None
         return held
 
     def _made(self) -> Held:
         """Return the present input, and make the instance if there is none."""
         number, input, text = held = self._current()
         if input is MADE_LATER:
-            held = self._held = (number, self._made_of(text), text)
+            held = (number, self._made_of(text), text)
+            self._held, self._lent = held, None
         return held
 
     def _made_of(self, text: InputText | None) -> Any:
@@ -175,9 +188,11 @@ class CallState(BaseCall):
         """The text of the input as the history has it, whatever was done in place since."""
         number, input, text = self._current()
         if text is None:
+            arguments = self.spec.arguments
             number, input, _ = self._made()
-            text = self.spec.arguments.proposed(self.metadata.arguments, input)
-            if not self.spec.arguments.is_live:
+            was = input if self._lent is None else arguments.made_of({**self._lent})
+            text = arguments.proposed(self.metadata.arguments, was)
+            if not arguments.is_live:
                 self._held = (number, input, text)
         if text.others and not text.is_proven:
             # Chosen once: how many defaults the text has. The last one, which is as sent, has none.
@@ -195,11 +210,16 @@ class CallState(BaseCall):
         return self.spec.shown_input(self._described)
 
     def _lend(self) -> Any:
-        """Lend the input to somebody who may change it: the text says how it is now."""
+        """Lend the input to somebody who may change it."""
+        input = self._made()[1]
         arguments = self.spec.arguments
-        if arguments.is_fixed:
-            return self._made()[1]
-        text, input = self._described, self._made()[1]
+        if self._lent is not None or arguments.is_fixed:
+            return input
+        if arguments.is_shallow:
+            self._lent = arguments.snapshot(input)
+            return input
+        text = self._lent = self._described
+        input = self._held[1]  # of two texts the other one may have been chosen
         if text.kept is NOTHING and (arguments.is_kept or text.json is None):
             text.kept = copied(input)
         return input
@@ -216,21 +236,24 @@ class CallState(BaseCall):
             self._described  # noqa: B018 - written before the tool may change what it shows
         number, input, text = self._made()
         if not arguments.is_fixed:
-            self._held = (number, MADE_LATER, text)
+            self._held, self._lent = (number, MADE_LATER, text), None
         return input
 
     @property
     def _is_touched(self) -> bool:
         """Whether the instance was changed in place since it was lent."""
-        number, input, text = self._held
-        arguments = self.spec.arguments
-        if text is None or input is MADE_LATER or arguments.is_fixed:
+        lent = self._lent
+        if lent is None:
             return False
+        number, input, _ = self._held
         if number != self._last.input:
             return False
-        if arguments.is_kept or text.json is None:
-            return text.kept is not NOTHING and not same(text.kept, input)
-        return bool(arguments.whole(input) != text)
+        arguments = self.spec.arguments
+        if arguments.is_shallow:
+            return not arguments.is_as_kept(input, lent)
+        if lent.kept is not NOTHING:
+            return not same(lent.kept, input)
+        return bool(arguments.whole(input) != lent)
 
     def _differs(self, value: Any) -> bool:
         """Whether a value is another input than the call's, as the history has it."""
@@ -243,14 +266,13 @@ class CallState(BaseCall):
         return not same(known, value)
 
     def _put_back(self) -> None:
-        """Drop the instance that somebody may have changed: the text still has the input."""
-        number, _, text = self._held
-        arguments = self.spec.arguments
-        if text is None or arguments.is_fixed:
+        """Drop the instance that somebody may have changed: the call has a copy, or the text."""
+        lent = self._lent
+        if lent is None:
             return
-        # Only what was lent has a copy, and nothing else can have been changed.
-        if text.kept is not NOTHING or (not arguments.is_kept and text.json is not None):
-            self._held = (number, MADE_LATER, text)
+        number, _, text = self._held
+        made = self.spec.arguments.made_of(lent) if self.spec.arguments.is_shallow else MADE_LATER
+        self._held, self._lent = (number, made, text), None
 
     def _take(self, value: Any, *, by_name: bool = False) -> tuple[Any, InputText]:
         """Check an input that is to take the place of the call's, and describe it.
@@ -290,7 +312,7 @@ class CallState(BaseCall):
         changed = move("changed", at=time(), by=by, phase=phase, detail=text)
         number = self._append_all(changed)
         assert number is not None
-        self._held = (number, value, text)
+        self._held, self._lent = (number, value, text), None
         return changed
 
     def _take_changes(self) -> None:
@@ -299,7 +321,7 @@ class CallState(BaseCall):
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.
         """
-        if not self._is_touched:
+        if self._lent is None or not self._is_touched:
             return
         try:
             taken = self._take(self._held[1])
@@ -344,18 +366,18 @@ class CallState(BaseCall):
             return False
         found, made = proof
         text.chosen = None if found is text else found
-        self._held = (number, made, found)
+        self._held, self._lent = (number, made, found), None
         return True
 
     def _settle_text(self) -> None:
         """Let the call wait: what validating its text gives is what runs, whatever was there."""
         if not self._prove() and self._described.json is not None:
             number, _, text = self._held
-            self._held = (number, MADE_LATER, text)
+            self._held, self._lent = (number, MADE_LATER, text), None
 
     def _unfit_text(self) -> str | None:
         """Say what is wrong with a text that does not fit any more, as a date that has passed."""
-        if self.spec.arguments.is_faithful or self._current()[1] is not MADE_LATER:
+        if self._current()[1] is not MADE_LATER:
             return None
         try:
             self._made()
@@ -518,7 +540,8 @@ def _rebuild(
     history, made._coerced, text, call_round = state
     BaseCall.__init__(made, metadata, as_entry(history), call_round)
     made._selector = selector
-    made._held = (0, MADE_LATER if input is None and text is not None else input, text)
+    held = (0, MADE_LATER if input is None and text is not None else input, text)
+    made._held, made._lent = held, None
     return made
 
 

@@ -185,46 +185,28 @@ class Review:
 
     Args:
         target: The call.
-        call: What hooks are shown: the call itself, or a draft of it.
-        moves: What is written before all that the hooks say.
-        edited: Of a call whose input a person edited, the step by which it waited: hooks may still
-            change the input, and then it waits for the same again.
 
     Attributes:
+        call: What hooks are shown: the call itself, or a draft of it.
         since: How many entries the history had.
         moves: What was said so far.
         verdict: Why the call does not go on; None while it does.
+        edited: Of a call whose input a person edited, the step by which it waited: hooks may still
+            change the input, and then it waits for the same again.
         changes_more: Whether an edit changed more of the input than it names.
         may_start: Whether a function in place of hooks is asked right now: it may run its draft.
     """
 
-    __slots__ = (
-        "call",
-        "changes_more",
-        "edited",
-        "may_start",
-        "moves",
-        "since",
-        "target",
-        "verdict",
-    )
+    # Of the class where most reviews have nothing of it.
+    verdict: Verdict | None = None
+    edited: Step | None = None
+    changes_more = False
+    may_start = False
 
-    def __init__(
-        self,
-        target: AnyToolCall,
-        call: AnyToolCall | None = None,
-        moves: tuple[Move, ...] = (),
-        *,
-        edited: Step | None = None,
-    ) -> None:
-        self.target = target
+    def __init__(self, target: AnyToolCall) -> None:
+        self.target = self.call = target
         self.since = len(target._entries)
-        self.call = target if call is None else call
-        self.moves: list[Move] = [*moves]
-        self.verdict: Verdict | None = None
-        self.edited = edited
-        self.changes_more = False
-        self.may_start = False
+        self.moves: list[Move] = []
 
     def note(
         self,
@@ -246,7 +228,9 @@ class Review:
             text: The text of the input that the call goes on with, if the hook gave another.
         """
         # As `move` makes it, which costs as much as the hook.
-        self.moves.append(("reviewed", None, time(), hook, phase, verdict, reason, None, detail))
+        self.moves.append(
+            ("reviewed", "reviewed", time(), hook, phase, verdict, reason, None, detail)
+        )
         if verdict is not None and LOGGER.isEnabledFor(logging.INFO):
             log(self.call, verdict, reason, text)
 
@@ -294,10 +278,9 @@ class Review:
         number = target._append_all(*self.moves, *own, *moves, since=since)
         if number is None:
             raise target._grown(since)
-        if target._last.input == number:
-            target._held = (number, *draft._held[1:])
+        target._take_over(draft, number)
         draft._entries, draft._review, draft._flat = target._entries, None, None
-        draft._held = target._held
+        draft._held, draft._lent = target._held, target._lent
         self.moves, self.since, self.call = [], number + 1, target
         return number
 
@@ -308,8 +291,8 @@ class Review:
         number = self.target._append_all(*self.moves, since=self.since)
         if number is None:
             return False
-        if self.target._last.input == number:
-            self.target._held = (number, *self.call._held[1:])
+        if self.call is not self.target:
+            self.target._take_over(self.call, number)
         return True
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 from .._text.immutable import dataclass
 from .._text.json import digest_of
 from .._transcript.assistant import callers_of
-from .lifecycle import STAGES, WITHIN, Stage, StepKind
+from .lifecycle import END_OF, STAGES, WITHIN, Stage, StepKind
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -106,14 +106,16 @@ def said_by(step: Step) -> Said:
 
 
 Move: TypeAlias = tuple[Any, ...]
-"""A step that is to be written: `Step` without its stage, and without time if that is now."""
+"""A step that will be written: `Step` up to its detail, with the key by which the table has it
+in place of its stage, and without time if that is now."""
 
 
 def move(kind: StepKind, **said: Unpack[Said]) -> Move:
-    """Return a step that is to be written."""
+    """Return a step that will be written."""
     get: Any = said.get
-    who = get("by"), get("phase"), get("verdict"), get("reason"), get("digest"), get("detail")
-    return (kind, None, get("at"), *who)
+    phase, verdict = get("phase"), get("verdict")
+    who = get("by"), phase, verdict, get("reason"), get("digest"), get("detail")
+    return (kind, key_of(kind, phase, verdict), get("at"), *who)
 
 
 # Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls
@@ -154,6 +156,7 @@ def with_stage_read(step: Step, last: Step | None) -> Step:
 
 _ASKING: Final = STAGES["awaiting"]
 _RETURNING: Final = _ASKING.leads[WITHIN]
+_CANCELLED: Final = STAGES["cancelled"]
 
 _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 new_step: Callable[[tuple[Any, ...]], Step] = partial(_new, Step)
@@ -177,39 +180,25 @@ CONTINUED: Final = "continued"
 BY_TOOL: Final = "tool"
 """The verdict of a `suspended` if the tool asks, after it was started; users do not see it."""
 
-END_OF: Final[Mapping[str, Stage]] = {
-    "success": STAGES["succeeded"],
-    "error": STAGES["failed"],
-    "indeterminate": STAGES["failed"],
-    "rejected": STAGES["cancelled"],
-    "cancelled": STAGES["cancelled"],
-}
-"""The end that each status of a result stands for."""
+def key_of(kind: StepKind, phase: StepPhase | None, verdict: str | None) -> str:
+    """Return what a step is found by in the table: its kind, or which end or review it is."""
+    if kind == "ended":
+        return verdict or ""
+    return "after" if phase == "after" else kind
 
 
-def leads_to(
-    last: Step, kind: StepKind, phase: StepPhase | None, verdict: str | None
-) -> Stage | None:
+def stage_after(last: Step, key: str) -> Stage | None:
     """Return the stage that a step after another leads to, if it may follow.
 
-    That is what the table says, and three rules that it cannot say: after-hooks review after an
-    end, and no others do, a call that waits ends only as cancelled, and one that requested others
-    ends after these.
+    That is what the table has, and one rule that it cannot have: a call that requested others can
+    be given up once these have ended.
     """
-    stage = last.stage
-    if kind == "ended":
-        end = END_OF[verdict or ""]
-        # A call that waits was not run, so it can only be given up. The table goes by the kind of a
-        # step, and which end an `ended` means is in its `verdict`.
-        is_fit = stage.name not in ("suspended", "awaiting") or end.name == "cancelled"
-        if isinstance(last, RequestedStep) and any(
-            each._stage.is_open for each in last.asked.calls
-        ):
-            return None
-        return end if stage.may_end and is_fit else None
-    if kind == "reviewed" and stage.is_end is not (phase == "after"):
-        return None
-    return stage.leads.get(kind)
+    stage = last.stage.leads.get(key)
+    if stage is None and last.stage is _ASKING and isinstance(last, RequestedStep):
+        end = END_OF.get(key)
+        if end is _CANCELLED and not any(each._stage.is_open for each in last.asked.calls):
+            return end
+    return stage
 
 
 @dataclass(frozen=True, slots=True)

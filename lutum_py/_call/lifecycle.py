@@ -154,7 +154,8 @@ class Stage:
     Attributes:
         name: The name of the row.
         status: What users see of the stage.
-        leads: The stage that each kind of step leads to, except `ended`.
+        leads: The stage that each step leads to which may follow. An `ended` is found by its
+            verdict, and what after-hooks say of a result by `after`: see `history.key_of`.
         is_end: Whether the call has its result.
         may_ask: Whether hooks may review the call.
         may_start: Whether the call may be started.
@@ -187,20 +188,42 @@ class Stage:
         self.leads: dict[str, Stage] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _stage, (self.name,)
+        return _stage_named, (self.name,)
 
 
 STAGES: Final[Mapping[str, Stage]] = MappingProxyType({name: Stage(name) for name in TABLE})
 
-# `STAGES["new"].leads["started"] is STAGES["running"]`: one look-up finds the next stage, not its
-# name, since this is done for each step of each call.
-for _name, _row in TABLE.items():
-    for _kind, _target in _row.items():
-        if _target != "ended":
-            STAGES[_name].leads[_kind] = STAGES[_name if _target == "same" else _target]
+END_OF: Final[Mapping[str, Stage]] = MappingProxyType(
+    {
+        "success": STAGES["succeeded"],
+        "error": STAGES["failed"],
+        "indeterminate": STAGES["failed"],
+        "rejected": STAGES["cancelled"],
+        "cancelled": STAGES["cancelled"],
+    }
+)
+"""The end that each status of a result stands for."""
 
 
-def _stage(name: str) -> Stage:
+def _fill(stage: Stage) -> None:
+    # One look-up finds the next stage, not its name: it is done for each step of each call.
+    # `STAGES["new"].leads["success"] is STAGES["succeeded"]`.
+    for kind, target in TABLE[stage.name].items():
+        if kind == "reviewed" and stage.is_end:
+            kind = "after"
+        if target != "ended":
+            stage.leads[kind] = stage if target == "same" else STAGES[target]
+        elif stage.name == "suspended":  # it was not run, so it can only be given up
+            stage.leads |= {key: end for key, end in END_OF.items() if end.name == "cancelled"}
+        elif stage.may_end and stage.name != "awaiting":  # see `history.stage_after`
+            stage.leads |= END_OF
+
+
+for _stage in STAGES.values():
+    _fill(_stage)
+
+
+def _stage_named(name: str) -> Stage:
     return STAGES[name]
 
 

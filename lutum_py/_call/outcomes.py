@@ -19,7 +19,6 @@ from .base_call import BaseCall
 from .history import (
     ANSWERED,
     BY_TOOL,
-    END_OF,
     CallRound,
     Said,
     Step,
@@ -33,6 +32,7 @@ from .history import (
     this_try,
     wait_of,
 )
+from .lifecycle import END_OF
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, DecisionAction, SuspendTicket

@@ -236,7 +236,7 @@ class AnySelector(Immutable):
         if not spec.arguments.is_faithful:  # read again, it might be another input
             text = spec.arguments.proposed(read, value)
             history = (history[0]._replace(detail=text),)
-        call._held = (0, value, text)
+        call._held, call._lent = (0, value, text), None
         call._entries = {0: history}
         call._flat = call._review = None
         call._round = call_round or call._no_round

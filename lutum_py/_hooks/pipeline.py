@@ -51,6 +51,7 @@ from .._call.decisions import (
 )
 from .._call.drivers import HookGenerator
 from .._call.history import HOOK_PHASES, Move, Step, hook_key, move, this_try
+from .._call.lifecycle import STAGES
 from .._call.selector import AnySelector, Selector
 from .._text.escaping import words_of
 from .._text.json import shorten
@@ -61,6 +62,7 @@ from .places import HookPlaces
 from .registered_hook import NO_HOOKS, ArgsHook, CallGate, RegisteredHook, keyed
 
 _kind_of: Callable[[object], Any] = type
+_UNREVIEWED: Final = STAGES["unreviewed"]
 
 # A gate that refuses wins over one that asks a person, and both over one that gives a result, in
 # whichever order they were registered: no gate that is added can weaken another. Another rule
@@ -86,17 +88,20 @@ def review_calls(
         LifecycleError: Something was done to a call meanwhile; what was said of others is written.
     """
     reviews: list[Review] = []
+    unreviewed: list[Review] = []
     for call in calls:
-        if call._stage.may_ask:
+        last = call._last
+        if last.stage.may_ask:
             call._take_changes()  # no hook is to be blamed for them
-            reviews.append(again(call))
+            review = again(call) if last.input else Review(call)
+            reviews.append(review)
+            if last.stage is _UNREVIEWED:
+                unreviewed.append(review)
     yield from review_all(reviews, hooks)
-    for review in reviews:
-        is_asked = review.target._stage.name != "unreviewed" or any(
-            each[0] == "reviewed" for each in review.moves
-        )
-        if not is_asked:
-            review.moves.insert(0, move("reviewed", phase="gate"))  # there was nobody to ask
+    for review in unreviewed:
+        was_asked = any(each[0] == "reviewed" for each in review.moves)
+        if not was_asked and review.target._stage is _UNREVIEWED:  # there was nobody to ask
+            review.moves.insert(0, move("reviewed", phase="gate"))
     if note is not None:
         note(hooks)
     write_all(reviews)
@@ -106,7 +111,7 @@ def review_calls(
 def again(call: AnyToolCall) -> Review:
     """Begin the review of a call; in another try, with the input as it was before hooks."""
     review = Review(call)
-    steps = call._history if call._last.input else ()
+    steps = call._history
     if any(step.kind == "retried" for step in steps):
         tried = this_try(steps)
         reviewed = any(step.kind in ("reviewed", "changed") for step in tried)
@@ -141,15 +146,17 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
             if places is not None:
                 execution, gates, before = places._decisions_for(selector)
         asked: list[Any] = []
-        if call._last.kind != "proposed":  # also what was loaded is one entry
-            if not call._stage.may_ask:  # it went on while others were reviewed
+        is_approved = False
+        last = call._last
+        if last.kind != "proposed":  # also what was loaded is one entry
+            if not last.stage.may_ask:  # it went on while others were reviewed
                 continue
             asked = _asked_in(call)
+            is_approved = review.edited is None and bool(call._answers)
         if places is None:
             if not _was_asked(given, asked):
                 yield from ask_function(review, given)
         else:
-            is_approved = review.edited is None and bool(call._answers)
             for hook in execution if not is_approved else ():
                 if asked and _was_asked(hook.function, asked):
                     continue
@@ -184,7 +191,8 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
         if hooks_before and _goes_on(review) and not review.is_asked_again:
             yield from _ask_before(hooks_before, review)
     for review in reviews:
-        settle(review)
+        if review.verdict is not None or review.edited is not None:
+            settle(review)
 
 
 def _goes_on(review: Review) -> bool:

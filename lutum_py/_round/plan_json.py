@@ -462,7 +462,7 @@ def _load_call(
     if history[0].detail is None:
         raise next(saved.each("steps")).wrong("arguments", "it is missing")
     texts = [step.detail for step in history if step.kind in ("proposed", "changed")]
-    call._held = (0, MADE_LATER, texts[-1])
+    call._held, call._lent = (0, MADE_LATER, texts[-1]), None
     wait = wait_of(history)
     if is_open and call.digest != saved.get("digest", str):
         raise PlanError(

@@ -258,8 +258,7 @@ def amend(
         write_all([review])
     else:
         number = _take(calls, decision, wait, call, review.moves)
-        if call._last.input == number:
-            call._held = (number, *review.call._held[1:])
+        call._take_over(review.call, number)
     became: HookOutcome = state._place_of(call).value
     return became
 
@@ -298,7 +297,8 @@ def _edited(
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
     by = decision.decider
-    review = Review(call, edited=wait)
+    review = Review(call)
+    review.edited = wait
     review.call = review.draft()
     decided: Move = move("decided", by=by, verdict="edit", digest=digest, detail=decision)
     review.call._append_all(decided)

@@ -11,7 +11,7 @@ grow, so the sum of their lengths says so.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
@@ -159,35 +159,26 @@ class RoundState:
 
     @property
     def _sorted(self) -> Lists:
-        inner = self._round.inner
-        calls: Any = [*self._all()] if inner or self._unread else self._calls
+        calls: Any = self._calls
+        if self._unread or self._round.inner:
+            calls = [*self._all()]
         length = sum([len(call._entries) for call in calls])
         listed = self._listed
         if listed is not None and listed[0] == length:
             return listed[1]
-        made: dict[CallRowState, list[ListEntry]] = {name: [] for name in _STATES}
-        pending: list[Any] = []  # nearly all are
-        for call in calls:
-            entries = call._entries
-            last = entries[len(entries) - 1][-1]
-            # What was started and has ended is told by its result: see `state_in`.
-            just_ended = (
-                last.kind == "ended"
-                and last.phase is None
-                and entries[len(entries) - 2][-1].kind == "started"
-            )
-            if just_ended or last.stage.is_pending:
-                pending.append(call)
-                continue
-            entry = self._place_of(call)
-            if entry.state == "pending":
-                pending.append(call)
-            else:
-                made[entry.state].append(entry)
-        _, *others = [tuple([e.value for e in sorted(of, key=_AT)]) for of in made.values()]
-        lists = Lists(tuple(pending), *others)
+        others = [call for call in calls if not _is_surely_pending(call)]
+        lists = self._lists_of(calls) if others else Lists(tuple(calls))
         self._listed = (length, lists)
         return lists
+
+    def _lists_of(self, calls: Iterable[BaseCall]) -> Lists:
+        made: dict[CallRowState, list[ListEntry]] = {name: [] for name in _STATES}
+        for call in calls:
+            entry = self._place_of(call)
+            made[entry.state].append(entry)
+        return Lists._make(
+            [tuple([each.value for each in sorted(of, key=_AT)]) for of in made.values()]
+        )
 
     @property
     def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]:
@@ -318,6 +309,20 @@ class RoundState:
                 stacklevel=1,
                 source=self,
             )
+
+
+def _is_surely_pending(call: BaseCall) -> bool:
+    """Whether a call can be started, was started, or has an outcome that the plan was not told.
+
+    Nearly all calls of nearly all rounds are, and it is seen by their last steps; see `state_in`.
+    """
+    entries = call._entries
+    length = len(entries)
+    last = entries[length - 1][-1]
+    if last.stage.is_pending:
+        return True
+    is_by_tool = last.kind == "ended" and last.phase is None
+    return is_by_tool and entries[length - 2][-1].kind == "started"
 
 
 class Lists(NamedTuple):

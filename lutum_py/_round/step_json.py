@@ -18,16 +18,16 @@ from .._call.decisions import DecisionKind
 from .._call.history import (
     BY_TOOL,
     CONTINUED,
-    END_OF,
     SPENT,
     Step,
     hook_key,
     iso_time,
-    leads_to,
+    key_of,
     recorded_in,
+    stage_after,
     with_stage_read,
 )
-from .._call.lifecycle import STAGES, StepKind
+from .._call.lifecycle import END_OF, STAGES, StepKind
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .._schema.arguments import encoded
@@ -193,7 +193,7 @@ def _load_step(
     if row.says is not None and said not in row.says:
         raise saved.wrong("verdict", f"{shorten(said)} is none of the known values")
     first = STAGES["new" if by is None else "unreviewed"]
-    stage = leads_to(history[-1], kind, phase, said) if history else first
+    stage = stage_after(history[-1], key_of(kind, phase, said)) if history else first
     if stage is None or (kind == "recorded" and recorded_in(history) is not None):
         raise saved.wrong(
             "kind", f"{kind!r} cannot follow while a call is {history[-1].stage.status}"

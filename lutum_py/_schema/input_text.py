@@ -193,15 +193,15 @@ def copied(value: Any) -> Any:
         return {key: copied(part) for key, part in value.items()}
     if isinstance(value, BaseModel):
         made = kind.__new__(kind)
-        _put(made, "__dict__", {name: copied(part) for name, part in value.__dict__.items()})
-        _put(made, "__pydantic_fields_set__", {*value.model_fields_set})
+        put(made, "__dict__", {name: copied(part) for name, part in value.__dict__.items()})
+        put(made, "__pydantic_fields_set__", {*value.model_fields_set})
         for name in ("__pydantic_extra__", "__pydantic_private__"):
-            _put(made, name, copied(getattr(value, name)))
+            put(made, name, copied(getattr(value, name)))
         return made
     if is_dataclass(value):
         made = kind.__new__(kind)
         for name, part in {**_fields(value), **getattr(value, "__dict__", {})}.items():
-            _put(made, name, copied(part))
+            put(made, name, copied(part))
         return made
     try:
         return deepcopy(value)
@@ -209,7 +209,8 @@ def copied(value: Any) -> Any:
         return value
 
 
-_put: Callable[[Any, str, Any], None] = object.__setattr__
+put: Callable[[Any, str, Any], None] = object.__setattr__
+"""Set an attribute of what takes none, such as a frozen model."""
 
 
 # A value beside its text.

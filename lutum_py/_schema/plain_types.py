@@ -71,6 +71,18 @@ def is_plain(annotation: Any) -> bool:
     return origin in _CONTAINERS and all(is_plain(part) for part in get_args(annotation))
 
 
+def is_shallow(annotation: Any) -> bool:
+    """Whether a value of a type is fixed, or a list or dict of what is fixed."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return is_shallow(annotation.__origin__)
+    if origin in _UNIONS:
+        return all(map(is_shallow, get_args(annotation)))
+    if origin in (list, dict):
+        return all(map(is_fixed, get_args(annotation)))
+    return is_fixed(annotation)
+
+
 def is_fixed(annotation: Any) -> bool:
     """Whether no value of a type can be changed in place: texts, numbers, and tuples of such."""
     origin = get_origin(annotation)
