@@ -65,6 +65,7 @@ class CallState(BaseCall):
 
     spec: ClassVar[ToolSpec[Any, Any]]
     _no_round: ClassVar = NO_ROUND
+    _begun = staticmethod(new_history)
     coerced: tuple[str, ...]
     _coerced: tuple[str, ...]
     _held: Held

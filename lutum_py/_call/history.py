@@ -180,6 +180,7 @@ CONTINUED: Final = "continued"
 BY_TOOL: Final = "tool"
 """The verdict of a `suspended` if the tool asks, after it was started; users do not see it."""
 
+
 def key_of(kind: StepKind, phase: StepPhase | None, verdict: str | None) -> str:
     """Return what a step is found by in the table: its kind, or which end or review it is."""
     if kind == "ended":

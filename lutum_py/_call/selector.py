@@ -25,7 +25,6 @@ from .._text.escaping import escape_unprintable, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolInputError
-from .history import new_history
 from .member_options import PLAIN, UNSET, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
 
@@ -232,7 +231,7 @@ class AnySelector(Immutable):
         call._selector = mine
         call._coerced = coerced
         text: InputText | None = None
-        history = history or new_history(time())
+        history = history or call._begun(time())
         if not spec.arguments.is_faithful:  # read again, it might be another input
             text = spec.arguments.proposed(read, value)
             history = (history[0]._replace(detail=text),)
