@@ -23,7 +23,7 @@ from .._context.suspension import Decision
 from .._round.ending import ResultLike, as_results, mismatches
 from .._round.events import CallEvent, OnEvent, check_listener
 from .._round.plan import ToolRoundPlan
-from .._round.plan_json import dump_plan
+from .._round.plan_json import dump_plan, lengths_of, move_on
 from .._round.resume import amend, check_decision
 from .._round.rows import Ancestry
 from .._round.sorted_calls import StoredAs
@@ -64,6 +64,13 @@ from ._values import Claim, Stored, Waiting, waiting_of
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_GIVEN: Final = "given to a store"
+"""How a plan is closed until it is known that the store has it."""
+
+
+class _Grown(Exception):
+    """Something happened to a call of a plan while its text was saved."""
 
 
 class Records(Settled):
@@ -198,10 +205,35 @@ class Records(Settled):
         # Read and refused before anything is done: an iterator gives its areas once.
         wanted = ClaimOrder().with_changes(in_order, across)
         across = None if across is None else wanted.across
-        # Encoding comes before the transaction, which others wait for, and in which nothing may
-        # fail that is not of the database.
-        text = None if plan is None else self._text(plan, id)
         spoken = None if session is None else (session.id, session.transcript.dump_json())
+        while True:
+            # Encoding comes before the transaction, which others wait for, and in which nothing may
+            # fail that is not of the database.
+            length = [] if plan is None else lengths_of(plan)
+            text = None if plan is None else self._text(plan, id)
+            with suppress(_Grown):
+                given = (id, plan, text, length, note, spoken, version, may, in_order, across)
+                saved = self._write(*given, stays=stays)
+                if plan is not None:
+                    plan._state._round.closed_by = "saved"
+                return saved
+
+    def _write(
+        self,
+        id: str,
+        plan: ToolRoundPlan[Any] | None,
+        text: str | None,
+        length: list[int],
+        note: str | None,
+        spoken: tuple[str, str] | None,
+        version: int | None,
+        may: May,
+        in_order: bool | None,
+        across: Iterable[str] | None,
+        *,
+        stays: bool,
+    ) -> int:
+        """Write what `_save` made, and close the plan."""
         with self._database.write() as rows, may(rows):
             head = self._head(rows, id).next() if stays else self._next(rows, id, version)
             is_new = head.version == 1
@@ -229,8 +261,13 @@ class Records(Settled):
                 row.insert(rows)
             if order.in_order:
                 settle(rows, id)
-        if plan is not None:
-            plan._state._move("saved")
+            # Before it is on record for others: what starts here after that would start twice. All
+            # that can fail now is the COMMIT, and nobody may know whether it did.
+            if plan is not None:
+                if plan._state._closed_by is None:
+                    move_on(plan, _GIVEN)
+                if lengths_of(plan) != length:
+                    raise _Grown
         return head.version
 
     def _kept(self, rows: Rows, id: str) -> tuple[Head | None, BesidePlan]:
@@ -263,7 +300,8 @@ class Records(Settled):
         return True
 
     def _text(self, plan: ToolRoundPlan[Any], id: str) -> str:
-        plan._state._check_open()
+        if plan._state._closed_by != _GIVEN:  # by a save that failed as it ended
+            plan._state._check_open()
         return dump_plan(plan, self._key, id)
 
     def _next(self, rows: Rows, id: str, version: int | None) -> Head:
