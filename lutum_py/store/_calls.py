@@ -141,6 +141,12 @@ def with_steps(row: SavedCall, *steps: dict[str, Any]) -> str:
     return dump_saved({**known.data, "steps": done}, PlanError, "The result")
 
 
+def is_in(row: SavedCall, step: dict[str, Any]) -> bool:
+    """Whether a row has a step already, at whichever time."""
+    steps = [each.data for each in row.parsed_body.each("steps")]
+    return any({**each, "at": None} == {**step, "at": None} for each in steps)
+
+
 def step_data(kind: StepKind, **fields: Any) -> dict[str, Any]:
     """Make one step, as the body of a row keeps it."""
     return {"kind": kind, "at": iso_time(time()), **fields}
@@ -323,5 +329,6 @@ def _stale(claim: Claim, row: SavedCall | None) -> StaleError:
         what = f"was claimed again since, by {row.owner}, after its lease ran out"
     return StaleError(
         f"Call {claim.call.id!r} of tool `{claim.call.name}` in conversation {claim.id!r} "
-        f"{what}. Nothing was changed: drop this claim, and the outcome."
+        f"{what}. Drop this claim. What its tool did, if it was started, `store.finish` keeps in "
+        "the steps of the call, as `late`, unless the call waits by now or the round is over."
     )

@@ -30,7 +30,7 @@ from .._round.sorted_calls import StoredAs
 from .._session.session import Session
 from .._text.immutable import Settled
 from .._text.json import is_whole, shorten
-from .._transcript.result import ToolResult
+from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import check_key
 from ..errors import (
     CommitError,
@@ -48,6 +48,7 @@ from ._calls import (
     catch_up,
     claimed,
     ended,
+    is_in,
     places_of,
     row_of_claim,
     rows_of,
@@ -142,6 +143,9 @@ class Records(Settled):
         across: Iterable[str] | None = None,
     ) -> int:
         """Keep a session and the plan of its open round, both or nothing.
+
+        The plan is closed before the transaction ends. If the database fails right then, the plan
+        can only be saved again: nobody may know whether it is on record.
 
         Args:
             id: Names the conversation, in up to 500 characters.
@@ -823,7 +827,9 @@ class Records(Settled):
         Raises:
             CommitError: It is the result of another call.
             LifecycleError: It is another call that waits, or one that does not wait any more.
-            StaleError: A later claim was made, the call has its result, or the round is over.
+            StaleError: A later claim was made, the call has its result, or the round is over. What
+                a tool did under this claim is in the steps of the call, as `late`, unless the call
+                waits by now or the round is over.
             MisuseError: A hook is async; or after-hooks have to see the result of a call within
                 another, and no hook set is passed.
             HookError: A hook raised. Nothing changed, except that a result is on record, which
@@ -838,6 +844,37 @@ class Records(Settled):
         self, claim: Claim, outcome: ResultLike | NotEnded, hooks: Hooks | None, drive: Drive
     ) -> tuple[ToolResult | NotEnded, list[CallEvent]]:
         """Do as `finish` does, with any hooks; return what is on record now, and what happened."""
+        try:
+            return self._finish_claim(claim, outcome, hooks, drive)
+        except StaleError:
+            self._note_late(claim, outcome)
+            raise
+
+    def _note_late(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
+        """Put on record what came of a run that is over, so that nobody forgets what it did."""
+        results, waits = as_results([outcome])
+        late = [
+            step_data("late", verdict=each.status, result=dump_result(each)) for each in results
+        ]
+        for each in waits:
+            kind = "suspended" if isinstance(each, SuspendedCall) else "requested"
+            late.append(step_data("late", verdict=kind))
+        with self._database.write() as rows:
+            head = Head.at(rows, claim.id)
+            row = None if head is None else SavedCall.at(rows, claim.id, claim._row.place)
+            # Its own outcome is on record already if only the answer was lost.
+            if head is None or row is None or row.token == claim.token or not claim._is_started:
+                return
+            row.check(rows)
+            # What is decided about a call that waits goes by the plan, and not by its row.
+            is_held = row.state in ("waiting", "awaiting", "unreviewed")
+            if row.round == claim._row.round and not is_held and not is_in(row, late[0]):
+                row._replace(body=with_steps(row, *late)).write(rows)
+                head.next().write(rows)
+
+    def _finish_claim(
+        self, claim: Claim, outcome: ResultLike | NotEnded, hooks: Hooks | None, drive: Drive
+    ) -> tuple[ToolResult | NotEnded, list[CallEvent]]:
         asked = claim.call.metadata
         events: list[CallEvent] = []
         if isinstance(outcome, SuspendedCall | AwaitingCall):
