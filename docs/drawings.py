@@ -256,7 +256,7 @@ _SAY: Final[Mapping[str, tuple[str, str]]] = {
         "a decision was taken in",
         "`by`: a person; `verdict`: `resume`, `edit`, `cancel`; `reason`; `id`; `digest`",
     ),
-    "started": ("the tool is about to run", "`by`: the owner of the claim, in a store"),
+    "started": ("the tool is about to run", "`by`: the owner of the claim or of `plan.detach`"),
     "abandoned": (
         "it was saved while it ran, or its lease in a store is over",
         "that from here on nobody knows what the tool did",
@@ -270,7 +270,7 @@ _SAY: Final[Mapping[str, tuple[str, str]]] = {
         "`verdict`: the status of the result, or `suspended`",
     ),
     "moved": ("it goes on elsewhere", "`verdict`: how: `dumped`, `saved`, `requested`"),
-    "retried": ("it may be tried again", "that the call is new"),
+    "retried": ("it may be tried again", "`verdict`: `spent` if a new approval is needed"),
     "requested": (
         "the tool left for calls that it requested",
         "`reason`: the ids of these",

@@ -33,6 +33,7 @@ from .history import (
     Answer,
     CallRound,
     CallStep,
+    Entry,
     Move,
     Said,
     Step,
@@ -41,11 +42,10 @@ from .history import (
     end_of,
     iso_time,
     move,
-    new_step,
     stage_after,
+    steps_in,
     steps_of_kind,
     this_try,
-    with_stage_read,
 )
 from .lifecycle import DECIDE, END_OF, STAGES, CallStatus, again, refused
 
@@ -62,11 +62,6 @@ _SUSPENDED = STAGES["suspended"]
 _AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"])
 
 
-def is_in_run(last: Step, run: int) -> bool:
-    """Whether the run of this number is in progress after a step."""
-    return last.run == run and last.stage in _AT_WORK
-
-
 class BaseCall:
     """Keep the history of one call; what it was called with is kept by `CallState`.
 
@@ -75,7 +70,7 @@ class BaseCall:
 
     Args:
         metadata: What the model sent.
-        history: What happened to it: the first entry.
+        entry: What happened to it so far.
         call_round: The round that it belongs to.
     """
 
@@ -88,17 +83,17 @@ class BaseCall:
     selector: Any
     _metadata: ToolMetadata
     _selector: Any
-    _entries: dict[int, tuple[Step, ...]]
+    _entries: dict[int, Entry]
     _flat: tuple[int, tuple[Step, ...]] | None
     _review: Review | None
     _round: CallRound
 
     def __init__(
-        self, metadata: ToolMetadata, history: tuple[Step, ...], call_round: CallRound = NO_ROUND
+        self, metadata: ToolMetadata, entry: Entry, call_round: CallRound = NO_ROUND
     ) -> None:
         self._metadata = metadata
         self._selector = None
-        self._entries = {0: history}
+        self._entries = {0: entry}
         self._flat = self._review = None
         self._round = call_round
 
@@ -115,31 +110,35 @@ class BaseCall:
     @property
     def _asked_by(self) -> str | None:
         """The id of the call that requested this one; None for a call of the turn."""
-        return self._entries[0][0].by
+        return self._history[0].by
 
     # Reading.
 
     @property
-    def _last(self) -> Step:
+    def _last(self) -> Entry:
         entries = self._entries
-        return entries[len(entries) - 1][-1]
+        return entries[len(entries) - 1]
 
     @property
     def _history(self) -> tuple[Step, ...]:
         """All steps, in order."""
-        entries = self._entries
-        count = len(entries)
-        if count == 1:
-            return entries[0]
-        flat = self._flat
+        flat, count = self._flat, len(self._entries)
         if flat is None or flat[0] != count:
-            steps = [step for at in range(count) for step in entries[at]]
-            flat = self._flat = (count, tuple(steps))
+            steps = steps_in(self._entries)
+            # Somebody may have written meanwhile; steps that are known too early do no harm.
+            flat = self._flat = (count, steps)
         return flat[1]
 
     @property
     def _stage(self) -> Stage:
-        return self._last.stage
+        entries = self._entries
+        stage: Stage = entries[len(entries) - 1][0].stage
+        return stage
+
+    @property
+    def _input_at(self) -> int:
+        """The number of the entry that has the present input."""
+        return self._last[2]
 
     @property
     def status(self) -> CallStatus:
@@ -184,10 +183,10 @@ class BaseCall:
 
     def _append(self, kind: StepKind, **said: Unpack[Said]) -> None:
         """Write one step, if the table has it; see `_append_all`."""
-        self._append_all(move(kind, **said))
+        self._append_all((move(kind, **said),))
 
     def _append_all(
-        self, *moves: Move, since: int | None = None, run: int | None = None
+        self, moves: tuple[Move, ...], since: int | None = None, run: int | None = None
     ) -> int | None:
         """Write what happens together as one entry: all that happens to a call is written here.
 
@@ -200,7 +199,8 @@ class BaseCall:
             The number of the entry; None if the history has grown since, and nothing was written.
 
         Raises:
-            LifecycleError: The table lacks one of them, or the run is over; nothing was written.
+            LifecycleError: The table lacks one of them, and nothing was written; or the run is
+                over, and its outcome was written as `late`.
         """
         review = self._review
         if review is not None and moves[-1][0] == "started":
@@ -211,57 +211,40 @@ class BaseCall:
             number = len(entries)
             if since is not None and number != since:
                 return None
-            last = entries[number - 1][-1]
-            if run is not None and not is_in_run(last, run):
-                raise self._refused("ended", over=True)
-            steps: list[Step] = []
-            for kind, key, at, by, phase, verdict, reason, digest, detail in moves:
-                stage = last.stage.leads.get(key) or stage_after(last, key)
-                if stage is None:
-                    raise self._refused(kind, END_OF[key].status if kind == "ended" else None)
-                if at is None:
-                    at = time()
-                if at < last.at:  # time servers put clocks back
-                    at = last.at
-                start, input = last.run, last.input
-                if kind == "started":
-                    start = number
-                elif kind == "changed":
-                    input = number
-                made = new_step(
-                    (kind, stage, at, by, phase, verdict, reason, digest, detail, start, input)
-                )
-                last = with_stage_read(made, last) if kind in _STAGE_READ else made
-                steps.append(last)
-            entry = tuple(steps)
+            led_to, start, input, _, _ = entries[number - 1]
+            if run is not None and (start != run or led_to not in _AT_WORK):
+                raise self._late(moves[-1])
+            for each in moves:
+                key, stage = each[1], led_to.stage
+                after = stage.leads.get(key) or stage_after(led_to, key)
+                if after is None:
+                    raise self._refused(each[0], END_OF[key].status if key in END_OF else None)
+                if after is not stage:
+                    led_to = after
+                if key in _NOTED:
+                    if key == "started":
+                        start = number
+                    elif key == "changed":
+                        input = number
+                    else:
+                        led_to = each[-1]
+            entry = (led_to, start, input, time(), moves)
             if entries.setdefault(number, entry) is entry:
                 return number
 
-    def _append_outcome(self, outcome: Move, since: int | None, run: int | None) -> int | None:
-        """Do as `_append_all` does with what a run came to, and lose it in no case.
-
-        Raises:
-            LifecycleError: As there. If the run is over, the history has its outcome as `late`.
-        """
-        try:
-            return self._append_all(outcome, since=since, run=run)
-        except LifecycleError:
-            if run is not None:
-                kind, verdict, detail = outcome[0], outcome[5], outcome[8]
-                if kind == "ended":
-                    self._append("late", verdict=verdict, detail=detail)
-                else:
-                    self._append("late", verdict=kind)
-            raise
-
-    def _late(self, kind: StepKind) -> LifecycleError:
-        """Note that a run which is over came to this, and return the error that says so."""
-        self._append("late", verdict=kind)
+    def _late(self, outcome: Move) -> LifecycleError:
+        """Note what a run came to that is over, and return the error for whoever ran it."""
+        kind, _, _, _, _, verdict, _, _, detail = outcome
+        if kind == "ended":
+            self._append("late", verdict=verdict, detail=detail)
+        else:
+            self._append("late", verdict=kind)
         return self._refused("ended", over=True)
 
     def _is_in_run(self, run: int) -> bool:
         """Whether a run is in progress, by the number of its start."""
-        return is_in_run(self._last, run)
+        led_to, present, *_ = self._last
+        return present == run and led_to in _AT_WORK
 
     def _refused(
         self, kind: StepKind, target: CallStatus | None = None, *, over: bool = False
@@ -326,10 +309,10 @@ class BaseCall:
 
     def _grown(self, since: int) -> LifecycleError:
         """Say what happened to the call while hooks reviewed it."""
-        step = self._entries[since][-1]
-        who = "" if step.by is None else f" by `{step.by}`"
+        kind, _, _, by, *_ = self._entries[since][4][-1]
+        who = "" if by is None else f" by `{by}`"
         return LifecycleError(
-            f"Call {self.id!r} of tool `{self.name}` was {step.kind}{who} while hooks reviewed it, "
+            f"Call {self.id!r} of tool `{self.name}` was {kind}{who} while hooks reviewed it, "
             f"and is {self.status} now: what they said about it does not count. If it is still to "
             "be run, let hooks review it again."
         )
@@ -351,10 +334,11 @@ class BaseCall:
         `idempotent=True`, a new approval is needed.
 
         Returns:
-            The call itself, also if it was never started.
+            The call itself, also if it can start anyway: then nothing is written.
 
         Raises:
-            LifecycleError: The round is over, or the call waits, or a hook or a person answered it.
+            LifecycleError: The round is over; or the call was given up, waits, awaits other calls
+                or comes back from them; or a hook or a person answered it.
         """
         while True:
             since, steps = len(self._entries), self._history
@@ -383,7 +367,7 @@ class BaseCall:
             is_known = end is not None and end.verdict != "indeterminate"
             is_safe = is_known or self.selector.definition.idempotent
             verdict = None if is_safe else SPENT
-            if self._append_all(move("retried", verdict=verdict), since=since) is not None:
+            if self._append_all((move("retried", verdict=verdict),), since) is not None:
                 return self
 
     # Whether it may start.
@@ -396,9 +380,10 @@ class BaseCall:
         """
         if self._round.closed_by is not None:
             self._check_round_open()
-        if not self._stage.may_start:
+        entries = self._entries
+        if not entries[len(entries) - 1][0].stage.may_start:
             raise self._refused("started")
-        if self.selector.needs_review:
+        if self._selector.needs_review:
             self._check_asked()
 
     def _check_asked(self) -> None:
@@ -494,7 +479,8 @@ class BaseCall:
 
     @property
     def _answers(self) -> tuple[Answer, ...]:
-        return () if len(self._entries) == 1 == len(self._entries[0]) else answers_in(self._history)
+        is_new = len(self._entries) == 1 == len(self._entries[0][4])
+        return () if is_new else answers_in(self._history)
 
     def _answer_of(self, *, tool: bool) -> Answer | None:
         return next((each for each in self._answers if each.is_of_tool is tool), None)
@@ -558,7 +544,7 @@ _GOES_ON_IN: Final = {
     "saved": "and goes on there. Load it, and run the call that it has",
     "requested": "and goes on within a call that requested it. Run the calls of that call's plan",
 }
-_STAGE_READ: Final = ("requested", "late")
+_NOTED: Final = ("started", "changed", "requested")
 _INNER_STAGES: Final = ("unreviewed", "awaiting", "returning")
 _TARGETS: Final = {
     "started": CallStatus.RUNNING,

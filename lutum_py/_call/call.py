@@ -174,11 +174,10 @@ class AnyToolCall(CallState):
         # As `move` makes it, which costs as much as the step.
         status = result.status
         ended: Move = ("ended", status, None, None, None, status, None, None, result)
-        changed = self._changed_unstarted() if run is None and self._stage.may_start else None
-        if changed is None:
-            self._append_outcome(ended, None, run)
-        else:  # the program ran the tool by itself, with the input as it is now
-            self._append_all(changed, ended)
+        changed = None
+        if run is None and self._lent is not None and self._stage.may_start:
+            changed = self._changed_unstarted()  # the program ran the tool by itself
+        self._append_all((ended,) if changed is None else (changed, ended), None, run)
         return result
 
     def _of_another_tool(self) -> ToolOutputError:
@@ -205,8 +204,8 @@ class AnyToolCall(CallState):
             said = (reply.status, reply.model_message, reply.attachments, reply.code, reply.labels)
             return self._ended(self._encoded(reply.output, *said), run)
         # Every run comes here: what `_encoded` does if nothing is said beside the output.
-        metadata = self.metadata
-        if metadata.name != self.selector.name:
+        metadata = self._metadata
+        if metadata.name != self._selector.name:
             raise self._of_another_tool()
         text = self.spec.output.encode(metadata.name, output)
         if '"mime_type":' in text:
@@ -315,7 +314,7 @@ class AnyToolCall(CallState):
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
         invocation, run = self._start(skipped)
-        if self.selector.timeout is not None or not invocation.is_async:
+        if self._selector.timeout is not None or not invocation.is_async:
             return self._finish(await self._run(invocation, skipped), run)
         input = self._give_away()
         if invocation.is_as_is and not skipped:
@@ -406,14 +405,15 @@ class AnyToolCall(CallState):
     ) -> tuple[Invocation, int]:
         """Do as `start` does, and name the run by the number of its entry."""
         while True:
-            self._take_changes()
+            if self._lent is not None:
+                self._take_changes()
             since = len(self._entries)  # what follows holds of this history
             found = self._may_start(skipped, invocation)
             if not self.spec.arguments.is_faithful and (why := self._unfit_text()) is not None:
                 self._end_unfit(why, since)
             at, by = self._round.started
             started = ("started", "started", at, by, None, None, None, None, None)
-            run = self._append_all(started, since=since)
+            run = self._append_all((started,), since)
             if run is not None:
                 return found, run
 
@@ -427,7 +427,7 @@ class AnyToolCall(CallState):
         """
         if not was_begun(self._history):
             ended = move("ended", by=REFUSED_BY, phase="execution", verdict="rejected", reason=why)
-            self._append_all(ended, since=since)
+            self._append_all((ended,), since)
         raise ToolInputError(why, tool=self.name)
 
     def _may_start(

@@ -34,9 +34,9 @@ from .history import (
     Step,
     StepPhase,
     as_entry,
+    first_entry,
     hook_key,
     move,
-    new_history,
 )
 from .lifecycle import STAGES
 
@@ -65,7 +65,7 @@ class CallState(BaseCall):
 
     spec: ClassVar[ToolSpec[Any, Any]]
     _no_round: ClassVar = NO_ROUND
-    _begun = staticmethod(new_history)
+    _begun = staticmethod(first_entry)
     coerced: tuple[str, ...]
     _coerced: tuple[str, ...]
     _held: Held
@@ -79,11 +79,9 @@ class CallState(BaseCall):
         selector: Any = None,
         coerced: tuple[str, ...] = (),
     ) -> None:
-        (proposed,) = new_history(time())
         # Such an input was not read from the model's text, so it cannot be made again from that.
         text = self.spec.arguments.whole(input)
-        history = (proposed._replace(detail=text),)
-        super().__init__(metadata, history)
+        super().__init__(metadata, first_entry(time(), text=text))
         self._selector = self.spec.free_selector if selector is None else selector
         self._coerced = coerced
         self._held, self._lent = (0, input, text), None
@@ -131,13 +129,13 @@ class CallState(BaseCall):
             self._lend()
             number, _, text = self._held
             shallow = arguments.is_shallow
-            held = (number, arguments.made_of(copied(self._lent)) if shallow else MADE_LATER, text)
+            held = (number, arguments.made_of(self._lent) if shallow else MADE_LATER, text)
         made._held, made._lent = held, None
         return made
 
     def _take_over(self, draft: CallState, number: int) -> None:
         """Take the input of a draft, if it is in the history by now, at this number."""
-        if self._last.input == number:
+        if self._input_at == number:
             self._held, self._lent = (number, *draft._held[1:]), draft._lent
 
     # The input.
@@ -155,20 +153,22 @@ class CallState(BaseCall):
 
     def _current(self) -> Held:
         """Return the present input, as far as it was made and described."""
-        entries = self._entries
-        number = entries[len(entries) - 1][-1].input
-        held = self._held
+        entries, held = self._entries, self._held
+        number = entries[len(entries) - 1][2]
         if held[0] != number:
-            steps = [s for s in entries[number] if s.kind in ("proposed", "changed")]
-            text: InputText | None = steps[-1].detail
+            texts = [each[-1] for each in entries[number][4] if each[0] in ("proposed", "changed")]
+            text: InputText | None = texts[-1]
             held = (number, MADE_LATER, None if text is None else text.chosen or text)
             self._held, self._lent = held, None
         return held
 
     def _made(self) -> Held:
         """Return the present input, and make the instance if there is none."""
-        number, input, text = held = self._current()
-        if input is MADE_LATER:
+        entries, held = self._entries, self._held
+        if held[0] != entries[len(entries) - 1][2]:  # asked here, too, since each call passes here
+            held = self._current()
+        if held[1] is MADE_LATER:
+            number, _, text = held
             held = (number, self._made_of(text), text)
             self._held, self._lent = held, None
         return held
@@ -191,7 +191,7 @@ class CallState(BaseCall):
         if text is None:
             arguments = self.spec.arguments
             number, input, _ = self._made()
-            was = input if self._lent is None else arguments.made_of({**self._lent})
+            was = input if self._lent is None else arguments.made_of(self._lent)
             text = arguments.proposed(self.metadata.arguments, was)
             if not arguments.is_live:
                 self._held = (number, input, text)
@@ -243,11 +243,9 @@ class CallState(BaseCall):
     @property
     def _is_touched(self) -> bool:
         """Whether the instance was changed in place since it was lent."""
-        lent = self._lent
-        if lent is None:
-            return False
+        lent, entries = self._lent, self._entries
         number, input, _ = self._held
-        if number != self._last.input:
+        if lent is None or number != entries[len(entries) - 1][2]:
             return False
         arguments = self.spec.arguments
         if arguments.is_shallow:
@@ -311,7 +309,7 @@ class CallState(BaseCall):
         """
         # Its own time: what hooks say in a pass is written at the end, and is sorted by time.
         changed = move("changed", at=time(), by=by, phase=phase, detail=text)
-        number = self._append_all(changed)
+        number = self._append_all((changed,))
         assert number is not None
         self._held, self._lent = (number, value, text), None
         return changed
@@ -409,10 +407,10 @@ class CallState(BaseCall):
     @property
     def _is_rewritten(self) -> bool:
         """Whether the program, a hook or a person replaced the input that was decoded."""
-        if self._last.input:
+        if self._input_at:
             return True
-        first = self._entries[0]
-        return len(first) > 1 and any(step.kind == "changed" for step in first)
+        first = self._entries[0][4]
+        return len(first) > 1 and any(each[0] == "changed" for each in first)
 
     # What the program reads and changes.
 
@@ -420,7 +418,8 @@ class CallState(BaseCall):
     def input(self) -> Any:
         """The decoded input. Assigning validates, and is refused once the call is approved.
 
-        What is done to it in place is noticed when the call starts, and validated then.
+        What is done to it in place is noticed when hooks review the call, or when it starts, waits
+        or is saved, and validated then.
         """
         if self.spec.arguments.is_fixed and not self._answers:
             return self._input

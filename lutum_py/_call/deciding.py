@@ -21,7 +21,7 @@ from ..errors import HookError, MisuseError
 from .call_state import CallState
 from .decisions import Complete, DecisionKind, Reject, Review, RunNormally, Verdict
 from .drivers import HookGenerator
-from .history import REFUSED_BY, REQUESTED_BY, RULED_BY, StepPhase, move, said_by
+from .history import REFUSED_BY, REQUESTED_BY, RULED_BY, StepPhase, move, move_of
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, question_about
 from .reply import reply_in
 
@@ -77,7 +77,7 @@ def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> 
         return
     for step in draft._history[len(call._history) :]:  # it may have asked a hook set
         if step.kind == "reviewed" and step.by in (REQUESTED_BY, RULED_BY):
-            review.moves.append(move("reviewed", **said_by(step)))
+            review.moves.append(move_of(step))
     if isinstance(answer, CallState) and answer.metadata == call.metadata:
         _go_on(hook, review, given, draft, function, phase)
         return
@@ -96,7 +96,7 @@ def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> 
         wanted = "the call itself, call.handled(...), call.reject(...) or call.suspend(...)"
         raise not_a_decision(hook, call, given, wanted)
     review.note(hook, phase, verdict.verdict, verdict.reason, function)
-    if draft._last.input != call._last.input:  # it changed the input before it decided
+    if draft._input_at != call._input_at:  # it changed the input before it decided
         review.replace_input(draft._input, draft._described, None, None)
     if verdict.verdict == "suspend" and is_answered(call, given.digest):
         return
@@ -133,9 +133,7 @@ def settle(review: Review) -> None:
     call, wait = review.call, review.edited
     if review.verdict is None:
         if wait is not None and review.is_asked_again:
-            said = said_by(wait)
-            said["digest"] = call.digest
-            review.moves.append(move("suspended", **said))
+            review.moves.append(move_of(wait._replace(digest=call.digest)))
             if wait.phase is None:
                 review.moves.append(move("recorded", verdict="suspended"))
         return
@@ -252,7 +250,7 @@ def _go_on(
             answer._take_changes()
         except Exception as error:
             raise _unfit(hook, call, "left", error) from error
-        is_other = draft._last.input != call._last.input
+        is_other = draft._input_at != call._input_at
         text = draft._described
         text.kept = draft._input
     else:  # made by hand

@@ -28,7 +28,7 @@ from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
 from ..errors import LifecycleError, MisuseError
-from .history import HOOK_PHASES, Move, Step, StepPhase, move, said_by
+from .history import HOOK_PHASES, Move, Step, StepPhase, move_of
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -271,11 +271,11 @@ class Review:
                 "as in `plan.pending`."
             )
         own = [
-            move(step.kind, **said_by(step))
+            move_of(step)
             for step in draft._history[len(self.call._history) :]
             if step.kind in ("changed", "reviewed")
         ]
-        number = target._append_all(*self.moves, *own, *moves, since=since)
+        number = target._append_all((*self.moves, *own, *moves), since)
         if number is None:
             raise target._grown(since)
         target._take_over(draft, number)
@@ -288,7 +288,7 @@ class Review:
         """Write all that was said as one entry; whether the call was as it had been till then."""
         if not self.moves:
             return True
-        number = self.target._append_all(*self.moves, since=self.since)
+        number = self.target._append_all(tuple(self.moves), self.since)
         if number is None:
             return False
         if self.call is not self.target:

@@ -13,17 +13,16 @@ of the steps that happen together. For example, that of a payment that a person 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property, partial
-from time import time
+from functools import cached_property
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 from .._text.immutable import dataclass
 from .._text.json import digest_of
 from .._transcript.assistant import callers_of
-from .lifecycle import END_OF, STAGES, WITHIN, Stage, StepKind
+from .lifecycle import ASKING, END_OF, RETURNING, STAGES, Stage, StepKind
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -39,10 +38,22 @@ StepPhase: TypeAlias = Literal[
 ]
 
 HOOK_PHASES: Final = frozenset({"execution", "gate"})
-"""The phases before a run: what is decided in them belongs to one branch; see `base_call`."""
+"""The phases before a run."""
 
 SETTLING: Final = HOOK_PHASES | {"decision"}
 """The phases in which whoever decides may end a call, or let it wait."""
+
+
+Move: TypeAlias = tuple[Any, ...]
+"""A step as it is written: kind, key, time, by, phase, verdict, reason, digest, detail.
+
+The key is what the table has it by, see `key_of`. Without a time it happened with its entry."""
+
+Entry: TypeAlias = tuple[Any, int, int, float, tuple[Move, ...]]
+"""What happens to a call at once, behind what the next writer has to know: the stage that it leads
+to (or an `Ask`, which has one), the number of the entry by which the present or last run was
+started (0 if none was), that of the entry that has the input, when it was written; and the steps.
+"""
 
 
 # A gate `guard` let a payment wait, and nobody has decided since:
@@ -50,11 +61,11 @@ SETTLING: Final = HOOK_PHASES | {"decision"}
 #     suspended  suspended  1767268800.1  guard  gate  -        -          sha256:…   a ticket
 # A tuple and no class with fields of its own for each kind: histories are compared, cut and joined.
 class Step(NamedTuple):
-    """Hold one step as the history keeps it; `CallStep` is what users see of it.
+    """Hold one step as it is read; `CallStep` is what users see of it.
 
     Attributes:
         kind: What happened.
-        stage: The stage of the call after this step.
+        led_to: The stage of the call after this step; of one that requested others, the `Ask`.
         at: When, in seconds of the epoch.
         by: Who did it, by name.
         phase: In which part of deciding.
@@ -63,12 +74,10 @@ class Step(NamedTuple):
         digest: The digest that was shown, or decided on.
         detail: What belongs to the kind: the data of an input, a ticket, a decision, a result, for
             an end by a hook the output with its result, for `reviewed` the hook.
-        run: The number of the entry by which the present or last run was started; 0 if none was.
-        input: The number of the entry that has the input from here on; 0 for what was proposed.
     """
 
     kind: StepKind
-    stage: Stage
+    led_to: Any
     at: float
     by: str | None = None
     phase: StepPhase | None = None
@@ -76,8 +85,14 @@ class Step(NamedTuple):
     reason: str | None = None
     digest: str | None = None
     detail: Any = None
-    run: int = 0
-    input: int = 0
+
+    # Kept as a field, the stage of a call that waits for others would have to be replaced by
+    # whoever gives the last of these its result. So it is worked out when it is read.
+    @property
+    def stage(self) -> Stage:
+        """The stage of the call after this step."""
+        stage: Stage = self.led_to.stage
+        return stage
 
 
 class Said(TypedDict, total=False):
@@ -92,22 +107,11 @@ class Said(TypedDict, total=False):
     detail: Any
 
 
-def said_by(step: Step) -> Said:
-    """Return what a step says, to write it into another history."""
-    return {
-        "at": step.at,
-        "by": step.by,
-        "phase": step.phase,
-        "verdict": step.verdict,
-        "reason": step.reason,
-        "digest": step.digest,
-        "detail": step.detail,
-    }
-
-
-Move: TypeAlias = tuple[Any, ...]
-"""A step that will be written: `Step` up to its detail, with the key by which the table has it
-in place of its stage, and without time if that is now."""
+def key_of(kind: StepKind, phase: StepPhase | None, verdict: str | None) -> str:
+    """Return what a step is found by in the table: its kind, or which end or review it is."""
+    if kind == "ended":
+        return verdict or ""
+    return "after" if phase == "after" else kind
 
 
 def move(kind: StepKind, **said: Unpack[Said]) -> Move:
@@ -118,49 +122,65 @@ def move(kind: StepKind, **said: Unpack[Said]) -> Move:
     return (kind, key_of(kind, phase, verdict), get("at"), *who)
 
 
-# Kept as a field, this stage would have to be replaced by whoever gives the last of the inner calls
-# its result. So it is worked out when it is read.
-class RequestedStep(Step):
-    """The step by which a call leaves its tool to wait for calls, or a `late` one behind that.
+def move_of(step: Step) -> Move:
+    """Return a step as it is written, as into another history."""
+    return (step.kind, key_of(step.kind, step.phase, step.verdict), *step[2:])
 
-    In the place of the stage it has what was requested. The stage is read from that: the call comes
-    back once each of these calls has its result.
+
+def steps_in(entries: Mapping[int, Entry]) -> tuple[Step, ...]:
+    """Read the steps of a history.
+
+    The times never go back: a clock that was put back counts as the time of the step before.
     """
+    steps: list[Step] = []
+    led_to: Any = None
+    last = 0.0
+    for number in range(len(entries)):
+        *_, written, moves = entries[number]
+        for kind, key, at, *said in moves:
+            led_to = _follows(led_to, kind, key, said)
+            # Time servers put clocks back. Without this an `ended` could lie before its `started`,
+            # and rows and events, which are sorted by time, would disagree with the history.
+            last = max(last, written if at is None else at)
+            steps.append(Step(kind, led_to, last, *said))
+    return tuple(steps)
 
-    __slots__ = ()
 
-    @property
-    def asked(self) -> Any:
-        """What was requested: an `Ask`."""
-        return self[1]
+def _follows(led_to: Any, kind: StepKind, key: str, said: Sequence[Any]) -> Any:
+    """Return what a step led to that was written behind another, which led to this."""
+    if kind == "proposed":
+        return _NEW if said[0] is None else _UNREVIEWED
+    if kind == "requested":
+        return said[-1]
+    # Those that a call requested may have been tried again since it came back from them.
+    stage = led_to if isinstance(led_to, Stage) else RETURNING
+    after = stage.leads[key]
+    return led_to if after is stage else after
 
-    @property
-    def stage(self) -> Stage:  # pyright: ignore[reportIncompatibleVariableOverride] - read alone
-        """The stage of the call: `awaiting`, until each call that it requested has its result."""
-        return _RETURNING if self.asked.is_answered else _ASKING
+
+def as_entry(steps: Sequence[Step]) -> Entry:
+    """Return a history as one entry, as one that was saved goes on: it was all written before."""
+    return (steps[-1].led_to, 0, 0, steps[-1].at, tuple(map(move_of, steps)))
 
 
-def with_stage_read(step: Step, last: Step | None) -> Step:
-    """Return a `requested` or `late` step so that its stage is read, if the call waits for others.
+def first_entry(at: float, by: str | None = None, text: Any = None) -> Entry:
+    """Begin a history.
 
     Args:
-        step: The step.
-        last: The step before it.
+        at: When.
+        by: The id of the call that requested this one, if one did.
+        text: The text of the input, if it is not the model's own.
     """
-    if step.kind == "requested":
-        return RequestedStep._make((step.kind, step.detail, *step[2:]))
-    if isinstance(last, RequestedStep):
-        return RequestedStep._make((step.kind, last.asked, *step[2:]))
-    return step
+    if by is None and text is None:
+        return (_NEW, 0, 0, at, _PROPOSED)
+    proposed = move("proposed", by=by, detail=text)
+    return (_NEW if by is None else _UNREVIEWED, 0, 0, at, (proposed,))
 
 
-_ASKING: Final = STAGES["awaiting"]
-_RETURNING: Final = _ASKING.leads[WITHIN]
+_PROPOSED: Final = (move("proposed"),)
+_NEW: Final = STAGES["new"]
+_UNREVIEWED: Final = STAGES["unreviewed"]
 _CANCELLED: Final = STAGES["cancelled"]
-
-_new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-new_step: Callable[[tuple[Any, ...]], Step] = partial(_new, Step)
-"""Make a step of a tuple of all its fields, in a fifth of the time that `Step(...)` takes."""
 
 REQUESTED_BY: Final = "needs_approval"
 """Who asks for the approval that a tool is declared to need, in steps, records and rows."""
@@ -181,25 +201,19 @@ BY_TOOL: Final = "tool"
 """The verdict of a `suspended` if the tool asks, after it was started; users do not see it."""
 
 
-def key_of(kind: StepKind, phase: StepPhase | None, verdict: str | None) -> str:
-    """Return what a step is found by in the table: its kind, or which end or review it is."""
-    if kind == "ended":
-        return verdict or ""
-    return "after" if phase == "after" else kind
-
-
-def stage_after(last: Step, key: str) -> Stage | None:
-    """Return the stage that a step after another leads to, if it may follow.
+def stage_after(led_to: Any, key: str) -> Stage | None:
+    """Return the stage that a step leads to, if it may follow another, which led to this.
 
     That is what the table has, and one rule that it cannot have: a call that requested others can
     be given up once these have ended.
     """
-    stage = last.stage.leads.get(key)
-    if stage is None and last.stage is _ASKING and isinstance(last, RequestedStep):
+    stage: Stage = led_to.stage
+    after = stage.leads.get(key)
+    if after is None and stage is ASKING:
         end = END_OF.get(key)
-        if end is _CANCELLED and not any(each._stage.is_open for each in last.asked.calls):
+        if end is _CANCELLED and not any(each._stage.is_open for each in led_to.calls):
             return end
-    return stage
+    return after
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,24 +265,6 @@ def iso_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
 
 
-def time_after(last: Step, at: float | None = None) -> float:
-    """Return the time for the next step: a clock that was put back counts as the last step's.
-
-    Args:
-        last: The last step.
-        at: What the clock said; by default what it says now.
-    """
-    # Time servers put clocks back. Without this an `ended` could lie before its `started`, and rows
-    # and events, which are sorted by time, would tell another story than the history.
-    at = time() if at is None else at
-    return max(at, last.at)
-
-
-def new_history(at: float) -> tuple[Step]:
-    """Begin a history."""
-    return (new_step(("proposed", _NEW, at, None, None, None, None, None, None, 0, 0)),)
-
-
 def hook_key(function: Any) -> str | None:
     """Return the name by which a saved history knows a hook; None if it has no name of its own."""
     if isinstance(function, str):  # it was loaded
@@ -281,12 +277,6 @@ def hook_key(function: Any) -> str | None:
     return f"{module}:{name}"
 
 
-def as_entry(history: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return a history as one entry, as one that was saved goes on: it was all written before."""
-    return tuple([step._replace(run=0, input=0) for step in history])
-
-
-_NEW: Final = STAGES["new"]
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -302,8 +292,8 @@ class CallRound:
             `ON_RECORD`.
         transcript: The transcript that it was opened behind, if a session asked for the turn.
         traces: By the id of a call that requested others, the span that these stand under.
-        inner: The calls that its calls requested, by id, in the order in which they were
-        requested. turn: The turn that the calls belong to, if there is one.
+        inner: The calls that its calls requested, by id, in the order of the requests.
+        turn: The turn that the calls belong to, if there is one.
         started: Of calls that a store lets run, when they were started, and by whom.
     """
 

@@ -6,9 +6,9 @@ written is here, and the documentation draws its diagram from the same table.
 
     new --suspended--> suspended --decided--> resuming --started--> running --ended--> succeeded
 
-What the table lacks is refused and changes nothing. Four rules do not fit into it and are in
-`history.leads_to`: a wait or an end is `recorded` once, after an end only after-hooks can review,
-a call that waits can end only as cancelled, and one that requested others ends after these.
+What the table lacks is refused and changes nothing. Three rules do not fit into it and are in
+`_fill` and `history.stage_after`: after an end only after-hooks can review, a call that waits can
+end only as cancelled, and one that requested others ends after these.
 """
 
 from __future__ import annotations
@@ -162,6 +162,7 @@ class Stage:
         may_end: Whether it may get its result.
         is_open: Whether it has no result and goes on here.
         is_pending: Whether it is started here, or was.
+        stage: Itself. A call that requested others has in its place an `Ask`, whose stage changes.
     """
 
     __slots__ = (
@@ -173,6 +174,7 @@ class Stage:
         "may_end",
         "may_start",
         "name",
+        "stage",
         "status",
     )
 
@@ -186,6 +188,7 @@ class Stage:
         self.is_open = "moved" in TABLE[name]
         self.is_pending = self.may_start or name == "running"
         self.leads: dict[str, Stage] = {}
+        self.stage = self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _stage_named, (self.name,)
@@ -204,15 +207,18 @@ END_OF: Final[Mapping[str, Stage]] = MappingProxyType(
 )
 """The end that each status of a result stands for."""
 
+ASKING: Final = STAGES["awaiting"]
+RETURNING: Final = STAGES["returning"]
+"""The stages of a call that requested others, before each of these has its result and then."""
+
 
 def _fill(stage: Stage) -> None:
     # One look-up finds the next stage, not its name: it is done for each step of each call.
     # `STAGES["new"].leads["success"] is STAGES["succeeded"]`.
     for kind, target in TABLE[stage.name].items():
-        if kind == "reviewed" and stage.is_end:
-            kind = "after"
         if target != "ended":
-            stage.leads[kind] = stage if target == "same" else STAGES[target]
+            key = "after" if kind == "reviewed" and stage.is_end else kind
+            stage.leads[key] = stage if target == "same" else STAGES[target]
         elif stage.name == "suspended":  # it was not run, so it can only be given up
             stage.leads |= {key: end for key, end in END_OF.items() if end.name == "cancelled"}
         elif stage.may_end and stage.name != "awaiting":  # see `history.stage_after`

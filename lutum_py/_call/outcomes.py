@@ -20,12 +20,12 @@ from .history import (
     ANSWERED,
     BY_TOOL,
     CallRound,
+    Entry,
     Said,
     Step,
     StepPhase,
     end_of,
     move,
-    new_step,
     result_in,
     settled_by,
     state_in,
@@ -515,7 +515,7 @@ def suspend(call: AnyToolCall, ticket: SuspendTicket, run: int | None = None) ->
         since, digest = len(call._entries), call.digest
         verdict = BY_TOOL if call._stage.name == "running" else None
         said: Said = {"verdict": verdict, "digest": digest, "detail": ticket}
-        if call._append_outcome(move("suspended", **said), since, run) is not None:
+        if call._append_all((move("suspended", **said),), since, run) is not None:
             return SuspendedCall(call, ticket, digest, verdict is not None)
 
 
@@ -529,7 +529,7 @@ def issue_in(history: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
 
 def unread_call(
     metadata: ToolMetadata,
-    history: tuple[Step, ...],
+    entry: Entry,
     of: ToolResult | RecoverableToolCallIssue,
     call_round: CallRound,
 ) -> BaseCall:
@@ -538,8 +538,9 @@ def unread_call(
         phase, said = "reply", of.status
     else:
         phase, said = "decode", "rejected"
-    end = ("ended", END_OF[said], history[0].at, None, phase, said, None, None, of, 0, 0)
-    return BaseCall(metadata, (*history, new_step(end)), call_round)
+    _, start, input, at, moves = entry
+    ended = ("ended", said, None, None, phase, said, None, None, of)
+    return BaseCall(metadata, (END_OF[said], start, input, at, (*moves, ended)), call_round)
 
 
 def answer_of(call: BaseCall, history: tuple[Step, ...] | None = None) -> ToolResult | None:

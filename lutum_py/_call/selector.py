@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .._transcript.result import ToolResult
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
-    from .history import CallRound, Step
+    from .history import CallRound, Entry
     from .member_options import Rule
 
 P = ParamSpec("P")
@@ -184,7 +184,7 @@ class AnySelector(Immutable):
         metadata: ToolMetadata,
         *,
         redact: bool = False,
-        history: tuple[Step, ...] | None = None,
+        entry: Entry | None = None,
         call_round: CallRound | None = None,
     ) -> AnyToolCall:
         """Decode a call of this tool.
@@ -192,7 +192,7 @@ class AnySelector(Immutable):
         Args:
             metadata: What the model sent.
             redact: Hide the values that came, and a validator's own words, in an error.
-            history: How its history begins; by default with the present moment.
+            entry: How its history begins; by default with the present moment.
             call_round: The round that it belongs to, if any.
 
         Raises:
@@ -231,12 +231,12 @@ class AnySelector(Immutable):
         call._selector = mine
         call._coerced = coerced
         text: InputText | None = None
-        history = history or call._begun(time())
+        entry = entry or call._begun(time())
         if not spec.arguments.is_faithful:  # read again, it might be another input
             text = spec.arguments.proposed(read, value)
-            history = (history[0]._replace(detail=text),)
+            entry = call._begun(entry[3], entry[4][0][3], text)
         call._held, call._lent = (0, value, text), None
-        call._entries = {0: history}
+        call._entries = {0: entry}
         call._flat = call._review = None
         call._round = call_round or call._no_round
         return call

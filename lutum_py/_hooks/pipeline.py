@@ -90,12 +90,14 @@ def review_calls(
     reviews: list[Review] = []
     unreviewed: list[Review] = []
     for call in calls:
-        last = call._last
-        if last.stage.may_ask:
-            call._take_changes()  # no hook is to be blamed for them
-            review = again(call) if last.input else Review(call)
+        entries = call._entries
+        led_to, _, input_at, _, _ = entries[len(entries) - 1]
+        if led_to.stage.may_ask:
+            if call._lent is not None:
+                call._take_changes()  # no hook is to be blamed for them
+            review = again(call) if input_at else Review(call)
             reviews.append(review)
-            if last.stage is _UNREVIEWED:
+            if led_to is _UNREVIEWED:
                 unreviewed.append(review)
     yield from review_all(reviews, hooks)
     for review in unreviewed:
@@ -141,15 +143,16 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     execution = gates = before = NO_HOOKS
     for review in reviews:
         call = review.call
-        if call.selector is not selector:
-            selector = call.selector
+        if call._selector is not selector:
+            selector = call._selector
             if places is not None:
                 execution, gates, before = places._decisions_for(selector)
         asked: list[Any] = []
         is_approved = False
-        last = call._last
-        if last.kind != "proposed":  # also what was loaded is one entry
-            if not last.stage.may_ask:  # it went on while others were reviewed
+        entries = call._entries
+        led_to, _, _, _, moves = entries[len(entries) - 1]
+        if moves[-1][0] != "proposed":  # also what was loaded is one entry
+            if not led_to.stage.may_ask:  # it went on while others were reviewed
                 continue
             asked = _asked_in(call)
             is_approved = review.edited is None and bool(call._answers)
@@ -172,6 +175,10 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                 except BaseException:
                     call._put_back()
                     raise
+                if _kind_of(decision) is RunNormally and decision.input is shown:
+                    # What was done in place to it is looked for later, once.
+                    review.note(hook.name, "execution", "run_normally", None, hook.function)
+                    continue
                 wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
                 apply_decision(hook.name, review, decision, shown, hook.function, wanted)
                 if review.verdict is not None:
@@ -347,12 +354,12 @@ def write_said(said: Iterable[AfterSaid]) -> None:
         by_call.setdefault(id(each.call), []).append(each)
     for every in by_call.values():
         call, *_, tried = every[0]
-        moves = [each.move for each in every]
+        moves = tuple([each.move for each in every])
         while True:
             since = len(call._entries)
             if not call._stage.is_end or tried != _tried(call):
                 break
-            if call._append_all(*moves, since=since) is not None:
+            if call._append_all(moves, since) is not None:
                 break
 
 

@@ -29,13 +29,13 @@ from .._call.history import (
     ANSWERED,
     CONTINUED,
     Move,
-    Step,
+    first_entry,
     move,
     result_in,
     state_in,
     steps_of_kind,
 )
-from .._call.lifecycle import STAGES
+from .._call.lifecycle import ASKING, RETURNING, Stage
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
 from .._declare.offer import NotOnOffer
@@ -62,8 +62,6 @@ MAX_INNER_CALLS: Final = 100
 
 MAX_DEPTH: Final = 3
 """How deep calls may be within calls."""
-
-_ASKED: Final = STAGES["unreviewed"]
 
 
 # What a tool leaves with.
@@ -202,9 +200,10 @@ class Ask(NamedTuple):
         return tuple(each.id for each in self.calls)
 
     @property
-    def is_answered(self) -> bool:
-        """Whether each of the calls has its result."""
-        return all(state_in(each._history) in ANSWERED for each in self.calls)
+    def stage(self) -> Stage:
+        """The stage of the call: it comes back once each of these has its result."""
+        is_answered = all(state_in(each._history) in ANSWERED for each in self.calls)
+        return RETURNING if is_answered else ASKING
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
@@ -266,7 +265,7 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
         since = len(call._entries)
         run = asking._run if call is given else None
         if run is not None and not call._is_in_run(run):
-            raise call._late("requested")
+            raise call._late(move("requested"))
         if asking._before != (asked := _times_asked(call)):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` has requested calls {asked} times in "
@@ -293,7 +292,7 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
         # The round has them first: whoever finds that the call requested them finds them, too.
         known = state._round.inner
         state._round.inner = {**known, **{each.id: each for each in made}}
-        if call._append_all(*first, requested, since=since) is not None:
+        if call._append_all((*first, requested), since) is not None:
             state._round.trace(call.id, asking._trace)
             return asking
         state._round.inner = known
@@ -325,8 +324,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
     state, toolset = calls._state, calls.toolset
     taken = {each.id for each in calls._all()}
     number = sum(1 for each in state._round.inner.values() if each._asked_by == by.id)
-    first = Step("proposed", _ASKED, max(time(), by._last.at), by.id)
-    history: tuple[Step, ...] = (first,)
+    first = first_entry(time(), by.id)
     not_on_offer = NotOnOffer(toolset, toolset._offer.all, toolset._by_name)
     for sent in asking.turn.tool_calls:
         number += 1
@@ -344,12 +342,12 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
             ended = not_on_offer.issue(metadata)
         else:
             try:
-                yield selector._decode(metadata, history=history, call_round=state._round)
+                yield selector._decode(metadata, entry=first, call_round=state._round)
                 continue
             except InvalidArgumentsError as error:
                 text = str(error)
                 ended = RecoverableToolCallIssue(metadata, "invalid_arguments", text, error.fields)
-        yield unread_call(metadata, history, ended, state._round)
+        yield unread_call(metadata, first, ended, state._round)
 
 
 # Deciding.

@@ -88,12 +88,16 @@ class OpenCalls(Generic[T_co]):
         Returns:
             A plan; all plans of a round show the same. Hooks review no calls that are not pending,
             or have started. If there are calls in `unreviewed`, hooks review these only. An
-            execution hook reviews a call once, gates each time.
+            execution hook reviews a call once per try, gates each time.
 
         Raises:
             HookError: A hook raised, or returned something that is not a decision; or they are no
                 hooks of this toolset. Nothing changed.
+            LifecycleError: Something happened to a call meanwhile, so what hooks decided about it
+                does not count; what they decided about the others does.
             MisuseError: `on_event` is not a function. Nothing changed.
+            ToolInputError: Your code changed an input in place, and it does not fit. The input is
+                as it was.
             RoundClosedError: The round has ended.
         """
         calls = self._to_decide()
@@ -345,7 +349,6 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             LifecycleError: There is no such call, or it cannot be started.
 
         Example:
-            >>> import pickle
             >>> from lutum_py import Toolset, tool, tool_fn
             >>> from lutum_py.testing import ScriptedModel
             >>> @tool_fn
@@ -357,7 +360,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             >>> with Sums.read_turn(turn).round.plan() as plan:
             ...     elsewhere = plan.detach("c1", owner="worker 7")
             ...     plan.record(elsewhere.call_sync())
-            ...     print(plan.finished[0].result)
+            ...     print(plan.resolve().results[0].output)
             3
         """
         self._state._check_open()
@@ -373,8 +376,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             call._check_may_start()
             made = call._copy_for(None)
             started: Said = {} if owner is None else {"by": owner}
-            if call._append_all(move("started", **started), since=since) is not None:
-                made._let_go((call._last.at, owner))
+            if call._append_all((move("started", **started),), since) is not None:
+                made._let_go((call._last[3], owner))
                 return made
 
     # Recording, suspending and resuming.
@@ -388,8 +391,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
         A call that requested other calls moves to `awaiting`, and these are in `unreviewed`. It is
         pending again when each of them has a result. If it requested too much, it ends with an
-        error
-        instead: its code is `too_deep` (calls in calls, more than three levels deep) or
+        error instead: its code is `too_deep` (calls in calls, more than three levels deep) or
         `too_many_calls` (more than 100 in one call).
 
         Args:
@@ -397,8 +399,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 that requests others.
 
         Raises:
-            CommitError: The result belongs to no open call, to a call that has a result, or to
-                another tool or other arguments. Nothing changed.
+            CommitError: The result belongs to no open call, to a call that has a different result,
+                or to another tool or other arguments. Nothing changed.
             LifecycleError: The call that waits or requests others is not pending in this plan; or
                 it waits without a ticket.
             MisuseError: An after-hook has not seen the result of a call that another requested; or

@@ -38,6 +38,7 @@ from .._call.history import (
     CallRound,
     Move,
     Step,
+    as_entry,
     as_it_left,
     is_unread,
     iso_time,
@@ -156,9 +157,8 @@ def _dump_entry(call: BaseCall, now: float) -> dict[str, Any]:
     if history[0].detail is None:
         proposed = call._text_of(None)
         steps[0] |= {"arguments": proposed.data, **dump_unset(proposed)}
-    if (
-        as_it_left(call._history)[-1].stage.name == "running"
-    ):  # it runs on where it is, unseen by the text
+    # It runs on where it is, unseen by the text.
+    if as_it_left(call._history)[-1].stage.name == "running":
         steps.append({"kind": "abandoned", "at": iso_time(max(now, history[-1].at))})
     return {
         "id": call.id,
@@ -202,7 +202,7 @@ def hand_over(calls: SortedCalls, how: str, dump: Callable[[], str]) -> str:
 def lengths_of(calls: SortedCalls) -> list[int]:
     """Count what happened to each call of a plan, but for that it moved."""
     return [
-        sum(entries[at][-1].kind != "moved" for at in range(len(entries)))
+        sum(entries[at][4][-1][0] != "moved" for at in range(len(entries)))
         for entries in (call._entries for call in calls._all())
     ]
 
@@ -213,9 +213,9 @@ def move_on(calls: SortedCalls, how: str) -> None:
     What nobody told the plan of is recorded: whoever wanted to finds it closed.
     """
 
-    def moves(call: BaseCall) -> list[Move]:
-        told = [move("recorded", verdict="suspended")] if _is_untold(call) else []
-        return [*told, move("moved", verdict=how)]
+    def moves(call: BaseCall) -> tuple[Move, ...]:
+        told = (move("recorded", verdict="suspended"),) if _is_untold(call) else ()
+        return (*told, move("moved", verdict=how))
 
     calls._state._end_open(how, moves)
     for call in calls._all():
@@ -223,7 +223,7 @@ def move_on(calls: SortedCalls, how: str) -> None:
             since = len(call._entries)
             result = result_in(call._history) or ended_result(call)
             recorded = move("recorded", verdict=result.status, detail=result)
-            call._append_all(recorded, since=since)
+            call._append_all((recorded,), since)
 
 
 def _is_untold(call: BaseCall) -> bool:
@@ -384,7 +384,7 @@ def histories_in(
         entry, by = entries[metadata.id], requested_by.get(metadata.id)
         left = [_load_ask(each, read, toolset) for each in asks.get(metadata.id, ())]
         history = _history_in(entry, metadata, by, left)
-        read[metadata.id] = BaseCall(metadata, history)
+        read[metadata.id] = BaseCall(metadata, as_entry(history))
         if make is not None and not is_unread(history):
             read[metadata.id] = make(metadata, entry, history)
     return turn, [(read[metadata.id], entries[metadata.id]) for metadata in every]
@@ -484,7 +484,7 @@ def _load_call(
         ) from None
     call: AnyToolCall = selector.spec.call_type.__new__(selector.spec.call_type)
     call._coerced = saved.texts("coerced") if "coerced" in saved.data else ()
-    BaseCall.__init__(call, metadata, history, call_round)
+    BaseCall.__init__(call, metadata, as_entry(history), call_round)
     call._selector = selector
     # Only what may still run has to be what was approved: one in doubt, too, by `call.retry()`. A
     # call that ended may be of a tool whose schema has changed since: its result is a fact, and the
@@ -512,7 +512,7 @@ def _load_call(
             f"Call {metadata.id!r} of tool `{metadata.name}` was shown with other arguments "
             "than it has. What is approved is not what would run."
         )
-    call._entries = {0: _completed(call, history)}
+    call._entries, call._flat = {0: as_entry(_completed(call, history))}, None
     return call
 
 

@@ -8,7 +8,7 @@ is here, so that this one cannot be run as well.
 from __future__ import annotations
 
 from .._call.base_call import BaseCall
-from .._call.history import Move, Step, move, recorded_in, said_by, settled_by, state_in, this_try
+from .._call.history import Move, Step, move, move_of, recorded_in, settled_by, state_in, this_try
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall, issue_in
 from .._hooks.registered_hook import RegisteredHook
@@ -59,7 +59,7 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None =
     while True:
         call = calls._any(result.id)
         since = 0 if call is None else len(call._entries)
-        if call is not None and run is not None and call._last.run != run:
+        if call is not None and run is not None and call._last[1] != run:
             return False
         if calls._state._round.inner:
             check_shown(calls, result.id)
@@ -79,7 +79,7 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None =
             moves.insert(0, move("ended", verdict=result.status, detail=result))
         elif _status_of(history) != result.status and issue_in(history) is None:
             raise CommitError([DuplicateResult(result.id, result.name)])
-        if call._append_all(*moves, since=since) is not None:
+        if call._append_all(tuple(moves), since) is not None:
             return True
 
 
@@ -134,12 +134,10 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         moves: list[Move] = [move("recorded", verdict="suspended")]
         if call._stage.name != "suspended":  # it was run elsewhere, and waits here for the same
             wait = settled_by(given._history)
-            said = said_by(wait)
-            said["digest"] = call.digest
-            moves.insert(0, move("suspended", **said))
+            moves.insert(0, move_of(wait._replace(digest=call.digest)))
             if call._stage.may_start:
                 moves.insert(0, move("started"))
         elif recorded_in(call._history) is not None:
             return
-        if call._append_all(*moves, since=since) is not None:
+        if call._append_all(tuple(moves), since) is not None:
             return

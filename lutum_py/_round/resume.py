@@ -70,7 +70,7 @@ def _take(
     while True:
         since = len(call._entries)
         _find(calls, decision, wait)
-        number = call._append_all(*moves, since=since)
+        number = call._append_all(tuple(moves), since)
         if number is not None:
             return number
 
@@ -301,7 +301,7 @@ def _edited(
     review.edited = wait
     review.call = review.draft()
     decided: Move = move("decided", by=by, verdict="edit", digest=digest, detail=decision)
-    review.call._append_all(decided)
+    review.call._append_all((decided,))
     review.moves.append(decided)
     if digest != waiting.digest:
         review.changes_more = not call._keeps_rest(value, text)

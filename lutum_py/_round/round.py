@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.drivers import drive_sync
-from .._call.history import CallRound, new_history
+from .._call.history import CallRound, first_entry
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._declare.answer import Answer
 from .._declare.offer import NotOnOffer, OfferedTools
@@ -256,7 +256,7 @@ def read_turn(
     found = None if answer is None else answer_calls(turn, answer, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
-    history, call_round = new_history(time()), CallRound()
+    first, call_round = first_entry(time()), CallRound()
     not_on_offer: NotOnOffer | None = None
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
@@ -277,7 +277,7 @@ def read_turn(
             continue
         try:
             calls.append(
-                selector._decode(metadata, redact=redact, history=history, call_round=call_round)
+                selector._decode(metadata, redact=redact, entry=first, call_round=call_round)
             )
         except InvalidArgumentsError as error:
             issues.append(
@@ -292,7 +292,7 @@ def read_turn(
         asked = {each.id: each for each in metadatas}
         ended = {**{each.metadata.id: each for each in issues}, **{e.id: e for e in made.answered}}
         made._unread = {
-            id: unread_call(asked[id], history, of, call_round) for id, of in ended.items()
+            id: unread_call(asked[id], first, of, call_round) for id, of in ended.items()
         }
     made.__class__ = ToolRound  # immutable from here on, see `frozen`
     return NeedsTools(made)

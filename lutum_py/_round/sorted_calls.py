@@ -23,7 +23,6 @@ from .._call.history import (
     CallRound,
     CallRowState,
     Move,
-    RequestedStep,
     move,
     result_in,
     settled_by,
@@ -31,6 +30,7 @@ from .._call.history import (
     was_begun,
     was_touched,
 )
+from .._call.lifecycle import Stage
 from .._call.outcomes import (
     HandledCall,
     RecoverableToolCallIssue,
@@ -153,7 +153,7 @@ class RoundState:
             return known[1]
         entry = _entry_of(call)
         # One that requested others comes back by itself, when these have their results.
-        if not isinstance(call._last, RequestedStep):
+        if isinstance(call._last[0], Stage):
             self._placed[call.id] = (length, entry)
         return entry
 
@@ -166,8 +166,15 @@ class RoundState:
         listed = self._listed
         if listed is not None and listed[0] == length:
             return listed[1]
-        others = [call for call in calls if not _is_surely_pending(call)]
-        lists = self._lists_of(calls) if others else Lists(tuple(calls))
+        # Nearly all calls of nearly all rounds are pending, which their stages show.
+        for call in calls:
+            entries = call._entries
+            stage = entries[len(entries) - 1][0].stage
+            if not (stage.is_pending or (stage.is_end and _was_run(call))):
+                lists = self._lists_of(calls)
+                break
+        else:
+            lists = Lists(tuple(calls))
         self._listed = (length, lists)
         return lists
 
@@ -251,7 +258,7 @@ class RoundState:
                 since = len(call._entries)  # what is asked then holds of no shorter history
                 if not call._stage.is_open:
                     break
-                if call._append_all(*moves(call), since=since) is not None:
+                if call._append_all(tuple(moves(call)), since) is not None:
                     break
 
     def _move(self, how: str) -> None:
@@ -314,18 +321,15 @@ class RoundState:
             )
 
 
-def _is_surely_pending(call: BaseCall) -> bool:
-    """Whether a call can be started, was started, or has an outcome that the plan was not told.
+def _was_run(call: BaseCall) -> bool:
+    """Whether a call has an outcome that the plan was not told, by its last steps: see `state_in`.
 
-    Nearly all calls of nearly all rounds are, and it is seen by their last steps; see `state_in`.
+    That is how every call stands at the end of a round.
     """
-    entries = call._entries
-    length = len(entries)
-    last = entries[length - 1][-1]
-    if last.stage.is_pending:
-        return True
-    is_by_tool = last.kind == "ended" and last.phase is None
-    return is_by_tool and entries[length - 2][-1].kind == "started"
+    number = len(call._entries) - 1
+    _, start, _, _, moves = call._entries[number]
+    last = moves[-1]
+    return start == number - 1 and last[0] == "ended" and last[4] is None
 
 
 class Lists(NamedTuple):

@@ -25,7 +25,6 @@ from .._call.history import (
     key_of,
     recorded_in,
     stage_after,
-    with_stage_read,
 )
 from .._call.lifecycle import END_OF, STAGES, StepKind
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
@@ -193,7 +192,7 @@ def _load_step(
     if row.says is not None and said not in row.says:
         raise saved.wrong("verdict", f"{shorten(said)} is none of the known values")
     first = STAGES["new" if by is None else "unreviewed"]
-    stage = stage_after(history[-1], key_of(kind, phase, said)) if history else first
+    stage = stage_after(history[-1].led_to, key_of(kind, phase, said)) if history else first
     if stage is None or (kind == "recorded" and recorded_in(history) is not None):
         raise saved.wrong(
             "kind", f"{kind!r} cannot follow while a call is {history[-1].stage.status}"
@@ -222,9 +221,10 @@ def _load_step(
         detail = saved.get("hook", str, None)
     elif kind == "ended" and phase in SOURCES:
         detail = (None, detail) if said == "success" else None
-    step = Step(kind, stage, at, by, phase, said, reason, digest, detail)
-    last = history[-1] if history else None
-    return with_stage_read(step, last) if kind in ("requested", "late") else step
+    led_to: Any = detail if kind == "requested" else stage
+    if history and stage is history[-1].stage:
+        led_to = history[-1].led_to
+    return Step(kind, led_to, at, by, phase, said, reason, digest, detail)
 
 
 def load_ticket(saved: Saved, _: object = None) -> SuspendTicket:

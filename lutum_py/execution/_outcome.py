@@ -297,7 +297,7 @@ def end_unstarted(
             return None
         result = not_executed(call, why, code, what)
         ended: Move = move("ended", verdict=result.status, detail=result)
-        if call._append_all(ended, since=since) is not None:
+        if call._append_all((ended,), since) is not None:
             return result
 
 

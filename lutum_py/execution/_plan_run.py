@@ -99,7 +99,7 @@ class PlanRun:
             end = end_of(call._history) if call.id in self.plan._state._round.inner else None
             if end is not None and isinstance(end.detail, ToolResult):
                 outcome = yield from self.shown(call, end.detail)
-                self.take(call, outcome, call._last.run)
+                self.take(call, outcome, call._last[1])
 
     def shown(self, call: AnyToolCall, outcome: Any) -> HookGenerator[Outcome]:
         """Show what a call came to to the after-hooks, before the plan is given it."""

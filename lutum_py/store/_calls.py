@@ -9,7 +9,7 @@ from time import time
 from typing import Any, Final, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.history import Step, as_it_left, iso_time, move, said_by, state_in, steps_of_kind
+from .._call.history import Step, as_it_left, iso_time, move_of, state_in, steps_of_kind
 from .._call.lifecycle import StepKind
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
@@ -202,7 +202,7 @@ def apply_row(call: AnyToolCall, row: SavedCall, *, is_left: bool = True) -> Non
         elif kind != "abandoned":
             raise _unfit(row, call, "something else was done to the call by now")
     for each in load_history(fresh, call.metadata, behind=call._history):
-        call._append_all(move(each.kind, **said_by(each)))
+        call._append_all((move_of(each),))
     if is_left and call._stage.name == "running":
         call._append("abandoned")
 

@@ -14,13 +14,13 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic
+from time import monotonic, time
 from typing import Any, NoReturn, TypeVar
 from weakref import WeakValueDictionary
 
 from .._call.call import AnyToolCall
 from .._call.drivers import HookGenerator, drive
-from .._call.history import Step, steps_of_kind, time_after
+from .._call.history import Step, steps_of_kind
 from .._call.lifecycle import STAGES
 from .._call.outcomes import AwaitingCall, SuspendedCall
 from .._context.context import ToolContext
@@ -426,7 +426,8 @@ class Worker:
         elif outcome is None:
             at, by = claim._started  # the call itself writes this as it begins, which is next
             history = call._history
-            started = Step("started", STAGES["running"], time_after(history[-1], at), by)
+            at = max(history[-1].at, time() if at is None else at)
+            started = Step("started", STAGES["running"], at, by)
             tell_row(on_event, kind, row_of(call, history=(*history, started), outer=claim._outer))
         else:
             tell_row(on_event, kind, row_of(call, "finished", outcome, outer=claim._outer))

@@ -340,6 +340,6 @@ async def test_what_after_hooks_say_about_a_result_is_one_entry() -> None:
     plan = opened("note").apply_hooks_sync(slow.hooks)
     (call,) = plan.pending
     (result,) = await plan.apply_after_hooks(slow.hooks, [call.call_sync()])
-    assert [str(each.by).split(".")[-1] for each in call._entries[3]] == ["shown", "other"]
+    assert [str(each[3]).split(".")[-1] for each in call._entries[3][4]] == ["shown", "other"]
     plan.record(result)
     plan.commit(Session())
