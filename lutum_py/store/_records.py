@@ -229,7 +229,7 @@ class Records(Settled):
         text: str | None,
         length: list[int],
         note: str | None,
-        spoken: tuple[str, str] | None,
+        spoken: tuple[str | None, str] | None,
         version: int | None,
         may: May,
         in_order: bool | None,
