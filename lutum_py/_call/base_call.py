@@ -17,7 +17,7 @@ Read an entry by its number; never iterate over a history, since others may appe
 from __future__ import annotations
 
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .._text.immutable import settle
 from .._transcript.assistant import ToolMetadata
@@ -55,11 +55,21 @@ if TYPE_CHECKING:
 
     from .._context.inner import Inner
     from .._context.suspension import Decision, SuspendTicket
-    from .decisions import Review
     from .lifecycle import Stage, StepKind
 
 _SUSPENDED = STAGES["suspended"]
 _AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"])
+
+
+class Reviewing(Protocol):
+    """What a draft knows of the review that it was made for: see `deciding.Review`."""
+
+    target: Any
+    since: int
+
+    def start(self, draft: Any, moves: tuple[Move, ...]) -> int | None:
+        """Start the call itself, because a function started its draft."""
+        ...
 
 
 class BaseCall:
@@ -85,7 +95,7 @@ class BaseCall:
     _selector: Any
     _entries: dict[int, Entry]
     _flat: tuple[int, tuple[Step, ...]] | None
-    _review: Review | None
+    _review: Reviewing | None
     _round: CallRound
 
     def __init__(
@@ -138,7 +148,8 @@ class BaseCall:
     @property
     def _input_at(self) -> int:
         """The number of the entry that has the present input."""
-        return self._last[2]
+        entries = self._entries
+        return entries[len(entries) - 1][2]
 
     @property
     def status(self) -> CallStatus:
@@ -267,7 +278,7 @@ class BaseCall:
                 f"Call {self.id!r} of tool `{self.name}` was started already, and a call starts "
                 "once: it is running, or its tool raised, or nobody knows what became of it. "
                 "End it, as with `call.fail(message)` or `call.indeterminate(reason)`."
-                f"{again(self.status)}"
+                f"{self._again()}"
             )
         if target is None:
             target = _TARGETS.get(kind)
@@ -277,15 +288,19 @@ class BaseCall:
             cannot = "already" if target is present else f"and cannot become {target}"
             return LifecycleError(
                 f"Call {self.id!r} of tool {self.name!r} is {present} {cannot}: a call gets one "
-                f"result. Use the one that you have.{again(present)}"
+                f"result. Use the one that you have.{self._again()}"
             )
         if target is None:
-            then = f" {DECIDE}" if stage is _SUSPENDED else again(present)
+            then = f" {DECIDE}" if stage is _SUSPENDED else self._again()
             return LifecycleError(
                 f"Call {self.id!r} of tool {self.name!r} is {present}, so it cannot be {kind} any "
                 f"more.{then}"
             )
-        return refused(present, target, call_id=self.id, tool=self.name)
+        return refused(present, target, self._again(), call_id=self.id, tool=self.name)
+
+    def _again(self) -> str:
+        """Say that the call can be tried again, if it can."""
+        return again(self.status) if self._round.closed_by in (None, HELD) else ""
 
     def _refused_within(self, kind: StepKind) -> LifecycleError:
         """Refuse a step of a call that requests others, comes back, or was requested."""
@@ -368,6 +383,7 @@ class BaseCall:
             is_safe = is_known or self.selector.definition.idempotent
             verdict = None if is_safe else SPENT
             if self._append_all((move("retried", verdict=verdict),), since) is not None:
+                self._round.has_retried = True
                 return self
 
     # Whether it may start.
@@ -381,10 +397,28 @@ class BaseCall:
         if self._round.closed_by is not None:
             self._check_round_open()
         entries = self._entries
-        if not entries[len(entries) - 1][0].stage.may_start:
+        led_to, start, _, _, _ = entries[len(entries) - 1]
+        if not led_to.stage.may_start:
             raise self._refused("started")
+        if start and self._is_spent():
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` is not started: somebody approved it, and "
+                "nobody knows what the last try did, so it has to be approved again. Let hooks "
+                "review it, with `await plan.apply_hooks(hooks)`."
+            )
         if self._selector.needs_review:
             self._check_asked()
+
+    def _is_spent(self) -> bool:
+        """Whether an approval does not count for this try, and nobody reviewed the call since."""
+        steps = self._history
+        for at in range(len(steps) - 1, 0, -1):
+            if steps[at].kind in ("reviewed", "decided"):
+                return False
+            if steps[at].kind == "retried":
+                answers = answers_in(steps[:at]) if steps[at].verdict == SPENT else ()
+                return any(answer.is_of_hooks for answer in answers)
+        return False
 
     def _check_asked(self) -> None:
         """Make sure that hooks let the call pass, and that its tool's rules and approval did.

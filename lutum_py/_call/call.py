@@ -18,6 +18,7 @@ from .._transcript.result import ToolResult, failure, make_result, unknown_outco
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolInputError, ToolOutputError
 from .base_call import BaseCall
 from .call_state import CallState
+from .deciding import review_by
 from .drivers import HookGenerator, drive, drive_sync
 from .history import ON_RECORD, REFUSED_BY, Move, move, was_begun
 from .lifecycle import CallStatus
@@ -405,16 +406,20 @@ class AnyToolCall(CallState):
     ) -> tuple[Invocation, int]:
         """Do as `start` does, and name the run by the number of its entry."""
         while True:
-            if self._lent is not None:
-                self._take_changes()
             since = len(self._entries)  # what follows holds of this history
+            changed = None if self._lent is None else self._changes()
+            if changed is not None and self._selector.needs_review:
+                self._take_changes()  # on record first: it has to be reviewed, so this refuses
+                continue
             found = self._may_start(skipped, invocation)
             if not self.spec.arguments.is_faithful and (why := self._unfit_text()) is not None:
                 self._end_unfit(why, since)
             at, by = self._round.started
             started = ("started", "started", at, by, None, None, None, None, None)
-            run = self._append_all((started,), since)
+            run = self._append_all((started,) if changed is None else (changed[0], started), since)
             if run is not None:
+                if changed is not None:
+                    self._hold_changed(run, *changed[1:])
                 return found, run
 
     def _end_unfit(self, why: str, since: int) -> None:
@@ -470,11 +475,10 @@ class AnyToolCall(CallState):
 
 def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]:
     """Let hooks review one call by itself."""
-    from .._hooks.pipeline import review_calls  # slow to import
-
     if not call._stage.may_ask:
         raise call._refused("reviewed")
-    yield from review_calls([call], hooks)
+    review = None if isinstance(hooks, type) else getattr(hooks, "_review", None)
+    yield from review_by(call, hooks) if review is None else review(call)
     return call if call._stage.may_start else outcome_of(call)
 
 

@@ -43,7 +43,7 @@ from .lifecycle import STAGES
 if TYPE_CHECKING:
     from typing import Self
 
-    from .decisions import Review
+    from .base_call import Reviewing
     from .spec import ToolSpec
 
 _SUSPENDED = STAGES["suspended"]
@@ -61,7 +61,8 @@ class CallState(BaseCall):
     # _held  the input, and where in the history it is from
     # _lent  what the instance was like when it was lent to somebody who may change it: its text,
     #        or a copy of a shallow one; None if it was not
-    __slots__ = ("_coerced", "_held", "_lent")
+    # _key   the idempotency key as it was read, and of which input
+    __slots__ = ("_coerced", "_held", "_key", "_lent")
 
     spec: ClassVar[ToolSpec[Any, Any]]
     _no_round: ClassVar = NO_ROUND
@@ -69,6 +70,7 @@ class CallState(BaseCall):
     coerced: tuple[str, ...]
     _coerced: tuple[str, ...]
     _held: Held
+    _key: tuple[int, str] | None
     _lent: Any
 
     def __init__(
@@ -85,6 +87,7 @@ class CallState(BaseCall):
         self._selector = self.spec.free_selector if selector is None else selector
         self._coerced = coerced
         self._held, self._lent = (0, input, text), None
+        self._key = None
 
     @property
     def steps(self) -> tuple[CallStep, ...]:
@@ -109,7 +112,7 @@ class CallState(BaseCall):
             arguments = self.spec.shown_input(self._text_of(step.detail))
         return super()._shown_step(step, arguments)
 
-    def _copy_for(self, review: Review | None) -> Self:
+    def _copy_for(self, review: Reviewing | None) -> Self:
         """Make a call with the same history so far and input, which no plan holds."""
         cls = type(self)
         made = cls.__new__(cls)
@@ -130,7 +133,7 @@ class CallState(BaseCall):
             number, _, text = self._held
             shallow = arguments.is_shallow
             held = (number, arguments.made_of(self._lent) if shallow else MADE_LATER, text)
-        made._held, made._lent = held, None
+        made._held, made._lent, made._key = held, None, self._key
         return made
 
     def _take_over(self, draft: CallState, number: int) -> None:
@@ -314,20 +317,41 @@ class CallState(BaseCall):
         self._held, self._lent = (number, value, text), None
         return changed
 
-    def _take_changes(self) -> None:
-        """Take in what your own code did to the input in place, as the call should start or wait.
+    def _hold_changed(self, number: int, value: Any, text: InputText) -> None:
+        """Take the input as it was changed in place, which leaves a key that was read before."""
+        if self._key is not None and self._key[0] == self._held[0]:
+            self._key = (number, self._key[1])
+        self._held, self._lent = (number, value, text), None
+
+    def _changes(self) -> tuple[Move, Any, InputText] | None:
+        """Find what was done to the input in place, as the call should start or wait.
+
+        Returns:
+            What will be written, the input, and its text; None if nothing was done.
 
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.
         """
-        if self._lent is None or not self._is_touched:
-            return
+        if not self._is_touched:
+            return None
         try:
-            taken = self._take(self._held[1])
+            value, text = self._take(self._held[1])
         except ToolInputError:
             self._put_back()
             raise
-        self._replace_input(*taken)
+        return move("changed", at=time(), detail=text), value, text
+
+    def _take_changes(self) -> None:
+        """Take in what was done to the input in place, by itself.
+
+        Raises:
+            ToolInputError: As `_changes`.
+        """
+        changed = self._changes()
+        if changed is not None:
+            number = self._append_all(changed[:1])
+            assert number is not None
+            self._hold_changed(number, *changed[1:])
 
     def _changed_unstarted(self) -> Move | None:
         """Describe what was done in place to the input of a call that ends without a start.
@@ -470,7 +494,9 @@ class CallState(BaseCall):
 
     @property
     def idempotency_key(self) -> str:
-        """A key for services that ask for one: the same everywhere, until the input changes.
+        """A key for services that ask for one: the same everywhere, until the input is replaced.
+
+        What is done to the input in place after the key was read does not change it.
 
         It is made of the call's id and digest. Some providers send no ids that differ from turn to
         turn, so if the conversation has an id, as in `Session(id=...)`, the key begins with that
@@ -481,7 +507,11 @@ class CallState(BaseCall):
     @property
     def _own_key(self) -> str:
         """The key without what it begins with."""
-        return digest_of([self.id, self.digest]).removeprefix("sha256:")
+        number = self._input_at
+        if self._key is None or self._key[0] != number:
+            key = digest_of([self.id, self.digest]).removeprefix("sha256:")
+            self._key = (number, key)
+        return self._key[1]
 
     @property
     def final_arguments(self) -> Any:
@@ -541,7 +571,7 @@ def _rebuild(
     BaseCall.__init__(made, metadata, as_entry(history), call_round)
     made._selector = selector
     held = (0, MADE_LATER if input is None and text is not None else input, text)
-    made._held, made._lent = held, None
+    made._held, made._lent, made._key = held, None, None
     return made
 
 

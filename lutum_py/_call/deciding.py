@@ -8,7 +8,10 @@ makes steps of that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import logging
+from time import time
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -17,16 +20,27 @@ from .._schema.signature import function_name
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
-from ..errors import HookError, MisuseError
+from ..errors import HookError, LifecycleError, MisuseError
 from .call_state import CallState
-from .decisions import Complete, DecisionKind, Reject, Review, RunNormally, Verdict
+from .decisions import LOGGER, Complete, DecisionKind, Reject, RunNormally, log
 from .drivers import HookGenerator
-from .history import REFUSED_BY, REQUESTED_BY, RULED_BY, StepPhase, move, move_of
+from .history import (
+    REFUSED_BY,
+    REQUESTED_BY,
+    RULED_BY,
+    Move,
+    Step,
+    StepPhase,
+    hook_key,
+    move,
+    move_of,
+    this_try,
+)
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, question_about
 from .reply import reply_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .call import AnyToolCall
     from .spec import ToolSpec
@@ -40,6 +54,237 @@ OF_ARGUMENTS: Final = (
     "None, a mapping of the arguments to change, Complete(output) or Reject(reason)"
 )
 """What hooks and rules may return that take the input, or arguments."""
+
+
+class Verdict(NamedTuple):
+    """Why a call does not go on: the verdict, of whoever reviewed it, in one shape.
+
+    Attributes:
+        verdict: What was decided.
+        by: Who did.
+        phase: In which part of deciding.
+        reason: Why; of a suspension, what is asked.
+        detail: A ticket, or the output with its result.
+    """
+
+    verdict: DecisionKind
+    by: str
+    phase: StepPhase
+    reason: str | None = None
+    detail: Any = None
+
+
+# All that one pass says about one call is one entry, so that nobody sees half of it: neither that
+# hooks let a call pass whose input they are still changing, nor what a hook said before another one
+# raised. It waits here until no hook of the pass can raise any more.
+class Review:
+    """What one pass of hooks says about one call, until it is written into the history.
+
+    Args:
+        target: The call.
+
+    Attributes:
+        call: What hooks are shown: the call itself, or a draft of it.
+        since: How many entries the history had.
+        moves: What was said so far.
+        verdict: Why the call does not go on; None while it does.
+        edited: Of a call whose input a person edited, the step by which it waited: hooks may still
+            change the input, and then it waits for the same again.
+        changes_more: Whether an edit changed more of the input than it names.
+        may_start: Whether a function in place of hooks is asked right now: it may run its draft.
+    """
+
+    # Of the class where most reviews have nothing of it.
+    verdict: Verdict | None = None
+    edited: Step | None = None
+    changes_more = False
+    may_start = False
+
+    def __init__(self, target: AnyToolCall) -> None:
+        self.target = self.call = target
+        self.since = len(target._entries)
+        self.moves: list[Move] = []
+
+    def note(
+        self,
+        hook: str,
+        phase: StepPhase,
+        verdict: DecisionKind | None,
+        reason: str | None = None,
+        detail: Any = None,
+        text: InputText | None = None,
+    ) -> None:
+        """Keep what one hook said, and log it if that is wanted.
+
+        Args:
+            hook: The name of the hook.
+            phase: In which part of deciding.
+            verdict: What it decided; None if it let the call pass.
+            reason: Why.
+            detail: The hook.
+            text: The text of the input that the call goes on with, if the hook gave another.
+        """
+        # As `move` makes it, which costs as much as the hook.
+        self.moves.append(
+            ("reviewed", "reviewed", time(), hook, phase, verdict, reason, None, detail)
+        )
+        if verdict is not None and LOGGER.isEnabledFor(logging.INFO):
+            log(self.call, verdict, reason, text)
+
+    def draft(self) -> AnyToolCall:
+        """Make a draft for a function that reviews a call: what is done to it is not the call's."""
+        return self.call._copy_for(self)
+
+    def replace_input(
+        self, value: Any, text: InputText, by: str | None, phase: StepPhase | None
+    ) -> None:
+        """Let the call go on with another input, which is valid."""
+        if self.call is self.target:
+            self.call = self.draft()
+        self.moves.append(self.call._replace_input(value, text, by, phase))
+
+    @property
+    def is_asked_again(self) -> bool:
+        """Whether more was changed than a person edited, so that it waits for the person again."""
+        if self.edited is None:
+            return False
+        return self.changes_more or self.call.digest != self.call._answers[0].digest
+
+    def start(self, draft: AnyToolCall, moves: tuple[Move, ...]) -> int | None:
+        """Start the call itself, because a function started its draft: a call runs once.
+
+        From here on the draft is the call.
+
+        Raises:
+            LifecycleError: Somebody did something with the call meanwhile, or the draft cannot be
+                started: it is a gate's, or the function that it was for has answered.
+        """
+        target, since = self.target, self.since
+        target._check_round_open()
+        if not self.may_start:
+            raise LifecycleError(
+                f"Call {target.id!r} of tool `{target.name}` is not started: this is a draft, "
+                "which hooks were given to decide about the call. Run the call that the plan has, "
+                "as in `plan.pending`."
+            )
+        own = [
+            move_of(step)
+            for step in draft._history[len(self.call._history) :]
+            if step.kind in ("changed", "reviewed")
+        ]
+        number = target._append_all((*self.moves, *own, *moves), since)
+        if number is None:
+            raise target._grown(since)
+        target._take_over(draft, number)
+        draft._entries, draft._review, draft._flat = target._entries, None, None
+        draft._held, draft._lent = target._held, target._lent
+        self.moves, self.since, self.call = [], number + 1, target
+        return number
+
+
+def write_all(reviews: Iterable[Review]) -> None:
+    """Write what a pass of hooks said: of each call as one entry.
+
+    Raises:
+        LifecycleError: Something was done to some of the calls meanwhile; the others have it.
+    """
+    grown: LifecycleError | None = None
+    for review in reviews:
+        target, since = review.target, review.since
+        if not review.moves:
+            continue
+        number = target._append_all(tuple(review.moves), since)
+        if number is None:
+            grown = grown or target._grown(since)
+        elif review.call is not target:
+            target._take_over(review.call, number)
+    if grown is not None:
+        raise grown
+
+
+def begin(call: AnyToolCall) -> Review:
+    """Begin the review of a call, with what your own code did to its input in place.
+
+    Raises:
+        ToolInputError: That does not fit the tool; the input is as it was.
+    """
+    review = Review(call)
+    # What was loaded is one entry.
+    if call._input_at or len(call._entries[0][4]) > 1:
+        _begin_again(review, call._history)
+    changed = None if call._lent is None else call._changes()  # no hook gets the blame
+    if changed is not None:
+        review.replace_input(*changed[1:], None, None)
+    return review
+
+
+def _begin_again(review: Review, steps: tuple[Step, ...]) -> None:
+    """Let another try begin with the input as it was before hooks."""
+    if any(step.kind == "retried" for step in steps):
+        reviewed = any(step.kind in ("reviewed", "changed") for step in this_try(steps))
+        own = _before_hooks(steps)
+        last = next(step for step in reversed(steps) if step.kind in ("proposed", "changed"))
+        if not reviewed and own != last.detail:
+            call = review.call
+            text = call._text_of(own)
+            review.replace_input(call.spec.read_again(text), text, None, None)
+
+
+def _before_hooks(steps: tuple[Step, ...]) -> Any:
+    """Return the text of the input without what changed it since hooks were lent it, in each try.
+
+    What a person made of it stays. Who did something in place is not known, so it goes as well: if
+    a hook did it, the hook is asked again.
+    """
+    own: Any = None
+    was_lent = False
+    for step in steps:
+        if step.kind == "reviewed" and step.phase == "execution":
+            was_lent = True
+        elif step.kind == "retried":
+            was_lent = False
+        elif step.kind in ("proposed", "changed") and (step.phase == "decision" or not was_lent):
+            own = step.detail
+    return own
+
+
+def asked_in(call: AnyToolCall) -> list[Any]:
+    """Return the execution hooks that reviewed a call in this try, since a person edited it."""
+    found: list[Any] = []
+    for step in reversed(call._history):
+        if step.kind == "retried" or (step.kind == "decided" and step.verdict == "edit"):
+            break
+        if step.phase == "execution" and step.kind == "reviewed":
+            found.append(step.detail)
+    return found
+
+
+def was_asked(hook: Any, asked: Sequence[Any]) -> bool:
+    """Whether a hook is among those that were asked.
+
+    In one process it is known by its registration, so that another hook set with the same function
+    is asked; a plain function by itself. After a load it is known by its name; one without a name
+    of its own, such as a lambda, counts as another: to ask it twice is a smaller fault than to
+    leave it out.
+    """
+    hook = getattr(hook, "hook_tool_call", hook)
+    key = hook_key(hook)
+    return any(
+        each is hook
+        or (each.__class__ is str and each == key)
+        or (each.__class__ is MethodType and each == hook)
+        for each in asked
+    )
+
+
+def review_by(call: AnyToolCall, hooks: Any) -> HookGenerator[None]:
+    """Let a plain function review one call, and what its tool is declared with; write it."""
+    review = begin(call)
+    if not was_asked(hooks, asked_in(call)):
+        yield from ask_function(review, hooks)
+    yield from ask_declared(review)
+    settle(review)
+    write_all([review])
 
 
 def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> HookGenerator[None]:
@@ -374,12 +619,12 @@ def rewrite(
     review.replace_input(value, text, hook, phase)
 
 
-def take_changes(hook: str, review: Review) -> None:
+def take_changes(review: Review, hook: str | None = None) -> None:
     """Take what hooks or rules did to the input in place; it is looked for once a call.
 
     Args:
-        hook: Who did it, in words.
         review: The review of the call.
+        hook: Who did it; by default one of the execution hooks that were asked.
 
     Raises:
         HookError: It does not fit; the input is as it was.
@@ -390,6 +635,8 @@ def take_changes(hook: str, review: Review) -> None:
     if call._answers and review.edited is None:
         call._put_back()  # nobody changes what was approved
         return
+    if hook is None:
+        hook = "` or `".join(each[3] for each in review.moves if each[4] == "execution")
     review.replace_input(*_taken(hook, review, call._held[1], "left"), None, None)
 
 

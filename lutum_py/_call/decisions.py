@@ -7,9 +7,8 @@ are to be looked at, so what is secret in arguments is masked in them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import field
-from time import time
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -27,13 +26,12 @@ from .._schema.secrets import MASK
 from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
-from ..errors import LifecycleError, MisuseError
-from .history import HOOK_PHASES, Move, Step, StepPhase, move_of
+from ..errors import MisuseError
+from .history import HOOK_PHASES
 from .reply import Reply
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
-    from .call import AnyToolCall
     from .call_state import CallState
 
 In = TypeVar("In")
@@ -154,157 +152,6 @@ GateDecision: TypeAlias = Block | Suspend | Complete[Out]
 
 DecisionPhase: TypeAlias = Literal["execution", "gate"]
 DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
-
-
-# Written to the histories.
-
-
-class Verdict(NamedTuple):
-    """Why a call does not go on: the verdict, of whoever reviewed it, in one shape.
-
-    Attributes:
-        verdict: What was decided.
-        by: Who did.
-        phase: In which part of deciding.
-        reason: Why; of a suspension, what is asked.
-        detail: A ticket, or the output with its result.
-    """
-
-    verdict: DecisionKind
-    by: str
-    phase: StepPhase
-    reason: str | None = None
-    detail: Any = None
-
-
-# All that one pass says about one call is one entry, so that nobody sees half of it: neither that
-# hooks let a call pass whose input they are still changing, nor what a hook said before another one
-# raised. It waits here until no hook of the pass can raise any more.
-class Review:
-    """What one pass of hooks says about one call, until it is written into the history.
-
-    Args:
-        target: The call.
-
-    Attributes:
-        call: What hooks are shown: the call itself, or a draft of it.
-        since: How many entries the history had.
-        moves: What was said so far.
-        verdict: Why the call does not go on; None while it does.
-        edited: Of a call whose input a person edited, the step by which it waited: hooks may still
-            change the input, and then it waits for the same again.
-        changes_more: Whether an edit changed more of the input than it names.
-        may_start: Whether a function in place of hooks is asked right now: it may run its draft.
-    """
-
-    # Of the class where most reviews have nothing of it.
-    verdict: Verdict | None = None
-    edited: Step | None = None
-    changes_more = False
-    may_start = False
-
-    def __init__(self, target: AnyToolCall) -> None:
-        self.target = self.call = target
-        self.since = len(target._entries)
-        self.moves: list[Move] = []
-
-    def note(
-        self,
-        hook: str,
-        phase: StepPhase,
-        verdict: DecisionKind | None,
-        reason: str | None = None,
-        detail: Any = None,
-        text: InputText | None = None,
-    ) -> None:
-        """Keep what one hook said, and log it if that is wanted.
-
-        Args:
-            hook: The name of the hook.
-            phase: In which part of deciding.
-            verdict: What it decided; None if it let the call pass.
-            reason: Why.
-            detail: The hook.
-            text: The text of the input that the call goes on with, if the hook gave another.
-        """
-        # As `move` makes it, which costs as much as the hook.
-        self.moves.append(
-            ("reviewed", "reviewed", time(), hook, phase, verdict, reason, None, detail)
-        )
-        if verdict is not None and LOGGER.isEnabledFor(logging.INFO):
-            log(self.call, verdict, reason, text)
-
-    def draft(self) -> AnyToolCall:
-        """Make a draft for a function that reviews a call: what is done to it is not the call's."""
-        return self.call._copy_for(self)
-
-    def replace_input(
-        self, value: Any, text: InputText, by: str | None, phase: StepPhase | None
-    ) -> None:
-        """Let the call go on with another input, which is valid."""
-        if self.call is self.target:
-            self.call = self.draft()
-        self.moves.append(self.call._replace_input(value, text, by, phase))
-
-    @property
-    def is_asked_again(self) -> bool:
-        """Whether more was changed than a person edited, so that it waits for the person again."""
-        if self.edited is None:
-            return False
-        return self.changes_more or self.call.digest != self.call._answers[0].digest
-
-    def start(self, draft: AnyToolCall, moves: tuple[Move, ...]) -> int | None:
-        """Start the call itself, because a function started its draft: a call runs once.
-
-        From here on the draft is the call.
-
-        Raises:
-            LifecycleError: Somebody did something with the call meanwhile, or the draft cannot be
-                started: it is a gate's, or the function that it was for has answered.
-        """
-        target, since = self.target, self.since
-        target._check_round_open()
-        if not self.may_start:
-            raise LifecycleError(
-                f"Call {target.id!r} of tool `{target.name}` is not started: this is a draft, "
-                "which hooks were given to decide about the call. Run the call that the plan has, "
-                "as in `plan.pending`."
-            )
-        own = [
-            move_of(step)
-            for step in draft._history[len(self.call._history) :]
-            if step.kind in ("changed", "reviewed")
-        ]
-        number = target._append_all((*self.moves, *own, *moves), since)
-        if number is None:
-            raise target._grown(since)
-        target._take_over(draft, number)
-        draft._entries, draft._review, draft._flat = target._entries, None, None
-        draft._held, draft._lent = target._held, target._lent
-        self.moves, self.since, self.call = [], number + 1, target
-        return number
-
-    def write(self) -> bool:
-        """Write all that was said as one entry; whether the call was as it had been till then."""
-        if not self.moves:
-            return True
-        number = self.target._append_all(tuple(self.moves), self.since)
-        if number is None:
-            return False
-        if self.call is not self.target:
-            self.target._take_over(self.call, number)
-        return True
-
-
-def write_all(reviews: Iterable[Review]) -> None:
-    """Write what a pass of hooks said about each call.
-
-    Raises:
-        LifecycleError: Something was done to some of the calls meanwhile; the others have it.
-    """
-    grown = [each for each in reviews if not each.write()]
-    if grown:
-        raise grown[0].target._grown(grown[0].since)
 
 
 # Read from the histories.

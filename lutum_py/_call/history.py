@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from types import MappingProxyType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 from .._text.immutable import dataclass
@@ -52,7 +52,8 @@ The key is what the table has it by, see `key_of`. Without a time it happened wi
 Entry: TypeAlias = tuple[Any, int, int, float, tuple[Move, ...]]
 """What happens to a call at once, behind what the next writer has to know: the stage that it leads
 to (or an `Ask`, which has one), the number of the entry by which the present or last run was
-started (0 if none was), that of the entry that has the input, when it was written; and the steps.
+started (0 if none was, -1 for one before a load), that of the entry that has the input, when it was
+written; and the steps.
 """
 
 
@@ -160,7 +161,8 @@ def _follows(led_to: Any, kind: StepKind, key: str, said: Sequence[Any]) -> Any:
 
 def as_entry(steps: Sequence[Step]) -> Entry:
     """Return a history as one entry, as one that was saved goes on: it was all written before."""
-    return (steps[-1].led_to, 0, 0, steps[-1].at, tuple(map(move_of, steps)))
+    start = -1 if any(step.kind == "started" for step in steps) else 0
+    return (steps[-1].led_to, start, 0, steps[-1].at, tuple(map(move_of, steps)))
 
 
 def first_entry(at: float, by: str | None = None, text: Any = None) -> Entry:
@@ -265,11 +267,13 @@ def iso_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
 
 
-def hook_key(function: Any) -> str | None:
+def hook_key(hook: Any) -> str | None:
     """Return the name by which a saved history knows a hook; None if it has no name of its own."""
-    if isinstance(function, str):  # it was loaded
-        return function
-    of: Any = getattr(function, "function", function)  # a hook of arguments has that of the user
+    if isinstance(hook, str):  # it was loaded
+        return hook
+    of = hook
+    while type(of) is not FunctionType and hasattr(of, "function"):
+        of = of.function  # as it was registered, and with the arguments that it takes
     module, name = getattr(of, "__module__", None), getattr(of, "__qualname__", None)
     is_shared = isinstance(getattr(of, "__self__", None), type | ModuleType | None)
     if not (isinstance(module, str) and isinstance(name, str)) or "<" in name or not is_shared:
@@ -294,6 +298,7 @@ class CallRound:
         traces: By the id of a call that requested others, the span that these stand under.
         inner: The calls that its calls requested, by id, in the order of the requests.
         turn: The turn that the calls belong to, if there is one.
+        has_retried: Whether a call was tried again, so that an earlier result of it may be around.
         started: Of calls that a store lets run, when they were started, and by whom.
     """
 
@@ -302,6 +307,7 @@ class CallRound:
     traces: Mapping[str, str] = _NOTHING
     inner: Mapping[str, Any] = _NOTHING
     turn: AssistantTurn | None = None
+    has_retried = False
     started: tuple[float | None, str | None] = (None, None)
 
     def __init__(

@@ -258,12 +258,15 @@ TRANSITIONS: Final[Mapping[CallStatus, frozenset[CallStatus]]] = MappingProxyTyp
 """The table by statuses, as users see them: which may follow each, by any step."""
 
 
-def refused(current: CallStatus, target: CallStatus, *, call_id: str, tool: str) -> LifecycleError:
+def refused(
+    current: CallStatus, target: CallStatus, again: str = "", *, call_id: str, tool: str
+) -> LifecycleError:
     """Make the error for a move that the table does not hold: it says what to do instead.
 
     Args:
         current: The status that the call has.
         target: The status that it was to have.
+        again: How to try a call again that has ended, if that can be done.
         call_id: The id of the call.
         tool: The wire name of the tool.
 
@@ -273,12 +276,12 @@ resuming, cancelled. Take the decision in with `plan.resume(decision)`.
     """
     return LifecycleError(
         f"Call {call_id!r} of tool {tool!r} is {current} and cannot become {target}. "
-        f"{_remedy(current)}"
+        f"{_remedy(current, again)}"
     )
 
 
-def _remedy(current: CallStatus) -> str:
+def _remedy(current: CallStatus, again: str) -> str:
     if current.is_terminal:
-        return f"That status is final: nothing is reachable from it.{again(current)}"
+        return f"That status is final: nothing is reachable from it.{again}"
     ways = [each for each in CallStatus if each in TRANSITIONS[current]]
     return f"Reachable from here: {', '.join(ways)}. {DECIDE}"

@@ -509,13 +509,19 @@ def suspend(call: AnyToolCall, ticket: SuspendTicket, run: int | None = None) ->
             f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
         )
     while True:
+        since, changed = len(call._entries), None
         if call._stage.may_start:
-            call._take_changes()
-            call._settle_text()
-        since, digest = len(call._entries), call.digest
+            changed = call._changes()
+            if changed is None:
+                call._settle_text()
+        digest = call.digest if changed is None else call._digest_of(changed[2])
         verdict = BY_TOOL if call._stage.name == "running" else None
         said: Said = {"verdict": verdict, "digest": digest, "detail": ticket}
-        if call._append_all((move("suspended", **said),), since, run) is not None:
+        moves = () if changed is None else changed[:1]
+        number = call._append_all((*moves, move("suspended", **said)), since, run)
+        if number is not None:
+            if changed is not None:
+                call._hold_changed(number, *changed[1:])
             return SuspendedCall(call, ticket, digest, verdict is not None)
 
 

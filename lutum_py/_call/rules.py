@@ -27,13 +27,14 @@ from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
 from .deciding import (
     OF_ARGUMENTS,
+    Review,
     apply_decision,
     ask,
     ask_function,
     take_changes,
     with_arguments,
 )
-from .decisions import Complete, Reject, Review, RunNormally
+from .decisions import Complete, Reject, RunNormally
 from .drivers import HookGenerator
 from .spec import FnSpec, ToolSpec
 
@@ -148,7 +149,7 @@ class ArgsRule:
         said = yield from ask(self.name, self._decision, call, call, shown, said)
         wanted = _OF_INPUT if self._invocation is None else OF_ARGUMENTS
         apply_decision(self.name, review, said, shown, None, wanted)
-        take_changes(self.name, review)
+        take_changes(review, self.name)
 
     def _answer(self, call: AnyToolCall, shown: Any) -> Any:
         if self._invocation is None:

@@ -235,7 +235,8 @@ class AnySelector(Immutable):
         if not spec.arguments.is_faithful:  # read again, it might be another input
             text = spec.arguments.proposed(read, value)
             entry = call._begun(entry[3], entry[4][0][3], text)
-        call._held, call._lent = (0, value, text), None
+        call._held = (0, value, text)
+        call._lent = call._key = None
         call._entries = {0: entry}
         call._flat = call._review = None
         call._round = call_round or call._no_round

@@ -149,6 +149,7 @@ class _ContextFields:
     suspension_reason: str | None
     _call: CallLike | None
     _inner: Inner | None
+    _number: int | None
     _sink: Sink | None
     _sink_failed: bool
     __slots__ = tuple(__annotations__)
@@ -239,6 +240,7 @@ class ToolContext(Immutable, _ContextFields):
         self.suspension_reason = suspension_reason
         self._call = None
         self._inner = inner
+        self._number = None
         self._sink = sink
         self._sink_failed = False
         self.has_failed = False
@@ -317,7 +319,7 @@ class ToolContext(Immutable, _ContextFields):
         """
         made = object.__new__(ToolContext)
         made._put(**{name: getattr(self, name) for name in _ContextFields.__slots__})
-        made._put(cancellation=cancellation, has_failed=False, _sink_failed=False)
+        made._put(cancellation=cancellation, has_failed=False, _number=None, _sink_failed=False)
         return made
 
     def state(self, key: StateKey[T]) -> T:
@@ -333,6 +335,8 @@ class ToolContext(Immutable, _ContextFields):
         total: int | None = None,
     ) -> None:
         """Report how far the tool has come; may be called from any thread.
+
+        What a tool reports after its run is over, as after a timeout, reaches nobody.
 
         Args:
             status: A `ProgressStatus` or its name.
@@ -469,6 +473,10 @@ class ToolContext(Immutable, _ContextFields):
     def _emit(self, make: Callable[..., ToolEvent], *said: Any) -> None:
         """Hand an event of this call to the sink, if there is one; else none is made."""
         if (sink := self._sink) is None:
+            return
+        # A tool that was left behind may go on reporting, while another try is shown.
+        call: Any = self._call
+        if self._number is not None and not call._is_in_run(self._number):
             return
         event = make(self.call_id, *said)
         try:

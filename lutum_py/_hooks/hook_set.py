@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
-from .._call.drivers import drive, drive_sync
+from .._call.drivers import HookGenerator, drive, drive_sync
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._declare.hook_names import HOOK_KINDS, Phase, generated_names, slot_of
 from .._declare.policy_hooks import policy_methods
@@ -382,6 +382,11 @@ class HookSet(HookPlaces[T]):
     async def hook_tool_call(self, call: AnyToolCall, /) -> HookOutcome:
         """Send one call through the hooks."""
         return await call.hook(self)
+
+    def _review(self, call: AnyToolCall) -> HookGenerator[object]:
+        from .pipeline import review_calls  # with `logging`, which is slow to import
+
+        return review_calls([call], self)
 
     async def description_overrides(self) -> list[tuple[Selector[Any, Any], str]]:
         """Run the description hooks.

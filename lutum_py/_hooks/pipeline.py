@@ -16,18 +16,21 @@ is a generator that yields whatever is to be awaited; `_call.drivers` runs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from types import MethodType
 from typing import Any, Final, NamedTuple
 
 from .._call.call import AnyToolCall, Hooks
 from .._call.deciding import (
     OF_ARGUMENTS,
     OF_INPUT,
+    Review,
+    Verdict,
     apply_decision,
     ask,
     ask_approval,
     ask_function,
     ask_rules,
+    asked_in,
+    begin,
     check_answers,
     checked_reason,
     hook_error,
@@ -38,19 +41,18 @@ from .._call.deciding import (
     settle,
     take_changes,
     unproven,
+    was_asked,
+    write_all,
 )
 from .._call.decisions import (
     Block,
     Complete,
     Reject,
-    Review,
     RunNormally,
     Suspend,
-    Verdict,
-    write_all,
 )
 from .._call.drivers import HookGenerator
-from .._call.history import HOOK_PHASES, Move, Step, hook_key, move, this_try
+from .._call.history import Move, move, this_try
 from .._call.lifecycle import STAGES
 from .._call.selector import AnySelector, Selector
 from .._text.escaping import words_of
@@ -91,11 +93,9 @@ def review_calls(
     unreviewed: list[Review] = []
     for call in calls:
         entries = call._entries
-        led_to, _, input_at, _, _ = entries[len(entries) - 1]
+        led_to = entries[len(entries) - 1][0]
         if led_to.stage.may_ask:
-            if call._lent is not None:
-                call._take_changes()  # no hook is to be blamed for them
-            review = again(call) if input_at else Review(call)
+            review = begin(call)
             reviews.append(review)
             if led_to is _UNREVIEWED:
                 unreviewed.append(review)
@@ -108,28 +108,6 @@ def review_calls(
         note(hooks)
     write_all(reviews)
     return reviews
-
-
-def again(call: AnyToolCall) -> Review:
-    """Begin the review of a call; in another try, with the input as it was before hooks."""
-    review = Review(call)
-    steps = call._history
-    if any(step.kind == "retried" for step in steps):
-        tried = this_try(steps)
-        reviewed = any(step.kind in ("reviewed", "changed") for step in tried)
-        own = next(s for s in reversed(steps) if _is_before_hooks(s))
-        if not reviewed and own.detail != next(s for s in reversed(steps) if _has_input(s)).detail:
-            text = call._text_of(own.detail)
-            review.replace_input(call.spec.read_again(text), text, None, None)
-    return review
-
-
-def _has_input(step: Step) -> bool:
-    return step.kind in ("proposed", "changed")
-
-
-def _is_before_hooks(step: Step) -> bool:
-    return _has_input(step) and step.phase not in HOOK_PHASES
 
 
 def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
@@ -154,14 +132,14 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
         if moves[-1][0] != "proposed":  # also what was loaded is one entry
             if not led_to.stage.may_ask:  # it went on while others were reviewed
                 continue
-            asked = _asked_in(call)
+            asked = asked_in(call)
             is_approved = review.edited is None and bool(call._answers)
         if places is None:
-            if not _was_asked(given, asked):
+            if not was_asked(given, asked):
                 yield from ask_function(review, given)
         else:
             for hook in execution if not is_approved else ():
-                if asked and _was_asked(hook.function, asked):
+                if asked and was_asked(hook, asked):
                     continue
                 call = review.call
                 shown = call._lend()
@@ -177,17 +155,17 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                     raise
                 if _kind_of(decision) is RunNormally and decision.input is shown:
                     # What was done in place to it is looked for later, once.
-                    review.note(hook.name, "execution", "run_normally", None, hook.function)
+                    review.note(hook.name, "execution", "run_normally", None, hook)
                     continue
                 wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
-                apply_decision(hook.name, review, decision, shown, hook.function, wanted)
+                apply_decision(hook.name, review, decision, shown, hook, wanted)
                 if review.verdict is not None:
                     break
         if gates or before or selector.needs_review:
             more.append((review, gates, before))
     for review, _, _ in more:
         # What hooks did to the input in place is looked for once: here, or as the call starts.
-        take_changes("of the execution hooks", review)
+        take_changes(review)
         # Rules review also what a function lets wait: they may still change it, or end it.
         if review.verdict is None or review.verdict.verdict == "suspend":
             yield from ask_rules(review)
@@ -205,34 +183,6 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
 def _goes_on(review: Review) -> bool:
     """Whether the call is still to be run: nobody decided otherwise, and no function ran it."""
     return review.verdict is None and review.call._stage.may_ask
-
-
-def _asked_in(call: AnyToolCall) -> list[Any]:
-    """Return the execution hooks that reviewed a call in this try, since a person edited it."""
-    found: list[Any] = []
-    for step in reversed(call._history):
-        if step.kind == "retried" or (step.kind == "decided" and step.verdict == "edit"):
-            break
-        if step.phase == "execution" and step.kind == "reviewed":
-            found.append(step.detail)
-    return found
-
-
-def _was_asked(function: Any, asked: Sequence[Any]) -> bool:
-    """Whether a hook is among those that were asked.
-
-    In one process it is known by the function itself. After a load it is known by its name; one
-    without a name of its own, such as a lambda, counts as another: to ask it twice is a smaller
-    fault than to leave it out.
-    """
-    function = getattr(function, "hook_tool_call", function)
-    key = hook_key(function)
-    return any(
-        each is function
-        or (each.__class__ is str and each == key)
-        or (each.__class__ is MethodType and each == function)
-        for each in asked
-    )
 
 
 def _ask_before(before: list[RegisteredHook], review: Review) -> HookGenerator[None]:

@@ -22,6 +22,7 @@ from .._call.drivers import HookGenerator
 from .._call.history import (
     REFUSED_BY,
     Move,
+    Step,
     end_of,
     move,
     result_in,
@@ -95,14 +96,16 @@ def results_of(
     given: Any = answers
     results: tuple[ToolResult, ...]
     # Nearly every round ends so: its calls were run and nothing else, with their results in order.
-    if not is_mixed and given.__class__ is list and are_in_order(state.turn.tool_calls, given):
+    is_plain = given.__class__ is list and not (is_mixed or state._round.has_retried)
+    if is_plain and are_in_order(state.turn.tool_calls, given):
         results = tuple(given)
     else:
         given, unended = as_results(answers)
         ended = [*lists.finished, *given]
         waiting = lists.suspended if unfinished is None else ()
         is_open = lists.handled or lists.rejected or lists.awaiting or waiting or unended
-        if not is_open and are_in_order(state.turn.tool_calls, ended):
+        has_retried = state._round.has_retried
+        if not (is_open or has_retried) and are_in_order(state.turn.tool_calls, ended):
             results = tuple(ended)
         else:
             results = match_results(calls, given, unended, unfinished)
@@ -115,8 +118,8 @@ def joined_round(calls: SortedCalls, results: tuple[ToolResult, ...]) -> Committ
     """Join the turn with its results, as they go into a transcript."""
     state = calls._state
     toolset, inner = calls.toolset, state._round.inner
-    if inner or toolset._caps_results or [1 for call in calls._calls if call._is_rewritten]:
-        results = as_model_reads(results, calls._calls, toolset, inner)
+    if inner or toolset._caps_results or [1 for call in state._calls if call._is_rewritten]:
+        results = as_model_reads(results, state._calls, toolset, inner)
     return joined(state.turn, results)
 
 
@@ -361,7 +364,7 @@ def match_results(
             elif id in results or entries[id].state == "finished":
                 faults.append(DuplicateResult(id, asked[id].name))
             elif id not in waiting:  # else it is enough to say that the call waits
-                faults += mismatches(each, asked[id])
+                faults += mismatches(each, asked[id], calls._any(id))
             results.setdefault(id, each)
     for id, (state, _, value) in entries.items():
         if state == "finished":
@@ -405,14 +408,27 @@ def asking_fault(call: BaseCall) -> MissingResult:
 _OPEN = ("pending", "in_doubt", "suspended", "unreviewed")
 
 
-def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
+def mismatches(
+    result: ToolResult, asked: ToolMetadata, call: BaseCall | None = None
+) -> list[CommitFault]:
     """Name how a result differs from the call that it should answer."""
     faults: list[CommitFault] = []
+    if call is not None and _is_of_earlier_try(call._history, result):
+        faults.append(DuplicateResult(result.id, asked.name))
     if result.name != asked.name:
         faults.append(MismatchedToolName(result.id, result.name, asked.name))
     if result.arguments != asked.arguments:
         faults.append(MismatchedArguments(result.id, asked.name, asked.arguments, result.arguments))
     return faults
+
+
+def _is_of_earlier_try(history: tuple[Step, ...], result: ToolResult) -> bool:
+    """Whether a result is that of a try before the present one, which ended with another."""
+    tried = this_try(history)
+    if len(tried) == len(history) or not (end := end_of(history)) or end.detail == result:
+        return False
+    earlier = history[: len(history) - len(tried)]
+    return any(step.kind in ("ended", "recorded") and step.detail == result for step in earlier)
 
 
 def check_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:

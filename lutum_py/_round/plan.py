@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.deciding import ask_declared, settle
-from .._call.decisions import Review, write_all
+from .._call.deciding import ask_declared, begin, settle, write_all
 from .._call.drivers import HookGenerator, drive, drive_sync
 from .._call.history import CallStep, Move, Said, move, result_in, state_in, was_begun
 from .._call.lifecycle import CallStatus
@@ -736,12 +735,11 @@ def decided(
 def unasked(calls: SortedCalls) -> HookGenerator[ToolRoundPlan[Any]]:
     """Make a plan without hooks: rules and approvals that are declared still count."""
     reviews = [
-        Review(call)
+        begin(call)
         for call in calls.pending
         if call.selector.needs_review and call._stage.may_ask and not call._is_ruled
     ]
     for review in reviews:
-        review.target._take_changes()
         yield from ask_declared(review)
         settle(review)
     write_all(reviews)

@@ -458,6 +458,7 @@ def load_plan(
     state = RoundState(turn, call_round, calls)
     state._unread = {call.id: call for call in asked if not isinstance(call, AnyToolCall)}
     made = SortedCalls(state, toolset)
+    call_round.has_retried = any(step.kind == "retried" for call in every for step in call._history)
     if inner:
         call_round.inner = {call.id: call for call in inner}
         for call in every:
@@ -500,7 +501,8 @@ def _load_call(
     if history[0].detail is None:
         raise next(saved.each("steps")).wrong("arguments", "it is missing")
     texts = [step.detail for step in history if step.kind in ("proposed", "changed")]
-    call._held, call._lent = (0, MADE_LATER, texts[-1]), None
+    call._held = (0, MADE_LATER, texts[-1])
+    call._lent = call._key = None
     wait = wait_of(history)
     if is_open and call.digest != saved.get("digest", str):
         raise PlanError(

@@ -111,7 +111,7 @@ def _faults(calls: SortedCalls, result: ToolResult, call: BaseCall | None) -> li
     if call is None or is_seen or state in ("handled", "rejected"):
         waiting = tuple(each.id for each in (*calls.pending, *calls.in_doubt))
         return [ExtraResult(id, name, waiting, state is not None)]
-    return mismatches(result, call.metadata)
+    return mismatches(result, call.metadata, call)
 
 
 def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:

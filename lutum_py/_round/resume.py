@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
-from .._call.decisions import Review, write_all
+from .._call.deciding import Review, write_all
 from .._call.drivers import HookGenerator
 from .._call.history import Move, Step, move, steps_of_kind, wait_of
 from .._call.outcomes import SuspendedCall
@@ -158,6 +158,11 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
         yield (
             f"was made on another version of {named}: it carries digest "
             f"{shorten(decision.digest)}, the call has {waiting.digest!r}. {_AGAIN}"
+        )
+    if decision.ticket is None and len([*steps_of_kind(call._history, "suspended")]) > 1:
+        yield (
+            f"names no ticket, and {named} has waited before, so nobody knows what it is about. "
+            "Make it with `waiting.approve()` and its like, or pass `ticket=` as it was shown."
         )
     if decision.ticket not in (None, ticket.id):
         yield (

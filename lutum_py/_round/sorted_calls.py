@@ -166,13 +166,16 @@ class RoundState:
         listed = self._listed
         if listed is not None and listed[0] == length:
             return listed[1]
-        # Nearly all calls of nearly all rounds are pending, which their stages show.
+        # Nearly all calls of nearly all rounds are pending, or have just been run: that shows in
+        # their last entry. What else `state_in` asks is asked if any call differs.
         for call in calls:
-            entries = call._entries
-            stage = entries[len(entries) - 1][0].stage
-            if not (stage.is_pending or (stage.is_end and _was_run(call))):
-                lists = self._lists_of(calls)
-                break
+            number = len(call._entries) - 1
+            led_to, start, _, _, moves = call._entries[number]
+            if not led_to.stage.is_pending:
+                kind, _, _, _, phase, *_ = moves[-1]
+                if kind != "ended" or phase is not None or start != number - 1:
+                    lists = self._lists_of(calls)
+                    break
         else:
             lists = Lists(tuple(calls))
         self._listed = (length, lists)
@@ -319,17 +322,6 @@ class RoundState:
                 stacklevel=1,
                 source=self,
             )
-
-
-def _was_run(call: BaseCall) -> bool:
-    """Whether a call has an outcome that the plan was not told, by its last steps: see `state_in`.
-
-    That is how every call stands at the end of a round.
-    """
-    number = len(call._entries) - 1
-    _, start, _, _, moves = call._entries[number]
-    last = moves[-1]
-    return start == number - 1 and last[0] == "ended" and last[4] is None
 
 
 class Lists(NamedTuple):

@@ -70,7 +70,10 @@ class Closing:
 
 def take_as_is(model: Any) -> Closing:
     """Take a generated model of plain fields: it already says what `close_top` would add."""
-    return Closing(model, model.__pydantic_validator__, model.__pydantic_serializer__)
+    factories = [field.default_factory for field in model.model_fields.values()]
+    is_faithful = all(make in (None, list, dict) for make in factories)  # others may give anything
+    validator, serializer = model.__pydantic_validator__, model.__pydantic_serializer__
+    return Closing(model, validator, serializer, is_faithful=is_faithful)
 
 
 def close_top(input_type: Any, *, strict: bool) -> Closing:

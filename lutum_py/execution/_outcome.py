@@ -410,4 +410,5 @@ def tell(result: ToolResult, context: ToolContext, is_said: bool, trace: str | N
         _LOGGER.handle(record)
     if not context.has_failed:
         status = ProgressStatus.CANCELLED if is_cancelled else ProgressStatus.FAILED
-        context.report_progress(status, cut(result.model_text, _LONGEST_MESSAGE))
+        ended = context.with_cancellation(context.cancellation)  # the run itself is over by now
+        ended.report_progress(status, cut(result.model_text, _LONGEST_MESSAGE))

@@ -186,6 +186,8 @@ class Run:
         """Start the call; give what it ended with if its text does not fit any more."""
         try:
             _, self.number = self.call._start(None, self.invocation)
+            if self.context is not None:
+                self.context._put(_number=self.number)
         except ToolInputError:
             if not self.call._stage.is_end:
                 raise

@@ -492,7 +492,7 @@ def test_what_your_own_code_did_in_place_is_a_step_as_the_call_begins() -> None:
     call.call_sync()
     assert history(plan.steps) == ["proposed", "changed", "started", "ended //success"]
     assert [step.arguments for step in plan.steps][:2] == [{"items": ["a"]}, {"items": ["a", "b"]}]
-    assert call.idempotency_key != key
+    assert call.idempotency_key == key
     close(plan)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -431,7 +432,10 @@ def test_a_call_may_be_suspended_again() -> None:
     call.start()
     plan.suspend(call.suspend(SuspendTicket(id="retried", resume_mode=USE)))
     assert plan.suspended[0].was_started
-    assert plan.resume(approval(plan, "c0", result=5)) is plan.handled[0]
+    decision = replace(approval(plan, "c0", result=5), ticket="retried")
+    with pytest.raises(ResumeError, match="names no ticket, and call 'c0' of"):
+        plan.resume(replace(decision, ticket=None))
+    assert plan.resume(decision) is plan.handled[0]
     assert [result.result for result in plan.resolve().results] == ["5"]
 
 

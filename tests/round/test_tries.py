@@ -1,0 +1,208 @@
+"""The laws of another try: what the last one did is neither lost, nor taken for this one's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+from uuid import uuid4
+
+import pytest
+from pydantic import Field
+
+from lutum_py import (
+    RunNormally,
+    Suspend,
+    SuspendTicket,
+    ToolContext,
+    ToolMetadata,
+    ToolResult,
+    ToolRoundPlan,
+    Toolset,
+    Transcript,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import CommitError, LifecycleError
+from lutum_py.execution import execute_sync
+from lutum_py.testing import ScriptedModel
+
+
+@tool_fn
+def send(lines: list[str], number: int = 0) -> int:
+    """Send lines."""
+    return len(lines)
+
+
+class Tools(Toolset):
+    send = tool(send)
+
+
+def planned(
+    tools: type[Toolset], name: str, hooks: Any = None, /, **given: Any
+) -> ToolRoundPlan[Any]:
+    needed = tools.read_turn(ScriptedModel.tool_calls(("c1", name, given)))
+    return needed.round.plan() if hooks is None else needed.round.apply_hooks_sync(hooks)
+
+
+def test_an_approval_by_a_gate_is_spent_by_a_try_of_which_nobody_knows() -> None:
+    """The next try does not start before a gate let it pass, or somebody approved it again."""
+    hooks = Tools.HookSet()
+
+    @hooks.gate(Tools.send)
+    def ask(metadata: ToolMetadata, input: Any, decision: Any) -> Suspend | None:
+        return None if decision is not None else Suspend(SuspendTicket())
+
+    plan = planned(Tools, "send", hooks, lines=["a"])
+    plan.resume(plan.suspended[0].approve())
+    (call,) = plan.pending
+    call.start()
+    call.indeterminate("the line went dead")
+    call.retry()
+    with pytest.raises(LifecycleError, match="nobody knows what the last try did"):
+        call.call_sync()
+    call.input = {"lines": ["b"]}
+    with pytest.raises(LifecycleError, match="nobody knows what the last try did"):
+        call.start()
+    plan.apply_hooks_sync(hooks)
+    plan.resume(plan.suspended[0].approve())
+    assert call.call_sync().output == 1
+    plan.discard()
+
+
+def test_an_approval_counts_for_a_try_after_a_failure() -> None:
+    """What surely failed may be tried again, under the approval that it had."""
+    hooks = Tools.HookSet()
+
+    @hooks.gate(Tools.send)
+    def ask(metadata: ToolMetadata, input: Any) -> Suspend:
+        return Suspend(SuspendTicket())
+
+    plan = planned(Tools, "send", hooks, lines=["a"])
+    plan.resume(plan.suspended[0].approve())
+    (call,) = plan.pending
+    call.start()
+    call.fail("no")
+    assert call.retry().call_sync().output == 1
+    plan.discard()
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_what_hooks_did_in_place_is_done_once_a_try(is_loaded: bool) -> None:
+    """Another try begins with the input as it was before the hooks of the last one."""
+    hooks = Tools.HookSet()
+
+    @hooks.on(Tools.send)
+    def add(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+        input.lines.append("b")
+        return RunNormally(input)
+
+    plan = planned(Tools, "send", hooks, lines=["a"])
+    (call,) = plan.pending
+    call.start()
+    assert call.input.lines == ["a", "b"]
+    if is_loaded:
+        plan = Tools.load_plan(plan.dump_json())
+        (call,) = plan.in_doubt
+    call.retry()
+    plan.apply_hooks_sync(hooks)
+    assert call.call_sync().output == 2
+    plan.discard()
+
+
+WAYS: dict[str, Callable[[ToolRoundPlan[Any], list[ToolResult]], object]] = {
+    "record": lambda plan, results: plan.record(results[0]),
+    "commit": lambda plan, results: plan.commit(Transcript(), results),
+    "resolve one": lambda plan, results: (plan.record(results[1]), plan.resolve(results[:1])),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_result_of_an_earlier_try_is_refused(way: str) -> None:
+    """A result ends the try that made it, and no other one."""
+    calls = [("c1", "send", {"lines": ["a"]}), ("c2", "send", {"lines": ["b"]})]
+    plan = Tools.read_turn(ScriptedModel.tool_calls(*calls)).round.plan()
+    call, other = plan.pending
+    call.start()
+    first = call.complete(7)
+    second, another = call.retry().call_sync(), other.call_sync()
+    with pytest.raises(CommitError, match="c1"):
+        WAYS[way](plan, [first, another])
+    if way != "resolve one":
+        plan.record(another)
+    assert [each.output for each in plan.resolve([second]).results] == [1, 1]
+
+
+def test_a_second_hook_set_is_asked_in_a_later_pass() -> None:
+    """Each hook set reviews a call, although both have the same function."""
+    asked: list[str] = []
+
+    def look(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+        asked.append(metadata.id)
+        return RunNormally(input)
+
+    first, second = Tools.HookSet(), Tools.HookSet()
+    first.on(Tools.send)(look)
+    second.on(Tools.send)(look)
+    plan = planned(Tools, "send", first, lines=[])
+    for hooks in (first, second, second, first):
+        plan.apply_hooks_sync(hooks)
+    assert asked == ["c1", "c1"]
+    plan.discard()
+
+
+def test_a_run_that_is_over_reports_to_nobody() -> None:
+    """What a tool that was left behind reports does not show as the progress of the next try."""
+    contexts: list[ToolContext] = []
+    heard: list[Any] = []
+
+    @tool_fn
+    def work(ctx: ToolContext) -> int:
+        contexts.append(ctx)
+        ctx.report_progress("running", "on time")
+        return 1
+
+    class Works(Toolset):
+        work_ = tool(work)
+
+    plan = planned(Works, "work")
+    (call,) = plan.pending
+    for _ in range(2):
+        execute_sync(call.retry(), ToolContext.for_call(call, sink=heard.append))
+        contexts[-1].report_progress("running", "too late")
+    call.retry().start()
+    contexts[0].report_progress("running", "too late")
+    assert [event.content["message"] for event in heard] == ["on time", "on time"]
+    plan.discard()
+
+
+def test_a_plan_with_a_default_that_is_made_anew_comes_back() -> None:
+    """The input that was made first is the one that is shown, saved, and run."""
+
+    @tool_fn
+    def file(name: str, id: Annotated[str, Field(default_factory=lambda: uuid4().hex)]) -> str:
+        return id
+
+    class Files(Toolset):
+        file_ = tool(file)
+
+    plan = planned(Files, "file", name="a")
+    shown = plan.calls[0].arguments
+    assert plan.pending[0].steps[0].arguments == shown
+    plan = Files.load_plan(plan.dump_json())
+    assert plan.calls[0].arguments == shown
+    assert plan.pending[0].call_sync().output == shown["id"]
+    plan.discard()
+
+
+def test_after_the_end_of_a_round_no_error_tells_to_try_again() -> None:
+    """`retry` is refused then, so it is no way out."""
+    plan = planned(Tools, "send", lines=[])
+    (call,) = plan.pending
+    result = call.call_sync()
+    with pytest.raises(LifecycleError, match=r"`call\.retry\(\)`"):
+        call.complete(1)
+    plan.commit(Transcript(), [result])
+    for move in (lambda: call.complete(1), lambda: call.reject("no"), call.start):
+        with pytest.raises(LifecycleError) as raised:
+            move()
+        assert "retry" not in str(raised.value)
