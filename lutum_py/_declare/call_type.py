@@ -222,9 +222,13 @@ def _sent(arguments: Arguments, call: Any) -> Any:
     # What it is shown by has other names than a model sends. Where the input written out is not
     # read as the same, what was sent is.
     input = call._input
-    written = arguments.to_wire(input)
-    for sent in (compact_json(written), compact_json(text.set_data), call.metadata.arguments):
+    written = compact_json(arguments.to_wire(input))
+    for sent in (written, call.metadata.arguments, compact_json(text.set_data)):
         with suppress(ValidationError):
             if same(arguments.validate_json(sent), input):
                 return parse_json(sent)
-    return written
+    raise PydanticSerializationError(
+        f"The input of call {call.id!r} of tool `{call.name}` cannot be written as a model sends "
+        "it: its validators would make another one of that. Send the call as `plan.detach` gives "
+        "it, or save its plan."
+    )

@@ -549,7 +549,10 @@ def test_without_the_hooks_that_have_to_see_it_no_call_within_is_run_or_finished
     assert committed(store, hooks=hooks)[0].is_error
 
 
-def test_after_hooks_see_a_result_that_was_made_by_hand(store: Store, clock: Clock) -> None:
+@pytest.mark.parametrize("is_own", [True, False])
+def test_after_hooks_see_a_result_that_was_made_by_hand(
+    store: Store, clock: Clock, is_own: bool
+) -> None:
     """Also of a call that is in doubt, of which nothing was run here."""
     seen: list[ToolResult] = []
     hooks = Desk.HookSet()
@@ -564,7 +567,8 @@ def test_after_hooks_see_a_result_that_was_made_by_hand(store: Store, clock: Clo
     store.start(claimed(store, lease=1))
     clock.move(2)
     claim = claimed(store)
-    result = claim.call.retry().fail("nothing was paid")
+    call = claim.call if is_own else Desk.parse_tool_call(claim.call.metadata)
+    result = call.fail("nothing was paid")
     store.finish(claim, result, hooks=hooks)
     assert seen == [result]
     with pytest.raises(StaleError):
