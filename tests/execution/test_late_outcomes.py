@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -57,7 +57,7 @@ def raised(ctx: ToolContext) -> str:
 
 @way
 def reply(ctx: ToolContext) -> Any:
-    return Reply.error("no money")
+    return Reply(None, message="no money", status="error")
 
 
 @way
@@ -105,7 +105,7 @@ def opened(name: str) -> ToolRoundPlan[Any]:
     return outcome.round.plan()
 
 
-def told(call: AnyToolCall) -> list[tuple[str, str | None]]:
+def told(call: AnyToolCall) -> Sequence[tuple[str, str | None]]:
     return [(each.kind, each.verdict) for each in call.steps][1:]
 
 

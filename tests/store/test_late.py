@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -414,7 +415,7 @@ def test_no_call_is_lost_under_load(where: str, is_shared: bool) -> None:
 # What comes too late is not forgotten.
 
 
-def told(store: Store) -> list[tuple[str, str | None]]:
+def told(store: Store) -> Sequence[tuple[str, str | None]]:
     """The steps of the one call, from its first start on."""
     plan = store.load("one", Desk).plan
     assert plan is not None
