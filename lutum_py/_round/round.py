@@ -22,7 +22,7 @@ from .._declare.offer import NotOnOffer, OfferedTools
 from .._schema.schema_reader import names_in
 from .._schema.stand_in import OwnNames, own_name, stand_in
 from .._text.escaping import escape_unprintable, quoted
-from .._text.immutable import Immutable
+from .._text.immutable import settle
 from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn, ToolMetadata, with_calls
 from .._transcript.result import ToolResult
@@ -44,7 +44,7 @@ from .finished import (
     read_text,
 )
 from .plan import OpenCalls, ToolRoundPlan, as_plan, unasked
-from .sorted_calls import RoundState, SortedCalls
+from .sorted_calls import SETTLED, RoundState, SortedCalls
 
 if TYPE_CHECKING:
     from .._transcript.place import Place
@@ -54,15 +54,7 @@ T_co = TypeVar("T_co", covariant=True)
 AN_co = TypeVar("AN_co", covariant=True, default=Never)
 
 
-class _RoundFields(RoundState):
-    toolset: Any
-    tool_calls: tuple[AnyToolCall, ...]
-    answer: Any
-    answered: tuple[ToolResult, ...]
-    __slots__ = tuple(__annotations__)
-
-
-class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
+class ToolRound(TurnProperties, OpenCalls[T_co], RoundState, Generic[T_co, AN_co]):
     """Hold the calls of one turn, which is not in a transcript yet.
 
     Attributes:
@@ -74,17 +66,17 @@ class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generi
         answered: The result of the call that gave it, if one did.
     """
 
-    __slots__ = ()
+    __slots__ = ("_answer", "_answered", "_tool_calls", "_toolset")
     _WHAT = "Round"
 
-    if TYPE_CHECKING:
-        toolset: type[T_co]
-        answer: AN_co | None
-
-    def __setattr__(self, name: str, value: object) -> None:  # type: ignore[override]
-        if not name.startswith("_"):  # how far the round has come is kept in private ones
-            Immutable.__setattr__(self, name, value)
-        object.__setattr__(self, name, value)
+    toolset: type[T_co]
+    tool_calls: tuple[AnyToolCall, ...]
+    answer: AN_co | None
+    answered: tuple[ToolResult, ...]
+    _answer: AN_co | None
+    _answered: tuple[ToolResult, ...]
+    _tool_calls: tuple[AnyToolCall, ...]
+    _toolset: type[T_co]
 
     @property
     def request_id(self) -> str | None:
@@ -195,6 +187,9 @@ class ToolRound(Immutable, TurnProperties, OpenCalls[T_co], _RoundFields, Generi
         return f"<round of {self.toolset.__qualname__}: {calls}{unusable}>"
 
 
+settle(ToolRound, SETTLED, "toolset", "tool_calls", "answer", "answered")
+
+
 # Read from a turn.
 
 
@@ -283,18 +278,20 @@ def read_turn(
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
-    made: Any = _RoundFields(turn, call_round, tuple(calls))
-    made.toolset, made.tool_calls = toolset, made._calls
-    made.answer, made.answered = None, ()
+    made: ToolRound[Any, Any] = ToolRound(turn, call_round, tuple(calls))
+    made._toolset, made._tool_calls = toolset, made._calls
+    made._answer, made._answered = None, ()
     if found is not None and found.result is not None:  # the answer came beside the others
-        made.answer, made.answered = found.value, (found.result,)
-    if issues or made.answered:
+        made._answer, made._answered = found.value, (found.result,)
+    if issues or made._answered:
         asked = {each.id: each for each in metadatas}
-        ended = {**{each.metadata.id: each for each in issues}, **{e.id: e for e in made.answered}}
+        ended: dict[str, ToolResult | RecoverableToolCallIssue] = {
+            **{each.metadata.id: each for each in issues},
+            **{each.id: each for each in made._answered},
+        }
         made._unread = {
             id: unread_call(asked[id], first, of, call_round) for id, of in ended.items()
         }
-    made.__class__ = ToolRound  # immutable from here on, see `frozen`
     return NeedsTools(made)
 
 

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, decoded_calls
@@ -42,6 +42,7 @@ from .._call.outcomes import (
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
 from .._text.escaping import escape_unprintable
+from .._text.immutable import settle
 from .._text.json import digest_of
 from .._transcript.assistant import AssistantTurn
 from .._transcript.result import ToolResult
@@ -108,14 +109,17 @@ class RoundState:
         "_placed",
         "_round",
         "_stored",
+        "_turn",
         "_unread",
-        "turn",
     )
+
+    turn: AssistantTurn
+    _turn: AssistantTurn
 
     def __init__(
         self, turn: AssistantTurn, call_round: CallRound, calls: tuple[AnyToolCall, ...] = ()
     ) -> None:
-        self.turn: AssistantTurn = turn
+        self._turn = turn
         call_round.turn = turn
         self._round = call_round
         self._calls = calls
@@ -336,6 +340,10 @@ class Lists(NamedTuple):
     unusable: tuple[None, ...] = ()
     awaiting: tuple[AnyToolCall, ...] = ()
     unreviewed: tuple[AnyToolCall, ...] = ()
+
+
+SETTLED: Final = "how a round stands is changed by its methods, and by those of its plans."
+settle(RoundState, SETTLED, "turn")
 
 
 class ListEntry(NamedTuple):

@@ -40,7 +40,6 @@ from .input_text import (
     replaced,
     restore,
     same,
-    unset_in,
 )
 from .plain_types import is_fixed, is_model, is_shallow
 from .read_back import wire_serializer
@@ -377,10 +376,8 @@ class Arguments:
             bare = self._json(value, exclude_unset=True)
             if bare is None or bare == json:
                 return InputText(json, is_proven=True)
-            left = unset_in(from_json(json), from_json(bare))
-            if getattr(value, "__is_of_function__", False):
-                left = (path for path in left if len(path) > 1)
-            return InputText(json, tuple(left), is_proven=True)
+            depth = 2 if hasattr(value, "__is_of_function__") else 1
+            return InputText(json, is_proven=True, bare=(bare, depth))
         filler = Filler(has_none)
         filler.filled(parse_json(json), value, NOTHING)
         return InputText(json, tuple(filler.unset))

@@ -38,6 +38,8 @@ class InputText:
         others: Texts with fewer defaults, for an input whose defaults do not survive its
             validators; the last one has none.
         is_proven: Whether validating the text is known to give the input.
+        bare: The text without the members that were not set, if these are still to be found by it,
+            and how deep they stand at least: which parameters of a function were set is not kept.
 
     Attributes:
         kept: A copy of the instance, to make others of and to find changes by, which nobody is
@@ -45,7 +47,7 @@ class InputText:
         chosen: The one of the others that describes the input, once it was found.
     """
 
-    __slots__ = ("chosen", "is_proven", "json", "kept", "others", "unset")
+    __slots__ = ("_bare", "_unset", "chosen", "is_proven", "json", "kept", "others")
 
     def __init__(
         self,
@@ -54,13 +56,26 @@ class InputText:
         others: tuple[InputText, ...] = (),
         *,
         is_proven: bool = False,
+        bare: tuple[bytes, int] | None = None,
     ) -> None:
         self.json = json
-        self.unset = unset
+        self._unset: tuple[Path, ...] | None = unset if bare is None else None
+        self._bare = bare
         self.others = others
         self.is_proven = is_proven
         self.kept: Any = NOTHING
         self.chosen: InputText | None = None
+
+    @property
+    def unset(self) -> tuple[Path, ...]:
+        """The paths of the members of models that were not set, and have their defaults."""
+        unset = self._unset
+        if unset is None:  # an input is written out far more often than anybody asks
+            assert self._bare is not None
+            bare, depth = self._bare
+            found = unset_in(self.data, parse_json(bare))
+            unset = self._unset = tuple([path for path in found if len(path) >= depth])
+        return unset
 
     @property
     def data(self) -> Any:
@@ -78,7 +93,10 @@ class InputText:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, InputText):
             return NotImplemented
-        return self.json == other.json and self.unset == other.unset
+        if self.json != other.json:
+            return False
+        has_bare = self._bare is not None
+        return (has_bare and self._bare == other._bare) or self.unset == other.unset
 
     __hash__: None = None  # type: ignore[assignment]
 
