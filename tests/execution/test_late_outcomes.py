@@ -23,6 +23,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py._hooks import pipeline
 from lutum_py.errors import HookError, LifecycleError, MisuseError, OutcomeUnknown, ToolError
 from lutum_py.execution import execute, execute_sync, outcomes_of, run, run_sync
 from lutum_py.testing import ScriptedModel
@@ -343,3 +344,27 @@ async def test_what_after_hooks_say_about_a_result_is_one_entry() -> None:
     assert [str(each[3]).split(".")[-1] for each in call._entries[3][4]] == ["shown", "other"]
     plan.record(result)
     plan.commit(Session())
+
+
+def test_what_comes_late_while_after_hooks_are_noted_takes_nothing_from_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The call has grown, and its try is the same."""
+    hooks = Desk.HookSet()
+    hooks.after()(lambda call, result: Reject("hidden"))
+    plan = opened("note").apply_hooks_sync(hooks)
+    (call,) = plan.pending
+    result = call.call_sync()
+    began = pipeline._tried
+    asked: list[AnyToolCall] = []
+
+    def growing(call: AnyToolCall) -> int:
+        asked.append(call)
+        if len(asked) == 2:  # when the verdict is written
+            call._append("late", verdict="success")
+        return began(call)
+
+    monkeypatch.setattr(pipeline, "_tried", growing)
+    results = plan.apply_after_hooks_sync(hooks, [result])
+    assert [each.kind for each in call.steps][-2:] == ["late", "reviewed"]
+    assert [each.status for each in plan.commit(Session(), results).results] == ["rejected"]
