@@ -66,6 +66,7 @@ class CallState(BaseCall):
 
     spec: ClassVar[ToolSpec[Any, Any]]
     _no_round: ClassVar = NO_ROUND
+    _begun = staticmethod(first_entry)
     coerced: tuple[str, ...]
     _coerced: tuple[str, ...]
     _held: Held

@@ -52,7 +52,7 @@ from .._call.decisions import (
     Suspend,
 )
 from .._call.drivers import HookGenerator
-from .._call.history import move, this_try
+from .._call.history import Move, move, this_try
 from .._call.lifecycle import STAGES
 from .._call.selector import Selector
 from .._text.escaping import words_of
@@ -280,18 +280,43 @@ class AfterSaid(NamedTuple):
         hook: The name of the hook.
         key: Tells it from others of the name.
         put: What it put in place of the result, if anything.
+        tried: Where in the history the try began that the result is of.
     """
 
     call: AnyToolCall
     hook: str
     key: str
     put: ToolResult | None
+    tried: int
 
-    def write(self) -> None:
-        """Write it to the history of the call."""
+    @property
+    def move(self) -> Move:
+        """The step that says so."""
         said = None if self.put is None else "replaced"
         detail = (self.key, self.put)
-        self.call._append("reviewed", by=self.hook, phase="after", verdict=said, detail=detail)
+        return move("reviewed", by=self.hook, phase="after", verdict=said, detail=detail)
+
+
+def write_said(said: Iterable[AfterSaid]) -> None:
+    """Write what after-hooks said: about each call one entry, and none about a try that is over."""
+    by_call: dict[int, list[AfterSaid]] = {}
+    for each in said:
+        by_call.setdefault(id(each.call), []).append(each)
+    for every in by_call.values():
+        call, *_, tried = every[0]
+        moves = tuple([each.move for each in every])
+        while True:
+            since = len(call._entries)
+            if not call._stage.is_end or tried != _tried(call):
+                break
+            if call._append_all(moves, since) is not None:
+                break
+
+
+def _tried(call: AnyToolCall) -> int:
+    """Say where in the history of a call its last try began."""
+    history = call._history
+    return len(history) - len(this_try(history))
 
 
 def after(
@@ -312,7 +337,8 @@ def after(
         again: Whether to run also those that have seen the result.
     """
     # Each hook is shown what the one before it made of the result. That it has seen it is written
-    # down later, by `AfterSaid.write`, when none can raise any more.
+    # down later, by `write_said`, when none can raise any more.
+    tried = _tried(call)
     for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
         if not again and was_asked_after(call, key):
             continue
@@ -325,7 +351,7 @@ def after(
         # A hook writes a new result, as to shorten it, and would drop its labels by that.
         if isinstance(answer, ToolResult):
             answer = with_labels(answer, result.labels)
-        said.append(AfterSaid(call, hook.name, key, answer))
+        said.append(AfterSaid(call, hook.name, key, answer, tried))
         if answer is None:
             continue
         if not isinstance(answer, ToolResult):

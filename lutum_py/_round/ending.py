@@ -40,7 +40,7 @@ from .._call.outcomes import (
     answer_of,
 )
 from .._call.selector import AnySelector
-from .._hooks.pipeline import AfterSaid, after, was_asked_after
+from .._hooks.pipeline import AfterSaid, after, was_asked_after, write_said
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
@@ -613,9 +613,7 @@ def show_results(
         stage = call._stage
         if stage.may_end and stage.name not in _WAITING and result.answers(call):
             call._append("ended", verdict=result.status, detail=result)
-    for each in said:
-        if each.call._stage.is_end:
-            each.write()
+    write_said(said)
     if calls._state._owes_after:  # this stands for the hook set that decided before it was saved
         calls._note_hooks(hook_set)
         calls._state._owes_after = False

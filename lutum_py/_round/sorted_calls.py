@@ -261,8 +261,11 @@ class RoundState:
         """
         self._close(how)
         for call in (*reversed([*self._round.inner.values()]), *self._calls):  # inner ones first
-            while call._stage.is_open:
-                if call._append_all(tuple(moves(call)), len(call._entries)) is not None:
+            while True:
+                since = len(call._entries)  # what is asked then holds of no shorter history
+                if not call._stage.is_open:
+                    break
+                if call._append_all(tuple(moves(call)), since) is not None:
                     break
 
     def _move(self, how: str) -> None:
