@@ -66,6 +66,7 @@ class CallState(BaseCall):
 
     spec: ClassVar[ToolSpec[Any, Any]]
     _no_round: ClassVar = NO_ROUND
+    _begun = staticmethod(first_entry)
     coerced: tuple[str, ...]
     _coerced: tuple[str, ...]
     _held: Held
@@ -529,9 +530,9 @@ class CallState(BaseCall):
         text = self._described
         if text.json is not None:
             return text
+        reason, cause = "it cannot be written", None
         try:
             compact_json(self.spec.arguments.to_data(self._input))
-            reason = "it cannot be written"  # pragma: no cover - what fails there fails here
         except (TypeError, ValueError, RecursionError) as error:
             hides = self.spec.has_secrets
             reason = "its text is hidden" if hides else cut(" ".join(str(error).split()), 200)

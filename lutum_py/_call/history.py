@@ -211,6 +211,9 @@ REFUSED_BY: Final = "input"
 SPENT: Final = "spent"
 """The verdict of a `retried` after which an earlier approval does not count any more."""
 
+CONTINUED: Final = "continued"
+"""The verdict of a `retried` by which a call that was cut off goes on from what it requested."""
+
 BY_TOOL: Final = "tool"
 """The verdict of a `suspended` if the tool asks, after it was started; users do not see it."""
 
@@ -577,9 +580,9 @@ def was_begun(history: tuple[Step, ...]) -> bool:
 
 
 def this_try(history: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return the steps of the present try: those from the last `retried` on."""
+    """Return the steps of the present try: those from the last `retried` on that began another."""
     for at in range(len(history) - 1, 0, -1):
-        if history[at].kind == "retried":
+        if history[at].kind == "retried" and history[at].verdict != CONTINUED:
             return history[at:]
     return history
 

@@ -174,7 +174,7 @@ class Stage:
     )
 
     def __init__(self, name: StageName) -> None:
-        self.name = name
+        self.name: StageName = name
         self.status = _STATUS_OF.get(name) or CallStatus(name)
         self.is_end = self.status in _ENDS
         self.may_ask = "reviewed" in TABLE[name] and not self.is_end
@@ -207,13 +207,19 @@ RETURNING: Final = STAGES["returning"]
 """The stages of a call that requested others, before each of these has its result and then."""
 
 
+def _stage_named(name: Any) -> Stage:
+    return STAGES[name]
+
+
 def _fill(stage: Stage) -> None:
     # One look-up finds the next stage, not its name: it is done for each step of each call.
     # `STAGES["new"].leads["success"] is STAGES["succeeded"]`.
     for kind, target in TABLE[stage.name].items():
         if target != "ended":
-            key = "after" if kind == "reviewed" and stage.is_end else kind
-            stage.leads[key] = stage if target == "same" else STAGES[target]
+            is_after = kind == "reviewed" and stage.is_end
+            stage.leads["after" if is_after else kind] = (
+                stage if target == "same" else _stage_named(target)
+            )
         elif stage.name == "suspended":  # it was not run, so it can only be given up
             stage.leads |= {key: end for key, end in END_OF.items() if end.name == "cancelled"}
         elif stage.may_end and stage.name != "awaiting":  # see `history.stage_after`
@@ -222,10 +228,6 @@ def _fill(stage: Stage) -> None:
 
 for _stage in STAGES.values():
     _fill(_stage)
-
-
-def _stage_named(name: str) -> Stage:
-    return STAGES[name]
 
 
 DECIDE: Final = "Take the decision in with `plan.resume(decision)`."

@@ -27,6 +27,7 @@ from .history import (
     end_of,
     move,
     result_in,
+    settled_by,
     state_in,
     steps_of_kind,
     this_try,
@@ -459,7 +460,7 @@ def outcome_of(
     if end.verdict == "success":
         # A function in place of hooks may have run the tool itself.
         detail = end.detail
-        output, result = detail if isinstance(detail, tuple) else (detail.output, detail)
+        output, result = (detail.output, detail) if isinstance(detail, ToolResult) else detail
         for step in steps_of_kind(this_try(history), "reviewed"):
             if step.phase == "after" and step.verdict == "replaced":
                 result = step.detail[1]
@@ -472,6 +473,13 @@ def outcome_of(
 def rejected_call(call: AnyToolCall, end: Step) -> RejectedCall:
     """Make a call that will not be run, of the step by which it was refused."""
     return RejectedCall(call.metadata, call, end.reason or "", SOURCES[end.phase], end.by)
+
+
+def ended_result(call: BaseCall) -> ToolResult:
+    """Return the result that a call ended with, also where its plan was not told."""
+    end = settled_by(call._history)
+    result: ToolResult | None = end.detail
+    return rejection(call.metadata, end.reason or "") if result is None else result
 
 
 SOURCES: Final[Mapping[StepPhase | None, RejectionSource]] = {

@@ -25,7 +25,6 @@ from .._text.escaping import escape_unprintable, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolInputError
-from .history import first_entry
 from .member_options import PLAIN, UNSET, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
 
@@ -232,10 +231,10 @@ class AnySelector(Immutable):
         call._selector = mine
         call._coerced = coerced
         text: InputText | None = None
-        entry = entry or first_entry(time())
+        entry = entry or call._begun(time())
         if not spec.arguments.is_faithful:  # read again, it might be another input
             text = spec.arguments.proposed(read, value)
-            entry = first_entry(entry[3], entry[4][0][3], text)
+            entry = call._begun(entry[3], entry[4][0][3], text)
         call._held = (0, value, text)
         call._lent = call._key = None
         call._entries = {0: entry}

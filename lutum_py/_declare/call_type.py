@@ -7,6 +7,7 @@ nobody has decided about it, whatever was decided about the one that was written
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, cast
 from uuid import uuid4
 
@@ -19,14 +20,16 @@ from pydantic_core import (
 
 from .._call.call import AnyToolCall
 from .._schema.field_issues import hidden
+from .._schema.input_text import InputText, same
 from .._schema.schema_reader import JsonSchema, follow, localized
-from .._text.json import compact_json, is_array, is_mapping, is_object, shorten
+from .._text.json import compact_json, is_array, is_mapping, is_object, parse_json, shorten
 from .._transcript.assistant import ToolMetadata
 from ..errors import MisuseError
 
 if TYPE_CHECKING:
     from .._call.selector import Selector
     from .._call.spec import ToolSpec
+    from .._schema.arguments import Arguments
 
 
 def calls_type(toolset: Any) -> type[Any]:
@@ -208,7 +211,24 @@ def _written(toolset: Any, call: Any) -> dict[str, Any]:
         raise PydanticSerializationError(
             f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."
         )
-    arguments = call.spec.arguments
-    text = call._text_or_raise()
-    input = text.set_data if arguments.keeps_names else arguments.to_wire(call._input)
-    return {"tool": member.name, "input": input}
+    return {"tool": member.name, "input": _sent(call.spec.arguments, call)}
+
+
+def _sent(arguments: Arguments, call: Any) -> Any:
+    """Write the input of a call as a model sends it."""
+    text: InputText = call._text_or_raise()
+    if arguments.keeps_names:
+        return text.set_data
+    # What it is shown by has other names than a model sends. Where the input written out is not
+    # read as the same, what was sent is.
+    input = call._input
+    written = compact_json(arguments.to_wire(input))
+    for sent in (written, call.metadata.arguments, compact_json(text.set_data)):
+        with suppress(ValidationError):
+            if same(arguments.validate_json(sent), input):
+                return parse_json(sent)
+    raise PydanticSerializationError(
+        f"The input of call {call.id!r} of tool `{call.name}` cannot be written as a model sends "
+        "it: its validators would make another one of that. Send the call as `plan.detach` gives "
+        "it, or save its plan."
+    )

@@ -16,7 +16,6 @@ is a generator that yields whatever is to be awaited; `_call.drivers` runs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from time import time
 from typing import Any, Final, NamedTuple
 
 from .._call.call import AnyToolCall, Hooks
@@ -53,14 +52,14 @@ from .._call.decisions import (
     Suspend,
 )
 from .._call.drivers import HookGenerator
-from .._call.history import Move, Step, end_of, move, this_try
+from .._call.history import Move, move, this_try
 from .._call.lifecycle import STAGES
-from .._call.selector import AnySelector, Selector
+from .._call.selector import Selector
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult, rejection, with_labels
 from .._transcript.transcript import Transcript
-from ..errors import HookError, LifecycleError
+from ..errors import HookError
 from .places import HookPlaces
 from .registered_hook import NO_HOOKS, ArgsHook, CallGate, RegisteredHook, keyed
 
@@ -118,7 +117,7 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     # Stages after the first, for the few calls that have any: the rest pays for none of them.
     more: list[tuple[Review, list[RegisteredHook], list[RegisteredHook]]] = []
     # What reviews a tool is looked up once for calls of one tool in a row.
-    selector: AnySelector | None = None
+    selector: Any = None
     execution = gates = before = NO_HOOKS
     for review in reviews:
         call = review.call
@@ -281,44 +280,43 @@ class AfterSaid(NamedTuple):
         hook: The name of the hook.
         key: Tells it from others of the name.
         put: What it put in place of the result, if anything.
-        end: The step by which the call ended with that result; None if it has not ended here.
+        tried: Where in the history the try began that the result is of.
     """
 
     call: AnyToolCall
     hook: str
     key: str
     put: ToolResult | None
-    end: Step | None
+    tried: int
 
     @property
     def move(self) -> Move:
         """The step that says so."""
         said = None if self.put is None else "replaced"
         detail = (self.key, self.put)
-        return move("reviewed", at=time(), by=self.hook, phase="after", verdict=said, detail=detail)
+        return move("reviewed", by=self.hook, phase="after", verdict=said, detail=detail)
 
 
-def write_after(call: AnyToolCall, end: Step | None, moves: Sequence[Move]) -> None:
-    """Write what after-hooks said about a call as one entry, if it still has the end that they saw.
+def write_said(said: Iterable[AfterSaid]) -> None:
+    """Write what after-hooks said: about each call one entry, and none about a try that is over."""
+    by_call: dict[int, list[AfterSaid]] = {}
+    for each in said:
+        by_call.setdefault(id(each.call), []).append(each)
+    for every in by_call.values():
+        call, *_, tried = every[0]
+        moves = tuple([each.move for each in every])
+        while True:
+            since = len(call._entries)
+            if not call._stage.is_end or tried != _tried(call):
+                break
+            if call._append_all(moves, since) is not None:
+                break
 
-    Args:
-        call: The call.
-        end: The step by which it had ended with what they saw.
-        moves: What they said.
 
-    Raises:
-        LifecycleError: It was tried again meanwhile; nothing was written.
-    """
-    while moves:
-        since = len(call._entries)
-        if end_of(call._history) is not end:
-            raise LifecycleError(
-                f"Call {call.id!r} of tool `{call.name}` was tried again while after-hooks looked "
-                f"at its result, and is {call.status} now: what they said does not count. Show "
-                "them the result of the last try."
-            )
-        if call._append_all(tuple(moves), since) is not None:
-            return
+def _tried(call: AnyToolCall) -> int:
+    """Say where in the history of a call its last try began."""
+    history = call._history
+    return len(history) - len(this_try(history))
 
 
 def after(
@@ -339,15 +337,12 @@ def after(
         again: Whether to run also those that have seen the result.
     """
     # Each hook is shown what the one before it made of the result. That it has seen it is written
-    # down later, by `write_after`, when none can raise any more.
-    end = end_of(call._history)
+    # down later, by `write_said`, when none can raise any more.
+    tried = _tried(call)
     for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
         if not again and was_asked_after(call, key):
             continue
         answer = yield from ask(hook.name, hook.function, call, call, result)
-        own = end_of(call._history)
-        if own is not None and own.detail is not None and own.detail is answer:
-            end = own  # the hook itself made another try, and this is what that came to
         if isinstance(answer, Complete):
             _, answer = output_and_result(hook.name, call, answer)
         elif isinstance(answer, Reject):
@@ -356,7 +351,7 @@ def after(
         # A hook writes a new result, as to shorten it, and would drop its labels by that.
         if isinstance(answer, ToolResult):
             answer = with_labels(answer, result.labels)
-        said.append(AfterSaid(call, hook.name, key, answer, end))
+        said.append(AfterSaid(call, hook.name, key, answer, tried))
         if answer is None:
             continue
         if not isinstance(answer, ToolResult):

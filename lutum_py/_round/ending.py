@@ -40,7 +40,7 @@ from .._call.outcomes import (
     answer_of,
 )
 from .._call.selector import AnySelector
-from .._hooks.pipeline import AfterSaid, after, was_asked_after, write_after
+from .._hooks.pipeline import AfterSaid, after, was_asked_after, write_said
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
@@ -63,7 +63,6 @@ from ..errors import (
     DuplicateResult,
     ExtraResult,
     HookError,
-    LifecycleError,
     MismatchedArguments,
     MismatchedToolName,
     MissingResult,
@@ -597,54 +596,29 @@ def show_results(
     answered = list(_answered(calls))
     open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
     shown: list[ToolResult | NotEnded] = []
-    ends: dict[AnyToolCall, ToolResult] = {}
+    ends: list[tuple[AnyToolCall, ToolResult]] = []
     for result in results:
         call = open_calls.get(result.id)
         if call is None:  # of no call of ours, or of one that was never decoded
             shown.append(result)
             continue
-        ends[call] = result
+        if not call._stage.is_end:  # else it is no end of a try that begins meanwhile
+            ends.append((call, result))
         # The plan does not hold this result, so the hooks are asked each time that it is passed.
         shown.append((yield from after(call, result, hook_set, said, again=True)))
     for call, result in answered:
         yield from after(call, result, hook_set, said)
-    _write_shown(ends, said)
+    # Made elsewhere, or by hand: it is the end of the call here, too. One that waits by now has
+    # none, and whoever passes the result on finds out.
+    for call, result in ends:
+        stage = call._stage
+        if stage.may_end and stage.name not in _WAITING and result.answers(call):
+            call._append("ended", verdict=result.status, detail=result)
+    write_said(said)
     if calls._state._owes_after:  # this stands for the hook set that decided before it was saved
         calls._note_hooks(hook_set)
         calls._state._owes_after = False
     return [*shown, *suspended]
-
-
-def _write_shown(ends: Mapping[AnyToolCall, ToolResult], said: Sequence[AfterSaid]) -> None:
-    """Write what after-hooks said about each call, and the ends that they were shown.
-
-    Args:
-        ends: The results that were passed, by call.
-        said: What the hooks said.
-
-    Raises:
-        LifecycleError: Some calls were tried again meanwhile; the others have it.
-    """
-    of: dict[AnyToolCall, list[AfterSaid]] = {call: [] for call in ends}
-    for each in said:
-        of.setdefault(each.call, []).append(each)
-    grown: list[LifecycleError] = []
-    for call, its in of.items():
-        first: list[Move] = []
-        end = its[-1].end if its else end_of(call._history)
-        if end is None:
-            # Made elsewhere, or by hand: it is the end of the call here, too. One that waits by now
-            # has no end, and whoever passes the result on finds out.
-            result = ends[call]
-            if call._stage.name in _WAITING or not result.answers(call):
-                continue
-            first = [move("ended", verdict=result.status, detail=result)]
-        try:
-            write_after(call, end, [*first, *(each.move for each in its)])
-        except LifecycleError as error:
-            grown.append(error)
-    if grown:
-        raise grown[0]
 
 
 _WAITING = ("suspended", "awaiting")

@@ -25,12 +25,21 @@ from typing import Any, Final, NamedTuple
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, decoded_calls
 from .._call.drivers import HookGenerator
-from .._call.history import ANSWERED, Move, first_entry, move, result_in, state_in, steps_of_kind
+from .._call.history import (
+    ANSWERED,
+    CONTINUED,
+    Move,
+    first_entry,
+    move,
+    result_in,
+    state_in,
+    steps_of_kind,
+)
 from .._call.lifecycle import ASKING, RETURNING, Stage
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
 from .._declare.offer import NotOnOffer
-from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after, write_after
+from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after, write_said
 from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import keyed
 from .._text.json import compact_json, json_data, shorten
@@ -276,7 +285,8 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
         requested: Move = move("requested", detail=Ask(made, left, asking._trace))
         first: list[Move] = []
         if call._stage.name == "in_doubt":
-            first = [move("retried"), move("started")]  # it is the outcome of another try
+            # It is the outcome of a run that this history has lost sight of.
+            first = [move("retried", verdict=CONTINUED), move("started")]
         elif call._stage.may_start:
             first = [move("started")]
         if call._append_all((*first, requested), since) is not None:
@@ -390,8 +400,7 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> HookGenerator[Any]:
     # Only a hook set has after-hooks, and only results are shown to them.
     if isinstance(hooks, HookPlaces) and isinstance(result, ToolResult):
         shown = yield from after(call, result, hook_set, said)
-    if said:
-        write_after(call, said[-1].end, [each.move for each in said])
+    write_said(said)
     return shown
 
 

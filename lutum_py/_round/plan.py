@@ -718,11 +718,11 @@ _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
 
 def as_plan(calls: SortedCalls) -> ToolRoundPlan[Any]:
     """Make a plan of sorted calls: from here on only its own methods change it."""
-    plan: Any = calls
-    if not isinstance(plan, ToolRoundPlan):
-        plan.__class__ = ToolRoundPlan
-    made: ToolRoundPlan[Any] = plan
-    return made
+    made: Any = calls
+    if made.__class__ is not ToolRoundPlan:
+        made.__class__ = ToolRoundPlan
+    plan: ToolRoundPlan[Any] = made
+    return plan
 
 
 def decided(
@@ -738,7 +738,7 @@ def decided(
     state = calls._state
     was_decided = state._is_decided
     if inner := state._round.inner:
-        from .inner import decide_asked, show_to
+        from .inner import decide_asked
 
         if calls.unreviewed:
             yield from decide_asked(calls, hooks, on_event)
@@ -751,6 +751,8 @@ def decided(
     state._is_decided = True
     for review in reviews if inner else ():
         if review.target.id in inner and state_in(review.target._history) == "handled":
+            from .inner import show_to
+
             yield from show_to(review.target, result_in(review.target._history), hooks)
     if on_event is not None:
         ids = {review.target.id for review in reviews}

@@ -36,19 +36,21 @@ from .._call.call_state import MADE_LATER
 from .._call.history import (
     ANSWERED,
     CallRound,
+    Move,
     Step,
     as_entry,
     as_it_left,
-    end_of,
     is_unread,
     iso_time,
+    move,
+    result_in,
     state_in,
     wait_of,
 )
-from .._call.outcomes import issue_in
+from .._call.outcomes import ended_result, issue_in
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
-from .._transcript.result import ToolResult, rejection
+from .._transcript.result import ToolResult
 from .._transcript.saved import (
     PLAN,
     Saved,
@@ -102,11 +104,10 @@ def dump_plan(
     now, state = time(), calls._state
     call_round = state._round
     for call in calls._all():
-        stage, where = call._stage, state_in(call._history)
-        if where in _OPEN and (stage.is_end or stage.name == "suspended"):
-            was = "was in doubt, is" if where == "in_doubt" else "is"
+        if _is_untold(call):
+            was = "was in doubt, is" if state_in(call._history) == "in_doubt" else "is"
             raise PlanError(
-                f"Call {call.id!r} of tool `{call.name}` {was} {stage.status} now, and the plan "
+                f"Call {call.id!r} of tool `{call.name}` {was} {call.status} now, and the plan "
                 "was not told, so that a saved one would not know of it. Give the plan the outcome "
                 "of the call, with `plan.record(outcome)`, and dump it then."
             )
@@ -147,16 +148,17 @@ def dump_plan(
 
 def _dump_entry(call: BaseCall, now: float) -> dict[str, Any]:
     if not isinstance(call, AnyToolCall):
-        return {"id": call.id, "steps": [dump_step(step) for step in _history_of(call)]}
+        return {"id": call.id, "steps": [dump_step(step) for step in saved_history(call)]}
     if call._stage.may_start:
         call._take_changes()  # hooks that made them are not asked again where the text is loaded
     call._text_or_raise()  # first, because which text describes the input is found out here
-    history = _history_of(call)
+    history = saved_history(call)
     steps = [dump_step(step) for step in history]
     if history[0].detail is None:
         proposed = call._text_of(None)
         steps[0] |= {"arguments": proposed.data, **dump_unset(proposed)}
-    if as_it_left(call._history)[-1].stage.name == "running":  # it runs on unseen by the text
+    # It runs on where it is, unseen by the text.
+    if as_it_left(call._history)[-1].stage.name == "running":
         steps.append({"kind": "abandoned", "at": iso_time(max(now, history[-1].at))})
     return {
         "id": call.id,
@@ -167,8 +169,9 @@ def _dump_entry(call: BaseCall, now: float) -> dict[str, Any]:
     }
 
 
-def _history_of(call: BaseCall) -> tuple[Step, ...]:
-    # It moved to where the text is loaded, and what a run came to since is there as `late`.
+def saved_history(call: BaseCall) -> tuple[Step, ...]:
+    """Return the history of a call as a text has it."""
+    # Where the text is loaded, it has not moved.
     return tuple([step for step in call._history if step.kind != "moved"])
 
 
@@ -189,24 +192,44 @@ def hand_over(calls: SortedCalls, how: str, dump: Callable[[], str]) -> str:
     Raises:
         PlanError: It cannot be saved. Nothing changed.
     """
-    before = _lengths(calls)
+    before = lengths_of(calls)
     text = dump()
-    calls._state._move(how)
-    if _lengths(calls) == before:
-        return text
-    # What happened while the text was made is in it only if it is made once more. A call that ended
-    # meanwhile has its result in its history, and from now on nobody can record it here.
+    move_on(calls, how)
+    # What happened while the text was made is in it only if it is made once more.
+    return text if lengths_of(calls) == before else dump()
+
+
+def lengths_of(calls: SortedCalls) -> list[int]:
+    """Count what happened to each call of a plan, but for that it moved."""
+    return [
+        sum(entries[at][4][-1][0] != "moved" for at in range(len(entries)))
+        for entries in (call._entries for call in calls._all())
+    ]
+
+
+def move_on(calls: SortedCalls, how: str) -> None:
+    """Close a plan, since its calls go on elsewhere.
+
+    What nobody told the plan of is recorded: whoever wanted to finds it closed.
+    """
+
+    def moves(call: BaseCall) -> tuple[Move, ...]:
+        told = (move("recorded", verdict="suspended"),) if _is_untold(call) else ()
+        return (*told, move("moved", verdict=how))
+
+    calls._state._end_open(how, moves)
     for call in calls._all():
-        end = end_of(call._history)
-        if end is not None and state_in(call._history) in _OPEN:
-            result = end.detail or rejection(call.metadata, end.reason or "")
-            call._append("recorded", verdict=result.status, detail=result)
-    return dump()
+        while call._stage.is_end and _is_untold(call):
+            since = len(call._entries)
+            result = result_in(call._history) or ended_result(call)
+            recorded = move("recorded", verdict=result.status, detail=result)
+            call._append_all((recorded,), since)
 
 
-def _lengths(calls: SortedCalls) -> list[int]:
-    """Count the entries of each call, without the one by which it went elsewhere."""
-    return [len(call._entries) - (call._last[4][-1][0] == "moved") for call in calls._all()]
+def _is_untold(call: BaseCall) -> bool:
+    """Whether a call has ended or waits, and its plan was not told."""
+    stage = call._stage
+    return (stage.is_end or stage.name == "suspended") and state_in(call._history) in _OPEN
 
 
 # What calls requested is beside the histories: which calls, and each time that one requested some.

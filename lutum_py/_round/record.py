@@ -36,25 +36,36 @@ from .inner import ask
 from .sorted_calls import SortedCalls
 
 
-def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
-    """Take in one outcome; see `ToolRoundPlan.record`."""
+def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None = None) -> bool:
+    """Take in one outcome; see `ToolRoundPlan.record`.
+
+    Args:
+        calls: The plan.
+        outcome: The outcome.
+        run: The number of the run that it is of, if that is known.
+
+    Returns:
+        Whether it is still that of the call; not if the call was started again since.
+    """
     if isinstance(outcome, SuspendedCall):
         suspend(calls, outcome)
-        return
+        return True
     if isinstance(outcome, AwaitingCall):
         asked = ask(calls, outcome)
         if asked is outcome:
-            return
+            return True
         outcome = asked  # it asked for too much
     ((result,), _) = as_results([outcome])
     while True:
         call = calls._any(result.id)
         since = 0 if call is None else len(call._entries)
+        if call is not None and run is not None and call._last[1] != run:
+            return False
         if calls._state._round.inner:
             check_shown(calls, result.id)
         told = None if call is None else recorded_in(call._history)
         if is_refusal(result, call) or (told is not None and told.detail == result):
-            return  # it is here already
+            return True  # it is here already
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
         assert call is not None
@@ -69,7 +80,7 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
         elif _status_of(history) != result.status and issue_in(history) is None:
             raise CommitError([DuplicateResult(result.id, result.name)])
         if call._append_all(tuple(moves), since) is not None:
-            return
+            return True
 
 
 def _status_of(history: tuple[Step, ...]) -> str | None:

@@ -270,15 +270,7 @@ class RoundState:
 
     def _move(self, how: str) -> None:
         """Close the round, because its calls go on elsewhere."""
-
-        def moves(call: BaseCall) -> Sequence[Move]:
-            moved = move("moved", verdict=how)
-            # One that began to wait while the text was made: nobody can record that here any more.
-            if call._stage.name == "suspended" and state_in(call._history) != "suspended":
-                return [move("recorded", verdict="suspended"), moved]
-            return [moved]
-
-        self._end_open(how, moves)
+        self._end_open(how, lambda _: [move("moved", verdict=how)])
 
     def _discard(self) -> None:
         """Close the round, and forget the turn."""

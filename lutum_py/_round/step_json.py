@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, get_args
 from .._call.decisions import DecisionKind
 from .._call.history import (
     BY_TOOL,
+    CONTINUED,
     SPENT,
     Step,
     hook_key,
@@ -79,7 +80,7 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
     "recorded": {None: _Row((*_ENDS, "suspended"), "result", _ENDS)},
     "late": {None: _Row((*_ENDS, "suspended", "requested"), "result", _ENDS)},
     "moved": {None: _Row()},
-    "retried": {None: _Row((SPENT, None))},
+    "retried": {None: _Row((SPENT, CONTINUED, None))},
     "requested": {None: _Row()},
 }
 """By kind and phase what a step is like in a text."""

@@ -54,6 +54,9 @@ _CHANGING: Final = (
 _CHANGING_CONFIG: Final = ("ser_json", "str_", "val_json", "coerce_")
 
 
+_kind_of: Callable[[object], Any] = type
+
+
 class _NotFaithful(Exception):
     """Stops the search at the first part that is not faithful."""
 
@@ -120,7 +123,7 @@ class _Kinds:
             if default is None:
                 return True
             schema = schema["schema"]
-        kind: Any = type(default)
+        kind = _kind_of(default)
         if kind in (list, dict):
             return not default and schema["type"] == kind.__name__ and len(schema) <= 3
         if kind is tuple:

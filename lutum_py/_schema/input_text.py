@@ -25,6 +25,9 @@ from .._text.json import LEAVES, canonical_json, is_array, is_object, parse_json
 Path: TypeAlias = tuple[str | int, ...]
 """Where a member stands in a text."""
 
+_kind_of: Callable[[object], Any] = type
+_SEQUENCES: Final[frozenset[Any]] = frozenset({list, set, frozenset, tuple})
+
 NOTHING: Final[Any] = object()
 """Stands for what is not there."""
 
@@ -127,8 +130,8 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    kind: Any = type(one)
-    if kind is not type(other):
+    kind = _kind_of(one)
+    if kind is not _kind_of(other):
         return False
     if one is other:
         return True
@@ -182,10 +185,10 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _saved(value: Any) -> list[Any]:
-    reduce = dispatch_table.get(type(value))
+    reduce: Any = dispatch_table.get(_kind_of(value))
     made: Any = value.__reduce_ex__(4) if reduce is None else reduce(value)
     make, *rest = made
-    return [make, *(list(each) if isinstance(each, Iterator) else each for each in rest)]
+    return [make, *([*each] if isinstance(each, Iterator) else each for each in rest)]
 
 
 def _set_in(model: BaseModel) -> set[str]:
@@ -202,10 +205,10 @@ def copied(value: Any) -> Any:
     Models and dataclasses are copied by their fields, whatever `__deepcopy__` they have. What
     cannot be copied, such as a lock, is given as it is.
     """
-    kind: Any = type(value)
+    kind = _kind_of(value)
     if kind in LEAVES or isinstance(value, Enum):
         return value
-    if kind in (list, set, frozenset, tuple):
+    if kind in _SEQUENCES:
         return kind(map(copied, value))
     if kind is dict:
         return {key: copied(part) for key, part in value.items()}
@@ -325,7 +328,7 @@ class Filler:
             path: Where the value stands.
         """
         value = _root_of(value)
-        if isinstance(value, set | frozenset) and is_array(data) and self._renames:
+        if issubclass(_kind_of(value), set | frozenset) and is_array(data) and self._renames:
             return sorted(data, key=canonical_json)  # so that equal inputs have one text
         is_model = isinstance(value, BaseModel)
         is_open = is_model or is_dataclass(value)
@@ -371,7 +374,7 @@ def unset_in(whole: Any, bare: Any, path: Path = ()) -> Iterator[Path]:
     """
     if whole == bare:
         return
-    pairs = whole.items() if is_object(whole) else enumerate(whole)
+    pairs: Any = whole.items() if is_object(whole) else enumerate(whole)
     for key, part in pairs:
         if is_object(bare) and key not in bare:
             yield (*path, key)

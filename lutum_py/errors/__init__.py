@@ -318,10 +318,10 @@ class LifecycleError(DeveloperError):
 
     Example:
         >>> call = round_of(oslo).expect_one()
-        >>> rejected = call.reject("not today")
+        >>> failed = call.fail("not today")
         >>> call.call_sync()
         Traceback (most recent call last):
-        lutum_py.errors.LifecycleError: Call 'c1' of tool 'forecast' is cancelled and cannot ...
+        lutum_py.errors.LifecycleError: Call 'c1' of tool 'forecast' is failed and cannot become ...
         >>> call.retry().call_sync().model_text
         'Oslo: sunny'
     """

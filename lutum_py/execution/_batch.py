@@ -205,7 +205,7 @@ class Batch:
                 run._told(outcome)
             with self._kept():
                 if self.plan is not None:
-                    self.plan.take_cut_off(run.call, outcome)
+                    self.plan.take_cut_off(run.call, outcome, run.number)
             self._ended(place, task)
 
     @contextmanager
@@ -252,16 +252,16 @@ class Batch:
         try:
             outcome = await self._run(place)
         except BaseException:
-            plan.take_cut_off(run.call, run.outcome)
+            plan.take_cut_off(run.call, run.outcome, run.number)
             raise
         if plan.settings.hooks is not None:
             try:
                 outcome = await drive(plan.shown(run.call, outcome))
             except BaseException:  # the plan has it, and knows which hooks have not seen it
-                plan.take_cut_off(run.call, outcome)
+                plan.take_cut_off(run.call, outcome, run.number)
                 raise
         self._came_to[place] = outcome
-        plan.take(run.call, outcome)
+        plan.take(run.call, outcome, run.number)
         return outcome
 
     # From sync code.
@@ -337,15 +337,15 @@ class Batch:
             self.done[place] = self._noted(place, error)
         except BaseException:
             if plan is not None:
-                plan.take_cut_off(run.call, run.outcome)
+                plan.take_cut_off(run.call, run.outcome, run.number)
             raise
         if plan is not None:
             try:
                 self.done[place] = drive_sync(plan.shown(run.call, self.done[place]))
             except BaseException:
-                plan.take_cut_off(run.call, self.done[place])
+                plan.take_cut_off(run.call, self.done[place], run.number)
                 raise
-            plan.take(run.call, self.done[place])
+            plan.take(run.call, self.done[place], run.number)
 
     def _account(self, error: BaseException) -> list[Outcome]:
         """Say the outcomes of the calls when something ended the run of them all."""

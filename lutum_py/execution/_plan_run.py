@@ -18,6 +18,7 @@ from .._round.ending import check_shown
 from .._round.events import CallEventKind, tell_asked, tell_row
 from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan
+from .._round.record import record
 from .._round.rows import Ancestry, row_of
 from .._round.sorted_calls import outer_of
 from .._schema.resource_access import meet
@@ -98,7 +99,7 @@ class PlanRun:
             end = end_of(call._history) if call.id in self.plan._state._round.inner else None
             if end is not None and isinstance(end.detail, ToolResult):
                 outcome = yield from self.shown(call, end.detail)
-                self.take(call, outcome)
+                self.take(call, outcome, call._last[1])
 
     def shown(self, call: AnyToolCall, outcome: Any) -> HookGenerator[Outcome]:
         """Show what a call came to to the after-hooks, before the plan is given it."""
@@ -121,7 +122,7 @@ class PlanRun:
             if call._stage.may_start and not is_free and meet(doubtful.accesses, call.accesses):
                 outcome = after_doubt(call, doubtful)
                 if outcome is not None:
-                    self.take(call, outcome)
+                    self.take(call, outcome, None)
                 return outcome
         return None
 
@@ -159,26 +160,34 @@ class PlanRun:
             self.plan._state._check_open()
         return True
 
-    def take(self, call: AnyToolCall, outcome: Outcome) -> None:
-        """Let the plan know the outcome of a call, if it was started."""
+    def take(self, call: AnyToolCall, outcome: Outcome, run: int | None) -> None:
+        """Let the plan know the outcome of a call, if it was started and its run is the last.
+
+        Args:
+            call: The call.
+            outcome: What it came to.
+            run: The number of its run; None if it was not started.
+        """
         with self._lock:
             # Not started, so there is nothing to record: it stays pending, here or where the plan
-            # is loaded.
+            # is loaded. Of a call that was tried again, its history has the outcome.
             if call._stage.may_start:
                 return
-            self.plan.record(outcome)
+            self.plan._state._check_open()
+            if not record(self.plan, outcome, run):
+                return
             if self.waits is not None and is_in_doubt(outcome):
                 self.in_doubt.append(call)
             self._tell_ended(call, outcome)
 
-    def take_cut_off(self, call: AnyToolCall, outcome: Outcome | None) -> None:
+    def take_cut_off(self, call: AnyToolCall, outcome: Outcome | None, run: int | None) -> None:
         """Do as `take` does if the run is over, so that no after-hook can run any more."""
         try:
             check_shown(self.plan, call.id)
         except MisuseError:
             return
         if outcome is not None:
-            self.take(call, outcome)
+            self.take(call, outcome, run)
 
     # The rows are made of the call at hand: a round may have thousands.
 

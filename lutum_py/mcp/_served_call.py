@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
@@ -42,7 +43,7 @@ from .._hooks.places import HookPlaces
 from .._round.ending import ended_within
 from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan, as_plan, unasked
-from .._round.plan_json import dump_plan, load_plan
+from .._round.plan_json import dump_plan, hand_over, load_plan
 from .._text.escaping import LINES, escape_unprintable
 from .._text.json import compact_json
 from .._text.own_code import must_go_on
@@ -282,8 +283,8 @@ class _Answering:
         if is_modern(self._request.protocol_version):
             # The whole plan goes to the client, sealed by the SDK, and comes back with the answer:
             # this process may be gone by then, and another one of the same keys goes on.
-            state = dump_plan(self._plan, None, None, is_keyed=True)
-            self._plan._state._move("dumped")
+            dump = partial(dump_plan, self._plan, None, None, is_keyed=True)
+            state = hand_over(self._plan, "dumped", dump)
             return InputRequiredResult(input_requests={_DECISION: form}, request_state=state)
         try:
             answer = await self._request.session.elicit_form(

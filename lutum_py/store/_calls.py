@@ -9,10 +9,11 @@ from time import time
 from typing import Any, Final, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.history import Step, iso_time, move_of, state_in, steps_of_kind
+from .._call.history import Step, as_it_left, iso_time, move_of, state_in, steps_of_kind
 from .._call.lifecycle import StepKind
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
+from .._round.plan_json import saved_history
 from .._round.step_json import dump_step, load_history
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
@@ -77,7 +78,7 @@ def places_of(plan: ToolRoundPlan[Any]) -> dict[str, int]:
 
 
 def _state_of(call: AnyToolCall) -> State:
-    return _STATES.get(call._stage.name, "ready")
+    return _STATES.get(as_it_left(call._history)[-1].stage.name, "ready")
 
 
 _STATES: Final[Mapping[str, State]] = {
@@ -123,9 +124,10 @@ def _body(
         body["proposed"] = call.spec.shown_text(call.metadata.arguments)
         body["arguments"] = waiting.arguments
         body["ticket"] = waiting.ticket.to_dict()
-        shown = [step.model_dump().items() for step in call.steps]
+        steps = [step for step in call.steps if step.kind != "moved"]
+        shown = [step.model_dump().items() for step in steps]
         body["line"] = [{name: said for name, said in step if said is not None} for step in shown]
-    body["after"], body["steps"] = len(call._history), []
+    body["after"], body["steps"] = len(saved_history(call)), []
     return dump_saved(body, PlanError, "The plan")
 
 
@@ -137,6 +139,12 @@ def with_steps(row: SavedCall, *steps: dict[str, Any]) -> str:
     known = row.parsed_body
     done = [*(each.data for each in known.each("steps")), *steps]
     return dump_saved({**known.data, "steps": done}, PlanError, "The result")
+
+
+def is_in(row: SavedCall, step: dict[str, Any]) -> bool:
+    """Whether a row has a step already, at whichever time."""
+    steps = [each.data for each in row.parsed_body.each("steps")]
+    return any({**each, "at": None} == {**step, "at": None} for each in steps)
 
 
 def step_data(kind: StepKind, **fields: Any) -> dict[str, Any]:
@@ -321,5 +329,6 @@ def _stale(claim: Claim, row: SavedCall | None) -> StaleError:
         what = f"was claimed again since, by {row.owner}, after its lease ran out"
     return StaleError(
         f"Call {claim.call.id!r} of tool `{claim.call.name}` in conversation {claim.id!r} "
-        f"{what}. Nothing was changed: drop this claim, and the outcome."
+        f"{what}. Drop this claim. What its tool did, if it was started, `store.finish` keeps in "
+        "the steps of the call, as `late`, unless the call waits by now or the round is over."
     )

@@ -17,20 +17,20 @@ from typing import Any, ClassVar, Final, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.drivers import drive_sync
-from .._call.history import Step, iso_time
+from .._call.history import CONTINUED, Step, iso_time
 from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall
 from .._context.suspension import Decision
 from .._round.ending import ResultLike, as_results, mismatches
 from .._round.events import CallEvent, OnEvent, check_listener
 from .._round.plan import ToolRoundPlan
-from .._round.plan_json import dump_plan
+from .._round.plan_json import dump_plan, lengths_of, move_on
 from .._round.resume import amend, check_decision
 from .._round.rows import Ancestry
 from .._round.sorted_calls import StoredAs
 from .._session.session import Session
 from .._text.immutable import Settled
 from .._text.json import is_whole, shorten
-from .._transcript.result import ToolResult
+from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import check_key
 from ..errors import (
     CommitError,
@@ -48,6 +48,7 @@ from ._calls import (
     catch_up,
     claimed,
     ended,
+    is_in,
     places_of,
     row_of_claim,
     rows_of,
@@ -64,6 +65,13 @@ from ._values import Claim, Stored, Waiting, waiting_of
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_GIVEN: Final = "given to a store"
+"""How a plan is closed until it is known that the store has it."""
+
+
+class _Grown(Exception):
+    """Something happened to a call of a plan while its text was saved."""
 
 
 class Records(Settled):
@@ -136,6 +144,9 @@ class Records(Settled):
     ) -> int:
         """Keep a session and the plan of its open round, both or nothing.
 
+        The plan is closed before the transaction ends. If the database fails right then, the plan
+        can only be saved again: nobody may know whether it is on record.
+
         Args:
             id: Names the conversation, in up to 500 characters.
             plan: The plan, which is closed once it is saved; None if no round is open.
@@ -198,10 +209,35 @@ class Records(Settled):
         # Read and refused before anything is done: an iterator gives its areas once.
         wanted = ClaimOrder().with_changes(in_order, across)
         across = None if across is None else wanted.across
-        # Encoding comes before the transaction, which others wait for, and in which nothing may
-        # fail that is not of the database.
-        text = None if plan is None else self._text(plan, id)
         spoken = None if session is None else (session.id, session.transcript.dump_json())
+        while True:
+            # Encoding comes before the transaction, which others wait for, and in which nothing may
+            # fail that is not of the database.
+            length = [] if plan is None else lengths_of(plan)
+            text = None if plan is None else self._text(plan, id)
+            with suppress(_Grown):
+                given = (id, plan, text, length, note, spoken, version, may, in_order, across)
+                saved = self._write(*given, stays=stays)
+                if plan is not None:
+                    plan._state._round.closed_by = "saved"
+                return saved
+
+    def _write(
+        self,
+        id: str,
+        plan: ToolRoundPlan[Any] | None,
+        text: str | None,
+        length: list[int],
+        note: str | None,
+        spoken: tuple[str | None, str] | None,
+        version: int | None,
+        may: May,
+        in_order: bool | None,
+        across: Iterable[str] | None,
+        *,
+        stays: bool,
+    ) -> int:
+        """Write what `_save` made, and close the plan."""
         with self._database.write() as rows, may(rows):
             head = self._head(rows, id).next() if stays else self._next(rows, id, version)
             is_new = head.version == 1
@@ -229,8 +265,13 @@ class Records(Settled):
                 row.insert(rows)
             if order.in_order:
                 settle(rows, id)
-        if plan is not None:
-            plan._state._move("saved")
+            # Before it is on record for others: what starts here after that would start twice. All
+            # that can fail now is the COMMIT, and nobody may know whether it did.
+            if plan is not None:
+                if plan._state._closed_by is None:
+                    move_on(plan, _GIVEN)
+                if lengths_of(plan) != length:
+                    raise _Grown
         return head.version
 
     def _kept(self, rows: Rows, id: str) -> tuple[Head | None, BesidePlan]:
@@ -263,7 +304,8 @@ class Records(Settled):
         return True
 
     def _text(self, plan: ToolRoundPlan[Any], id: str) -> str:
-        plan._state._check_open()
+        if plan._state._closed_by != _GIVEN:  # by a save that failed as it ended
+            plan._state._check_open()
         return dump_plan(plan, self._key, id)
 
     def _next(self, rows: Rows, id: str, version: int | None) -> Head:
@@ -706,7 +748,9 @@ class Records(Settled):
                 claim._is_started = is_mine = True
                 row = found._replace(until=clock + round(1000 * claim.lease))
                 if row.started != row.token:  # else it is on record, and only the answer was lost
-                    again = (step_data("abandoned"), step_data("retried")) if claim.in_doubt else ()
+                    # What it requested stays: its tool goes on from there, and asks nobody again.
+                    retried = step_data("retried", verdict=CONTINUED)
+                    again = (step_data("abandoned"), retried) if claim.in_doubt else ()
                     claim._started = at, by = time(), self._owner
                     started = step_data("started", at=iso_time(at), by=by)
                     claim._started_body = body = with_steps(row, *again, started)
@@ -783,7 +827,9 @@ class Records(Settled):
         Raises:
             CommitError: It is the result of another call.
             LifecycleError: It is another call that waits, or one that does not wait any more.
-            StaleError: A later claim was made, the call has its result, or the round is over.
+            StaleError: A later claim was made, the call has its result, or the round is over. What
+                a tool did under this claim is in the steps of the call, as `late`, unless the call
+                waits by now or the round is over.
             MisuseError: A hook is async; or after-hooks have to see the result of a call within
                 another, and no hook set is passed.
             HookError: A hook raised. Nothing changed, except that a result is on record, which
@@ -798,6 +844,37 @@ class Records(Settled):
         self, claim: Claim, outcome: ResultLike | NotEnded, hooks: Hooks | None, drive: Drive
     ) -> tuple[ToolResult | NotEnded, list[CallEvent]]:
         """Do as `finish` does, with any hooks; return what is on record now, and what happened."""
+        try:
+            return self._finish_claim(claim, outcome, hooks, drive)
+        except StaleError:
+            self._note_late(claim, outcome)
+            raise
+
+    def _note_late(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
+        """Put on record what came of a run that is over, so that nobody forgets what it did."""
+        results, waits = as_results([outcome])
+        late = [
+            step_data("late", verdict=each.status, result=dump_result(each)) for each in results
+        ]
+        for each in waits:
+            kind = "suspended" if isinstance(each, SuspendedCall) else "requested"
+            late.append(step_data("late", verdict=kind))
+        with self._database.write() as rows:
+            head = Head.at(rows, claim.id)
+            row = None if head is None else SavedCall.at(rows, claim.id, claim._row.place)
+            # Its own outcome is on record already if only the answer was lost.
+            if head is None or row is None or row.token == claim.token or not claim._is_started:
+                return
+            row.check(rows)
+            # What is decided about a call that waits goes by the plan, and not by its row.
+            is_held = row.state in ("waiting", "awaiting", "unreviewed")
+            if row.round == claim._row.round and not is_held and not is_in(row, late[0]):
+                row._replace(body=with_steps(row, *late)).write(rows)
+                head.next().write(rows)
+
+    def _finish_claim(
+        self, claim: Claim, outcome: ResultLike | NotEnded, hooks: Hooks | None, drive: Drive
+    ) -> tuple[ToolResult | NotEnded, list[CallEvent]]:
         asked = claim.call.metadata
         events: list[CallEvent] = []
         if isinstance(outcome, SuspendedCall | AwaitingCall):

@@ -7,7 +7,7 @@ from time import time
 from typing import Any, ClassVar, Generic, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.history import CallStep, end_of
+from .._call.history import CONTINUED, CallStep, end_of
 from .._call.outcomes import PendingDecision
 from .._context.suspension import SuspendTicket
 from .._round.plan import ToolRoundPlan
@@ -163,8 +163,10 @@ class Claim(SetOnce):
         return self.call.selector.definition.idempotent
 
     def _to_run(self) -> AnyToolCall:
-        """Return the call to run, now that its start is on record; in doubt, another try."""
-        call = self.call.retry() if self.in_doubt else self.call
+        """Return the call to run, now that its start is on record; one in doubt goes on."""
+        call = self.call
+        if call._stage.name == "in_doubt":  # it is asked for more than once
+            call._append("retried", verdict=CONTINUED)
         self._let_go(call)
         return call
 

@@ -7,12 +7,14 @@ import json
 import pickle
 from dataclasses import dataclass
 from datetime import date
+from itertools import count
 from typing import Annotated, Any
 
 import jsonschema
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     AliasPath,
     BaseModel,
@@ -316,3 +318,51 @@ def test_a_call_reads_what_it_writes_under_any_alias(name: str, arguments: dict[
     for mode in ("validation", "serialization"):
         schema = adapter.json_schema(mode=mode)
         Draft202012Validator(schema).validate(json.loads(text))
+
+
+DRAWN = count()
+
+
+class Placed(BaseModel):
+    first: str = Field(validation_alias=AliasPath("names", 0))
+    cents: Annotated[int, AfterValidator(lambda value: 100 * value)] = 1
+
+
+class Drawn(BaseModel):
+    first: Annotated[str, AfterValidator(lambda value: f"{value}{next(DRAWN)}")] = Field(
+        validation_alias=AliasPath("names", 0)
+    )
+
+
+@tool_fn
+def take(given: Placed) -> str:
+    """Take it."""
+    return str(given.cents)
+
+
+@tool_fn
+def draw(given: Drawn) -> str:
+    """Draw one."""
+    return given.first
+
+
+class Taking(Toolset):
+    take = tool(take)
+    draw = tool(draw)
+
+
+def test_a_call_is_written_as_what_is_read_as_the_same_or_not_at_all() -> None:
+    """What was sent counts where validators change what they read; nothing else is put there."""
+    adapter: TypeAdapter[Any] = TypeAdapter(Taking.Call)
+    given = {"names": ["a"], "cents": 2}
+    call: Any = Taking.parse_tool_call(
+        ToolMetadata(id="c", name="take", arguments=json.dumps(given))
+    )
+    text = adapter.dump_json(call)
+    assert json.loads(text) == {"tool": "take", "input": given}
+    assert adapter.validate_json(text).call_sync().output == "200"
+    drawn = Taking.parse_tool_call(
+        ToolMetadata(id="c", name="draw", arguments=json.dumps({"names": ["a"]}))
+    )
+    with pytest.raises(PydanticSerializationError, match="cannot be written as a model sends it"):
+        adapter.dump_json(drawn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -23,7 +23,8 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.errors import HookError, LifecycleError, OutcomeUnknown, ToolError
+from lutum_py._hooks import pipeline
+from lutum_py.errors import HookError, LifecycleError, MisuseError, OutcomeUnknown, ToolError
 from lutum_py.execution import execute, execute_sync, outcomes_of, run, run_sync
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
@@ -57,7 +58,7 @@ def raised(ctx: ToolContext) -> str:
 
 @way
 def reply(ctx: ToolContext) -> Any:
-    return Reply.error("no money")
+    return Reply(None, message="no money", status="error")
 
 
 @way
@@ -105,7 +106,7 @@ def opened(name: str) -> ToolRoundPlan[Any]:
     return outcome.round.plan()
 
 
-def told(call: AnyToolCall) -> list[tuple[str, str | None]]:
+def told(call: AnyToolCall) -> Sequence[tuple[str, str | None]]:
     return [(each.kind, each.verdict) for each in call.steps][1:]
 
 
@@ -277,3 +278,93 @@ def test_a_result_whose_after_hook_raises_is_in_the_plan(is_sync: bool) -> None:
     _run(plan, is_sync=is_sync, hooks=hooks)
     assert [each.status for each in plan.finished] == ["rejected"]
     plan.commit(Session())
+
+
+class Slow:
+    """A hook set whose after-hook waits until it is let go on, once."""
+
+    def __init__(self) -> None:
+        self.is_asked, self.may_go_on = asyncio.Event(), asyncio.Event()
+        self.seen: list[Any] = []
+        self.hooks = Desk.HookSet()
+        self.hooks.after()(self.shown)
+
+    async def shown(self, call: AnyToolCall, result: ToolResult) -> Complete[Any]:
+        self.seen.append(result.output)
+        self.is_asked.set()
+        await self.may_go_on.wait()
+        return Complete(f"{result.output}, seen")
+
+
+@over("stage", ["new", "running", "ended"])
+async def test_what_after_hooks_say_about_an_earlier_try_is_not_said_about_a_later_one(
+    stage: str,
+) -> None:
+    """Nor is its result that of the later one, which is shown to the hooks by itself."""
+    let_come_to("success", "success")
+    slow = Slow()
+    plan = opened("pay").apply_hooks_sync(slow.hooks)
+    (call,) = plan.pending
+    task = asyncio.create_task(run(plan, hooks=slow.hooks))
+    await asyncio.sleep(0.01)
+    ends[0].set()
+    await slow.is_asked.wait()
+    call.retry()
+    if stage != "new":
+        call.start()
+    if stage == "ended":
+        result = call.complete("again")
+    slow.may_go_on.set()
+    await task
+    assert not plan.finished
+    assert [each for each in call.steps if each.phase == "after"] == []
+    if stage == "new":
+        call.start()
+    if stage != "ended":
+        result = call.complete("again")
+    with pytest.raises(MisuseError, match="has not seen the result"):
+        plan.commit(Session(), [result])
+    results = await plan.apply_after_hooks(slow.hooks, [result])
+    assert slow.seen == ["paid", "again"]
+    assert [each.output for each in plan.commit(Session(), results).results] == ["again, seen"]
+
+
+async def test_what_after_hooks_say_about_a_result_is_one_entry() -> None:
+    """Nobody can come between two of them."""
+    slow = Slow()
+    slow.may_go_on.set()
+
+    @slow.hooks.after(Desk.note)
+    def other(call: AnyToolCall, result: ToolResult) -> None:
+        """See it, too."""
+
+    plan = opened("note").apply_hooks_sync(slow.hooks)
+    (call,) = plan.pending
+    (result,) = await plan.apply_after_hooks(slow.hooks, [call.call_sync()])
+    assert [str(each[3]).split(".")[-1] for each in call._entries[3][4]] == ["shown", "other"]
+    plan.record(result)
+    plan.commit(Session())
+
+
+def test_what_comes_late_while_after_hooks_are_noted_takes_nothing_from_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The call has grown, and its try is the same."""
+    hooks = Desk.HookSet()
+    hooks.after()(lambda call, result: Reject("hidden"))
+    plan = opened("note").apply_hooks_sync(hooks)
+    (call,) = plan.pending
+    result = call.call_sync()
+    began = pipeline._tried
+    asked: list[AnyToolCall] = []
+
+    def growing(call: AnyToolCall) -> int:
+        asked.append(call)
+        if len(asked) == 2:  # when the verdict is written
+            call._append("late", verdict="success")
+        return began(call)
+
+    monkeypatch.setattr(pipeline, "_tried", growing)
+    results = plan.apply_after_hooks_sync(hooks, [result])
+    assert [each.kind for each in call.steps][-2:] == ["late", "reviewed"]
+    assert [each.status for each in plan.commit(Session(), results).results] == ["rejected"]

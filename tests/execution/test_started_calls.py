@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
 from lutum_py import (
     AnyToolCall,
@@ -26,6 +27,7 @@ from lutum_py.context import CancellationToken
 from lutum_py.errors import LifecycleError, OutcomeUnknown, RoundClosedError
 from lutum_py.execution import (
     Outcome,
+    _outcome,
     execute,
     execute_all,
     execute_all_sync,
@@ -347,7 +349,95 @@ def test_a_stopped_run_takes_nothing_from_whoever_has_the_call(is_closed: bool) 
     with pytest.raises(LifecycleError):
         execute_sync(call, context, around=around)
     assert call.status == ("cancelled" if is_closed else "running")
-    assert [each.kind for each in call.steps][-1] == ("recorded" if is_closed else "started")
+    since = ["ended", "recorded"] if is_closed else ["started"]
+    assert [each.kind for each in call.steps] == ["proposed", *since]
+
+
+def started_meanwhile(monkeypatch: pytest.MonkeyPatch, call: AnyToolCall) -> None:
+    """Let somebody else start a call while its result as one that was not is made."""
+    made = _outcome.not_executed
+
+    def starting(*given: Any) -> ToolResult:
+        if call.status == "new":
+            call.start()
+        return made(*given)
+
+    monkeypatch.setattr(_outcome, "not_executed", starting)
+
+
+def test_a_stopped_run_that_comes_second_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of it and of whoever starts the call at this moment, one has the call."""
+    plan = opened("pay")
+    (call,) = plan.pending
+    started_meanwhile(monkeypatch, call)
+    with pytest.raises(LifecycleError, match="was started already"):
+        execute_sync(call, stopped(call))
+    assert [each.kind for each in call.steps] == ["proposed", "started"]
+
+
+def test_a_call_behind_a_doubt_that_somebody_else_starts_is_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run that keeps the order does not answer it, and does not run it."""
+
+    @tool_fn(capabilities=ACCESSES)
+    def losing(path: str) -> str:
+        """Lose the answer."""
+        raise OutcomeUnknown("nobody answered")
+
+    class Tills(Toolset):
+        losing_ = tool(losing)
+
+    calls = [("c1", "losing", {"path": "till"}), ("c2", "losing", {"path": "till"})]
+    plan: Any = Tills.read_turn(ScriptedModel.tool_calls(*calls)).round.plan()  # type: ignore[union-attr]
+    _, second = plan.pending
+    started_meanwhile(monkeypatch, second)
+    with pytest.raises(LifecycleError, match="was started already"):
+        run_sync(plan, in_order=True)
+    assert [each.kind for each in second.steps] == ["proposed", "started"]
+    assert [each.id for each in plan.finished] == ["c1"]
+    plan.discard()
+
+
+OPEN = [True]
+
+
+def is_open(name: str) -> str:
+    if not OPEN[0]:
+        raise ValueError("it is closed")
+    return name
+
+
+@tool_fn
+async def visit(shop: Annotated[str, AfterValidator(is_open)]) -> str:
+    """Visit a shop, if it is open."""
+    return f"in {shop}"
+
+
+class Town(Toolset):
+    visit = tool(visit)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        execute,
+        lambda call: execute(call, ToolContext.for_call(call)),
+        lambda call: execute_all([call]),
+    ],
+)
+def test_a_text_that_fits_no_more_ends_a_call_as_it_starts(
+    monkeypatch: pytest.MonkeyPatch, way: Callable[[AnyToolCall], Any]
+) -> None:
+    """The run answers with that, and so does the plan."""
+    turn = ScriptedModel.tool_calls(("c1", "visit", {"shop": "Acme"}))
+    saved = Town.read_turn(turn).round.plan().dump_json()  # type: ignore[union-attr]
+    plan = Town.load_plan(saved)
+    monkeypatch.setattr("tests.execution.test_started_calls.OPEN", [False])
+    outcome = asyncio.run(way(plan.pending[0]))
+    result = outcome[0] if isinstance(outcome, list) else outcome
+    assert (result.status, "it is closed" in result.model_text) == ("rejected", True)
+    assert plan.resolve().results == (result,)
 
 
 @tool_fn(capabilities=READS)

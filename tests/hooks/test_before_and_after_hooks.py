@@ -385,8 +385,7 @@ class TestAfterHooks:
         with opened(AppTools, SEARCH, sent("web_search", "s2", query="b")) as asked:
             plan = asked.apply_hooks_sync(hooks)
             results = [call.complete({"hits": []}) for call in plan.pending]
-            with pytest.raises(LifecycleError, match=r"'s1' .* was tried again while after"):
-                asyncio.run(plan.apply_after_hooks(hooks, results))
+            asyncio.run(plan.apply_after_hooks(hooks, results))
             # The others have what was said of them.
             tells = [[step.kind for step in row.steps][-1] for row in plan.calls]
             assert tells == ["started", "reviewed"]

@@ -464,6 +464,7 @@ def test_what_has_no_json_form_is_approved_by_nobody() -> None:
     for hooks in (changes, changes.with_extended(suspends)):
         refused(plan, waiting.edit({"what": 2}), hooks, HookError, "returned an unfit input")
     odd = plan.amend_sync(waiting.edit({"what": "odd"}), suspends)
+    assert isinstance(odd, AnyToolCall)
     assert odd.final_arguments == {"what": "odd"}
     close(plan)
 

@@ -220,7 +220,7 @@ def test_a_result_in_the_place_of_an_automatic_rejection_makes_the_call_finished
 def test_a_row_has_a_result_once_the_plan_has_it() -> None:
     """What an after-hook put for a result that nobody recorded is in the history alone."""
     hooks = Shop.HookSet()
-    hooks.after()(lambda call, result: call.retry().fail("of the hook"))
+    hooks.after()(lambda call, result: Reject("of the hook"))
     plan = opened(("c1", "add", {"a": 1})).plan()
     results = plan.apply_after_hooks_sync(hooks, [plan.pending[0].call_sync()])
     (row,) = plan.calls

@@ -34,6 +34,11 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return running.fresh()
 
 
+def check_reached(told: dict[str, int], *states: str) -> None:
+    """Make sure that calls were in each of these states as somebody was killed."""
+    assert all(told.get(f"{state} at a kill", 0) >= 10 for state in states), told
+
+
 def test_a_kill_at_every_line(where: str, tmp_path: Path) -> None:
     """At whichever line a worker is killed, its call is not started, done, or in doubt."""
     assert sum(killed("sweep", where, tmp_path, 1, 1).values()) > 500
@@ -44,6 +49,7 @@ def test_a_thousand_kills(part: int, where: str, tmp_path: Path) -> None:
     """However often workers and approvers are killed, nothing is paid twice or unapproved."""
     told = killed("kills", where, tmp_path, 50, SEED + part)
     assert told["kills"] >= 50
+    check_reached(told, "waiting", "ready", "started", "done")
 
 
 def test_a_kill_at_every_line_of_a_loop_that_holds(where: str, tmp_path: Path) -> None:
@@ -60,7 +66,9 @@ def test_five_hundred_kills_of_loops_that_hold(part: int, where: str, tmp_path: 
 @pytest.mark.parametrize("part", range(10))
 def test_a_thousand_kills_while_calls_ask_for_others(part: int, where: str, tmp_path: Path) -> None:
     """However often workers are killed, at up to three calls deep, nothing is doubled or lost."""
-    assert killed("inner_kills", where, tmp_path, 100, SEED + part)["kills"] >= 100
+    told = killed("inner_kills", where, tmp_path, 100, SEED + part)
+    assert told["kills"] >= 100
+    check_reached(told, "waiting", "ready", "started", "done", "awaiting")
 
 
 @pytest.mark.parametrize("part", range(5))

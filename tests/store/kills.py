@@ -313,6 +313,10 @@ class Run:
             if os.WIFSIGNALED(status):
                 self.told[f"killed {role}s"] += 1
                 self.told["kills"] += 1
+                with others(self.where) as rows:  # closed again, since the next process is forked
+                    query = "SELECT state, COUNT(*) FROM lutum_call GROUP BY state"
+                    for state, count in rows.all(query):
+                        self.told[f"{state} at a kill"] += count
 
     def send(self, pid: int, number: signal.Signals) -> None:
         """Signal a process that was not waited for yet, so that the number is still its own."""
@@ -460,6 +464,7 @@ def bring_driver(where: str) -> None:
 
 def main(where: str, folder: str, kills: str, seed: str, *, of: type[Run] = Run) -> NoReturn:
     bring_driver(where)
+    open_store(where, key=KEY).close()  # it makes the tables
     run = of(where, Path(folder), Random(seed))
     started = time.monotonic()
     try:

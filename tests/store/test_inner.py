@@ -217,6 +217,41 @@ def test_a_key_is_the_same_at_every_try(store: Store, clock: Clock) -> None:
     assert keys.pop().startswith("one/1/")
 
 
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_a_call_that_is_cut_off_after_it_came_back_goes_on_from_what_it_asked_for(
+    store: Store, clock: Clock, is_saved: bool
+) -> None:
+    """Whoever takes it over asks nobody again: what it requested is on record with its results."""
+    store.save("one", opened(asks([NOTE], [NOTE])))
+    done(store, claimed(store), hooks=let_pass)
+    done(store, claimed(store))
+    store.start(claimed(store, lease=1))  # and the worker is killed here
+    clock.move(2)
+    if is_saved:
+        stored = store.load("one", Desk)
+        store.save("one", stored.plan, version=stored.version)
+    again = claimed(store, lease=1)
+    assert (again.call.id, again.in_doubt) == ("c1", True)
+    done(store, again, hooks=let_pass)
+    assert looked(store) == {"c1": "awaiting", "c1/1": "finished", "c1/2": "pending"}
+    run(store)
+    assert committed(store)[0].output == [["c1/1 success"], ["c1/2 success"]]
+
+
+def test_what_a_run_requested_that_a_save_lost_sight_of_goes_on_from_there(store: Store) -> None:
+    """Somebody saves the plan while a call that came back is run: it knows its results later."""
+    store.save("one", opened(asks([NOTE], [NOTE])))
+    done(store, claimed(store), hooks=let_pass)
+    done(store, claimed(store))
+    claim = claimed(store)
+    asked = outcome_of(store, claim)
+    stored = store.load("one", Desk)
+    store.save("one", stored.plan, version=stored.version)
+    store.finish(claim, asked, hooks=let_pass)
+    run(store)
+    assert committed(store)[0].output == [["c1/1 success"], ["c1/2 success"]]
+
+
 def test_an_inner_call_in_doubt_waits_for_its_answer_and_the_asking_call_continued(
     store: Store, clock: Clock
 ) -> None:
@@ -514,7 +549,10 @@ def test_without_the_hooks_that_have_to_see_it_no_call_within_is_run_or_finished
     assert committed(store, hooks=hooks)[0].is_error
 
 
-def test_after_hooks_see_a_result_that_was_made_by_hand(store: Store, clock: Clock) -> None:
+@pytest.mark.parametrize("is_own", [True, False])
+def test_after_hooks_see_a_result_that_was_made_by_hand(
+    store: Store, clock: Clock, is_own: bool
+) -> None:
     """Also of a call that is in doubt, of which nothing was run here."""
     seen: list[ToolResult] = []
     hooks = Desk.HookSet()
@@ -529,7 +567,8 @@ def test_after_hooks_see_a_result_that_was_made_by_hand(store: Store, clock: Clo
     store.start(claimed(store, lease=1))
     clock.move(2)
     claim = claimed(store)
-    result = claim.call.retry().fail("nothing was paid")
+    call = claim.call if is_own else Desk.parse_tool_call(claim.call.metadata)
+    result = call.fail("nothing was paid")
     store.finish(claim, result, hooks=hooks)
     assert seen == [result]
     with pytest.raises(StaleError):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.store.statements import AFTER
+
 
 def killed(program: str, where: str, folder: Path, *options: object) -> dict[str, int]:
     """Run a driver, and give what it counted."""
@@ -37,6 +39,22 @@ def test_after_a_kill_at_any_line_a_call_is_not_begun_done_or_in_doubt(
     """
     told = killed("sweep", where, tmp_path, 3, 23)
     assert {"missing", "suspended", "pending", "in doubt", "success"} <= told.keys()
+
+
+@pytest.mark.slow
+def test_a_kill_between_two_statements_leaves_a_step_undone_or_done(
+    where: str, tmp_path: Path
+) -> None:
+    """At each point of a save, a decision, a claim, a start, a finish, a commit and a close: from
+    its `COMMIT` on a step is on record as a whole, and before that nothing of it is.
+    """
+    told = killed("statements", where, tmp_path)
+    before = "missing"
+    for step, after in AFTER.items():
+        assert told.get(f"{step}: {before}", 0) > 0, (step, told)
+        assert told.get(f"{step}: {after}", 0) > 0, (step, told)
+        before = after
+    assert sum(told.values()) > 150
 
 
 @pytest.mark.slow

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pytest
 
-from lutum_py import AnyToolCall, Toolset, tool, tool_fn
-from lutum_py.errors import StoreError
-from lutum_py.execution import ExecutionErrors, outcomes_of
+from lutum_py import AnyToolCall, SuspendTicket, Toolset, tool, tool_fn
+from lutum_py.errors import StaleError, StoreError
+from lutum_py.execution import ExecutionErrors, execute, outcomes_of
 from lutum_py.store import Claim, Store, Stored, _run, open_store
 from lutum_py.testing import ScriptedModel
 from tests.store.beside import Clock
-from tests.store.desk import KEY, LOOK, PAY, Desk, approve, claimed, plan_of, states
+from tests.store.desk import (
+    ASK,
+    KEY,
+    LOOK,
+    PAY,
+    Desk,
+    approve,
+    claimed,
+    plan_of,
+    read_again,
+    states,
+)
 
 Paid = list[tuple[str, int]]
 
@@ -398,3 +410,73 @@ def test_no_call_is_lost_under_load(where: str, is_shared: bool) -> None:
             for at in range(5):
                 wanted = {"success"} if done[id, at] else {"pending", "in_doubt"}
                 assert found[f"c{at}"] in (wanted | {"in_doubt"} if is_shared else {"success"})
+
+
+# What comes too late is not forgotten.
+
+
+def told(store: Store) -> Sequence[tuple[str, str | None]]:
+    """The steps of the one call, from its first start on."""
+    plan = store.load("one", Desk).plan
+    assert plan is not None
+    (row,) = plan.calls
+    steps = [(step.kind, step.verdict) for step in row.steps]
+    return steps[[kind for kind, _ in steps].index("started") :]
+
+
+def test_what_a_worker_did_that_lost_its_call_is_on_record(store: Store, clock: Clock) -> None:
+    """Its outcome is refused and a step `late`, once; that of who has the call counts."""
+    store.save("one", plan_of(LOOK))
+    first = claimed(store, lease=1)
+    late = store.start(first).call_sync()
+    clock.move(2)
+    second = claimed(store, lease=1)
+    for _ in range(2):
+        with pytest.raises(StaleError, match="as `late`"):
+            store.finish(first, late)
+    assert told(store) == [("started", None), ("late", "success"), ("abandoned", None)]
+    store.finish(second, store.start(second).fail("It is closed."))
+    with pytest.raises(StaleError):
+        store.finish(first, read_again(first).fail("lost"))
+    assert told(store) == [
+        *[("started", None), ("late", "success"), ("abandoned", None), ("retried", "continued")],
+        *[("started", None), ("ended", "error"), ("recorded", "error"), ("late", "error")],
+    ]
+    assert states(store) == {"c2": "error"}
+    plan = store.load("one", Desk).plan
+    assert plan is not None
+    assert [each.status for each in plan.resolve().results] == ["error"]
+
+
+def test_a_question_that_comes_too_late_is_asked_nobody(store: Store, clock: Clock) -> None:
+    """It is on record that there was one."""
+    store.save("one", plan_of(ASK))
+    first = claimed(store, lease=1)
+    waits = asyncio.run(execute(store.start(first)))
+    clock.move(2)
+    claimed(store, lease=1)
+    with pytest.raises(StaleError):
+        store.finish(first, waits)
+    assert told(store) == [("started", None), ("late", "suspended"), ("abandoned", None)]
+    assert store.waiting() == []
+
+
+def test_nothing_is_late_that_did_nothing(store: Store, clock: Clock) -> None:
+    """An outcome of a claim that was not started, that waits by now, or whose round is over."""
+    store.save("one", plan_of(ASK))
+    first = claimed(store, lease=1)
+    clock.move(2)
+    second = claimed(store, lease=1)
+    with pytest.raises(StaleError):
+        store.finish(first, read_again(first).fail("lost"))
+    started = store.start(second)
+    assert told(store) == [("started", None), ("abandoned", None)]
+    clock.move(2)
+    third = claimed(store, lease=1)
+    store.finish(third, third.call.suspend(SuspendTicket()))
+    with pytest.raises(StaleError):
+        store.finish(second, asyncio.run(execute(started)))
+    assert told(store)[1:] == [("suspended", None), ("recorded", "suspended")]
+    store.save("one", None, version=store.load("one").version)
+    with pytest.raises(StaleError):
+        store.finish(second, read_again(second).fail("lost"))

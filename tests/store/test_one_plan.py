@@ -103,9 +103,11 @@ def test_a_plan_that_a_store_gave_ends_as_any(store: Store) -> None:
     """It may be given up and committed; its text is refused for its store alone."""
     stored = kept(store)
     plan = stored.plan
+    (call,) = plan.pending
     plan.abort(stored.session, "enough")
     with pytest.raises(RoundClosedError):
         plan.dump_json()
     assert store.save("one", None, session=stored.session, version=1) == 2
+    assert (plan.pending, call.status) == ((), "cancelled")
     with pytest.raises(LutumError):
-        plan.pending[0].call_sync()
+        call.call_sync()
