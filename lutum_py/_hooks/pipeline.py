@@ -297,8 +297,13 @@ class AfterSaid(NamedTuple):
         return move("reviewed", by=self.hook, phase="after", verdict=said, detail=detail)
 
 
-def write_said(said: Iterable[AfterSaid]) -> None:
-    """Write what after-hooks said: about each call one entry, and none about a try that is over."""
+def write_said(said: Iterable[AfterSaid]) -> list[AnyToolCall]:
+    """Write what after-hooks said: about each call one entry, and none about a try that is over.
+
+    Returns:
+        The calls that were tried again meanwhile.
+    """
+    retried: list[AnyToolCall] = []
     by_call: dict[int, list[AfterSaid]] = {}
     for each in said:
         by_call.setdefault(id(each.call), []).append(each)
@@ -307,10 +312,12 @@ def write_said(said: Iterable[AfterSaid]) -> None:
         moves = tuple([each.move for each in every])
         while True:
             since = len(call._entries)
-            if not call._stage.is_end or tried != _tried(call):
+            if tried != _tried(call):
+                retried.append(call)
                 break
-            if call._append_all(moves, since) is not None:
+            if not call._stage.is_end or call._append_all(moves, since) is not None:
                 break
+    return retried
 
 
 def _tried(call: AnyToolCall) -> int:

@@ -63,6 +63,7 @@ from ..errors import (
     DuplicateResult,
     ExtraResult,
     HookError,
+    LifecycleError,
     MismatchedArguments,
     MismatchedToolName,
     MissingResult,
@@ -614,10 +615,16 @@ def show_results(
         stage = call._stage
         if stage.may_end and stage.name not in _WAITING and result.answers(call):
             call._append("ended", verdict=result.status, detail=result)
-    write_said(said)
+    retried = write_said(said)
     if calls._state._owes_after:  # this stands for the hook set that decided before it was saved
         calls._note_hooks(hook_set)
         calls._state._owes_after = False
+    for call in retried:
+        raise LifecycleError(
+            f"Call {call.id!r} of tool `{call.name}` was tried again while after-hooks looked at "
+            "its result: what they said about it does not count. Show them the result of the last "
+            "try; what they said about other calls is in the plan."
+        )
     return [*shown, *suspended]
 
 

@@ -312,6 +312,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
         Raises:
             HookError: A hook raised, or returned the result of another call.
+            LifecycleError: A call was tried again meanwhile; what was said about others counts.
         """
         self._state._check_open()
         return await drive(show_results(self, hooks, results))

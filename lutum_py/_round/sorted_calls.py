@@ -523,7 +523,8 @@ class SortedCalls:
     def _note_hooks(self, hooks: object) -> None:
         """Remember a hook set that decided: its after-hooks have to see results before the end."""
         if isinstance(hooks, HookPlaces):
-            self._state._hook_sets[id(hooks)] = hooks
+            given: HookPlaces[Any] = hooks
+            self._state._hook_sets[id(given)] = given
 
     @property
     def is_settled(self) -> bool:

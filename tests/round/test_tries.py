@@ -10,6 +10,8 @@ import pytest
 from pydantic import Field
 
 from lutum_py import (
+    AnyToolCall,
+    Complete,
     NeedsTools,
     RunNormally,
     Suspend,
@@ -209,3 +211,25 @@ def test_after_the_end_of_a_round_no_error_tells_to_try_again() -> None:
         with pytest.raises(LifecycleError) as raised:
             move()
         assert "retry" not in str(raised.value)
+
+
+def test_what_after_hooks_say_about_a_try_that_is_over_does_not_count() -> None:
+    """The pass writes what they say about other calls, and then names the call."""
+    hooks = Tools.HookSet()
+
+    @hooks.after(Tools.send)
+    def look(call: AnyToolCall, result: ToolResult) -> Complete[int]:
+        if call.id == "c1":
+            call.retry()
+        return Complete(9)
+
+    calls = [("c1", "send", {"lines": ["a"]}), ("c2", "send", {"lines": ["b"]})]
+    needed = Tools.read_turn(ScriptedModel.tool_calls(*calls))
+    assert isinstance(needed, NeedsTools)
+    plan = needed.round.apply_hooks_sync(hooks)
+    first, second = plan.pending
+    results = [first.call_sync(), second.call_sync()]
+    with pytest.raises(LifecycleError, match="'c1' .* was tried again while after-hooks"):
+        plan.apply_after_hooks_sync(hooks, results)
+    assert [step.phase for step in (*first.steps, *second.steps) if step.phase] == ["after"]
+    plan.discard()
