@@ -229,7 +229,7 @@ def test_what_after_hooks_say_about_a_try_that_is_over_does_not_count() -> None:
     plan = needed.round.apply_hooks_sync(hooks)
     first, second = plan.pending
     results = [first.call_sync(), second.call_sync()]
-    with pytest.raises(LifecycleError, match="'c1' .* was tried again while after-hooks"):
+    with pytest.raises(LifecycleError, match="was tried again while after-hooks"):
         plan.apply_after_hooks_sync(hooks, results)
     assert [step.phase for step in (*first.steps, *second.steps) if step.phase] == ["after"]
     plan.discard()
