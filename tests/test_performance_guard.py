@@ -185,7 +185,7 @@ def test_a_round_costs_the_same_for_each_call() -> None:
     """What a round costs is proportional to its calls, and little for each."""
     small, large = instructions(partial(round_of, 8)), instructions(partial(round_of, 64))
     each = (large - small) / 56
-    assert each <= 1490
+    assert each <= 1500
     assert small <= 8 * each + 1300
 
 
