@@ -813,6 +813,7 @@ RAW = {
     "_call/call_state.py": "describes an input by them",
     "_call/outcomes.py": "gives them to the funnel",
     "_call/selector.py": "decodes them",
+    "_declare/call_type.py": "writes a call as it came",
     "_hooks/capability_gate.py": "reads what a dry run was done with",
     "_round/display.py": "gives them to the funnel, and shows a file to whoever has it",
     "_round/ending.py": "compares them",

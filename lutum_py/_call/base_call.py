@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .lifecycle import Stage, StepKind
 
 _SUSPENDED = STAGES["suspended"]
+_RESUMING = STAGES["resuming"]
 _AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"])
 
 
@@ -66,6 +67,7 @@ class Reviewing(Protocol):
 
     target: Any
     since: int
+    edited: Any
 
     def start(self, draft: Any, moves: tuple[Move, ...]) -> int | None:
         """Start the call itself, because a function started its draft."""
@@ -237,11 +239,20 @@ class BaseCall:
                         start = number
                     elif key == "changed":
                         input = number
-                    else:
+                    elif key == "requested":
                         led_to = each[-1]
+                    else:
+                        self._freeze()
             entry = (led_to, start, input, time(), moves)
             if entries.setdefault(number, entry) is entry:
                 return number
+
+    def _freeze(self) -> None:
+        """Let nobody who was given the input change it any more, since the call will wait."""
+
+    def _changes_unstarted(self) -> tuple[Move, ...]:
+        """Describe what was done in place to the input of a call that ends without a start."""
+        return ()
 
     def _late(self, outcome: Move) -> LifecycleError:
         """Note what a run came to that is over, and return the error for whoever ran it."""
@@ -408,17 +419,36 @@ class BaseCall:
             )
         if self._selector.needs_review:
             self._check_asked()
+        if led_to is _RESUMING:
+            self._check_approved()
 
     def _is_spent(self) -> bool:
         """Whether an approval does not count for this try, and nobody reviewed the call since."""
         steps = self._history
+        phases: set[str | None] = set()  # in which it was reviewed since
         for at in range(len(steps) - 1, 0, -1):
-            if steps[at].kind in ("reviewed", "decided"):
+            step = steps[at]
+            if step.kind == "decided":
                 return False
-            if steps[at].kind == "retried":
-                answers = answers_in(steps[:at]) if steps[at].verdict == SPENT else ()
-                return any(answer.is_of_hooks for answer in answers)
+            if step.kind == "reviewed":
+                phases.add(step.phase)
+            if step.kind == "retried":
+                answers = answers_in(steps[:at]) if step.verdict == SPENT else ()
+                # Whoever asked before has to ask again, or to let it pass.
+                asked = {
+                    "gate" if each.is_of_gate else "execution"
+                    for each in answers
+                    if each.is_of_hooks
+                }
+                return not asked <= phases
         return False
+
+    def _check_approved(self) -> None:
+        """Make sure that what was approved is what runs.
+
+        Raises:
+            LifecycleError: It is not.
+        """
 
     def _check_asked(self) -> None:
         """Make sure that hooks let the call pass, and that its tool's rules and approval did.
@@ -487,8 +517,15 @@ class BaseCall:
             LifecycleError: It does, or is; the error says where to run it.
         """
         closed_by = self._round.closed_by
-        if closed_by is None or closed_by == ON_RECORD or (again and closed_by == HELD):
+        if closed_by is None or (closed_by == ON_RECORD and not again):
             return
+        if again and closed_by == HELD:
+            return
+        if closed_by == ON_RECORD:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` was handed out to be run once. Give its "
+                "outcome to the plan that it is of, and let that one try it again."
+            )
         if closed_by == HELD:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` is kept in a store, and that it runs is "
@@ -578,7 +615,7 @@ _GOES_ON_IN: Final = {
     "saved": "and goes on there. Load it, and run the call that it has",
     "requested": "and goes on within a call that requested it. Run the calls of that call's plan",
 }
-_NOTED: Final = ("started", "changed", "requested")
+_NOTED: Final = ("started", "changed", "requested", "suspended")
 _INNER_STAGES: Final = ("unreviewed", "awaiting", "returning")
 _TARGETS: Final = {
     "started": CallStatus.RUNNING,

@@ -175,10 +175,10 @@ class AnyToolCall(CallState):
         # As `move` makes it, which costs as much as the step.
         status = result.status
         ended: Move = ("ended", status, None, None, None, status, None, None, result)
-        changed = None
-        if run is None and self._lent is not None and self._stage.may_start:
-            changed = self._changed_unstarted()  # the program ran the tool by itself
-        self._append_all((ended,) if changed is None else (changed, ended), None, run)
+        if run is None and self._lent is not None:  # the program ran the tool by itself
+            self._append_all((*self._changes_unstarted(), ended))
+        else:
+            self._append_all((ended,), None, run)
         return result
 
     def _of_another_tool(self) -> ToolOutputError:
@@ -242,7 +242,8 @@ class AnyToolCall(CallState):
             LifecycleError: The call has ended already.
         """
         _check_text(self, "reason", reason)
-        self._append("ended", verdict="rejected", reason=reason)
+        ended = move("ended", verdict="rejected", reason=reason)
+        self._append_all((*self._changes_unstarted(), ended))
         return RejectedCall(self.metadata, self, reason)
 
     def indeterminate(self, reason: str, *, code: str | None = None) -> ToolResult:

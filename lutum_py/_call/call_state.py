@@ -140,6 +140,15 @@ class CallState(BaseCall):
         """Take the input of a draft, if it is in the history by now, at this number."""
         if self._input_at == number:
             self._held, self._lent = (number, *draft._held[1:]), draft._lent
+            if self._stage is _SUSPENDED:
+                self._freeze()
+
+    def _freeze(self) -> None:
+        arguments, text = self.spec.arguments, self._described
+        # What is not faithful was proved a moment ago: what its text gave is held, and nobody has
+        # it.
+        if not arguments.is_fixed and (arguments.is_faithful or self._lent is not None):
+            self._held, self._lent = (self._held[0], MADE_LATER, text), None
 
     # The input.
 
@@ -322,6 +331,8 @@ class CallState(BaseCall):
         if self._key is not None and self._key[0] == self._held[0]:
             self._key = (number, self._key[1])
         self._held, self._lent = (number, value, text), None
+        if self._stage is _SUSPENDED:
+            self._freeze()
 
     def _changes(self) -> tuple[Move, Any, InputText] | None:
         """Find what was done to the input in place, as the call should start or wait.
@@ -333,6 +344,10 @@ class CallState(BaseCall):
             ToolInputError: It does not fit the tool; the input is as it was.
         """
         if not self._is_touched:
+            return None
+        is_free = self._review is not None and self._review.edited is not None
+        if self._answers and not is_free:
+            self._put_back()  # nobody changes what was approved
             return None
         try:
             value, text = self._take(self._held[1])
@@ -353,14 +368,19 @@ class CallState(BaseCall):
             assert number is not None
             self._hold_changed(number, *changed[1:])
 
-    def _changed_unstarted(self) -> Move | None:
-        """Describe what was done in place to the input of a call that ends without a start.
+    def _check_approved(self) -> None:
+        if all(each.digest == self.digest for each in self._answers):
+            return
+        raise LifecycleError(
+            f"Call {self.id!r} of tool `{self.name}` is not started: its arguments are not those "
+            "that were approved. Reject it, and let the model make another call."
+        )
 
-        What does not fit is described as it is, if it has a JSON form: the result counts in any
-        case, and the plan can be saved.
-        """
-        if not self._is_touched:
-            return None
+    def _changes_unstarted(self) -> tuple[Move, ...]:
+        # What does not fit is described as it is, if it has a JSON form: the result counts in any
+        # case, and the plan can be saved.
+        if self._lent is None or not (self._stage.may_start and self._is_touched):
+            return ()
         value = self._held[1]
         try:
             text = self._take(value)[1]
@@ -373,7 +393,7 @@ class CallState(BaseCall):
                 UserWarning,
                 stacklevel=4,
             )
-        return None if text.json is None else move("changed", detail=text)
+        return () if text.json is None else (move("changed", detail=text),)
 
     def _prove(self) -> bool:
         """Make sure that validating the text of the input gives the input; what it gave is it.
@@ -454,7 +474,8 @@ class CallState(BaseCall):
 
     @input.setter
     def input(self, value: Any) -> None:
-        if self._stage is _SUSPENDED or (self._answers and self._review is None):
+        is_free = self._review is not None and self._review.edited is not None
+        if self._stage is _SUSPENDED or (self._answers and not is_free):
             raise LifecycleError(
                 f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
                 "bound to it. Reject the call instead, and let the model make another one."

@@ -92,6 +92,7 @@ class Review:
             change the input, and then it waits for the same again.
         changes_more: Whether an edit changed more of the input than it names.
         may_start: Whether a function in place of hooks is asked right now: it may run its draft.
+        was_passed_over: Whether hooks were not asked, since the call went on meanwhile.
     """
 
     # Of the class where most reviews have nothing of it.
@@ -99,6 +100,7 @@ class Review:
     edited: Step | None = None
     changes_more = False
     may_start = False
+    was_passed_over = False
 
     def __init__(self, target: AnyToolCall) -> None:
         self.target = self.call = target
@@ -192,6 +194,8 @@ def write_all(reviews: Iterable[Review]) -> None:
     for review in reviews:
         target, since = review.target, review.since
         if not review.moves:
+            if review.was_passed_over:
+                grown = grown or target._grown(since)
             continue
         number = target._append_all(tuple(review.moves), since)
         if number is None:

@@ -516,7 +516,6 @@ CallRowState: TypeAlias = Literal[
 ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
 """The states of the calls whose results the plan has."""
 
-_RUNNING: Final = STAGES["running"]
 _ELSEWHERE: Final = STAGES["elsewhere"]
 _OF_DOUBT: Final = ("started", "abandoned", "retried", "decided")
 _OF_STAGE: Mapping[Stage, CallRowState] = {

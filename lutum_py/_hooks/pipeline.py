@@ -131,6 +131,9 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
         led_to, _, _, _, moves = entries[len(entries) - 1]
         if moves[-1][0] != "proposed":  # also what was loaded is one entry
             if not led_to.stage.may_ask:  # it went on while others were reviewed
+                review.was_passed_over = bool(
+                    places is None or execution or gates or before or selector.needs_review
+                )
                 continue
             asked = asked_in(call)
             is_approved = review.edited is None and bool(call._answers)

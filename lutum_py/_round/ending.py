@@ -551,7 +551,8 @@ def ended_with(call: BaseCall, result: ToolResult) -> list[Move]:
     # One that waits was not let go on, so it can only be given up.
     verdict = "cancelled" if call._stage.name in _WAITING else result.status
     ended = move("ended", verdict=verdict, detail=result)
-    return [ended, move("recorded", verdict=result.status, detail=result)]
+    recorded = move("recorded", verdict=result.status, detail=result)
+    return [ended, recorded]
 
 
 def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:

@@ -546,7 +546,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             if result is None:  # one that a call requested, which did not wait for this result
                 why = f"the round was {how}."
                 result = unfinished(call, was_begun(call._history), why)
-            return ended_with(call, result)
+            return [*call._changes_unstarted(), *ended_with(call, result)]
 
         self._state._end_open(how, moves)
         return committed

@@ -210,7 +210,7 @@ def lengths_of(calls: SortedCalls) -> list[int]:
 def move_on(calls: SortedCalls, how: str) -> None:
     """Close a plan, since its calls go on elsewhere.
 
-    What nobody told the plan of is recorded: whoever wanted to finds it closed.
+    An outcome that was not recorded yet is recorded here: nobody can do so once the plan is closed.
     """
 
     def moves(call: BaseCall) -> tuple[Move, ...]:

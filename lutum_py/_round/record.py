@@ -76,7 +76,8 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None =
         # The result may come from another process: what ends the call there ends it here. That of a
         # call that cannot be used takes the place of its rejection.
         if not history[-1].stage.is_end:
-            moves.insert(0, move("ended", verdict=result.status, detail=result))
+            ended = move("ended", verdict=result.status, detail=result)
+            moves[:0] = [*call._changes_unstarted(), ended]
         elif _status_of(history) != result.status and issue_in(history) is None:
             raise CommitError([DuplicateResult(result.id, result.name)])
         if call._append_all(tuple(moves), since) is not None:

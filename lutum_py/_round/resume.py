@@ -132,7 +132,7 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
             f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
             f"suspended in this plan{why}. {others}"
         )
-    if wait is not None and wait is not wait_of(waiting.call._history):
+    if wait is not None and wait != wait_of(waiting.call._history):
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} "
             f"of tool `{waiting.call.name}` went on, and waits for another one. {_AGAIN}"

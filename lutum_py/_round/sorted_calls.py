@@ -351,13 +351,13 @@ class Lists(NamedTuple):
     finished: tuple[ToolResult, ...] = ()
     handled: tuple[HandledCall[Any, Any], ...] = ()
     rejected: tuple[RejectedCall, ...] = ()
-    unusable: tuple[None, ...] = ()
+    unusable: tuple[RecoverableToolCallIssue, ...] = ()
     awaiting: tuple[AnyToolCall, ...] = ()
     unreviewed: tuple[AnyToolCall, ...] = ()
 
 
 SETTLED: Final = "how a round stands is changed by its methods, and by those of its plans."
-settle(RoundState, SETTLED, "turn")
+settle(RoundState, SETTLED, "turn", "recoverable_tool_call_issues")
 
 
 class ListEntry(NamedTuple):
@@ -522,8 +522,8 @@ class SortedCalls:
 
     def _note_hooks(self, hooks: object) -> None:
         """Remember a hook set that decided: its after-hooks have to see results before the end."""
+        given: Any = hooks
         if isinstance(hooks, HookPlaces):
-            given: HookPlaces[Any] = hooks
             self._state._hook_sets[id(given)] = given
 
     @property

@@ -86,7 +86,7 @@ class SetOnce:
 
 
 def settle(cls: type, way: str, *names: str) -> None:
-    """Let a slot such as `_name` be read as `name`, which refuses assignments.
+    """Let a slot such as `_name` be read as `name`, and a property refuse assignments.
 
     For a class that is made for every call: a `__setattr__` would slow down all its slots.
 
@@ -103,7 +103,9 @@ def settle(cls: type, way: str, *names: str) -> None:
         def delete_it(self: object) -> NoReturn:
             raise _settled(self, name, "delete", way)
 
-        return property(vars(cls)[f"_{name}"].__get__, set_it, delete_it)
+        own = vars(cls).get(name)
+        read = own.fget if isinstance(own, property) else vars(cls)[f"_{name}"].__get__
+        return property(read, set_it, delete_it, own and own.__doc__)
 
     for name in names:
         setattr(cls, name, of_slot(name))

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from lutum_py import (
     AnyToolCall,
@@ -526,3 +527,144 @@ def test_nothing_begins_while_an_abort_says_what_was_not_executed() -> None:
     made = plan.abort(Transcript(), "enough", [first.complete("x" * 9000)])
     assert [each.status for each in made.results] == ["success", "cancelled"]
     assert (Late.tried, RAN) == (True, [])
+
+
+# What was approved is what runs, whoever kept the input that he was given.
+
+
+class Named(BaseModel):
+    name: str
+
+
+@tool_fn
+def wipe(paths: list[str]) -> list[str]:
+    """Wipe folders."""
+    return paths
+
+
+@tool_fn
+def wipe_named(paths: list[Named]) -> list[str]:
+    """Wipe folders by their names."""
+    return [each.name for each in paths]
+
+
+class Wipes(Toolset):
+    wipe = tool(wipe, needs_approval=True)
+    wipe_named = tool(wipe_named, needs_approval=True)
+
+
+class Unasked(Toolset):
+    wipe = tool(wipe)
+    wipe_named = tool(wipe_named)
+
+
+def _keeping(tools: Any, kept: list[Any]) -> Any:
+    hooks = tools.HookSet()
+
+    def keep(metadata: ToolMetadata, input: Any) -> Any:
+        kept.append(input)
+        return RunNormally(input)
+
+    for each in (tools.wipe, tools.wipe_named):
+        hooks.on(each)(keep)
+    return hooks
+
+
+def _by_hooks(tools: Any, tool_round: Any, kept: list[Any]) -> Any:
+    return tool_round.apply_hooks_sync(_keeping(tools, kept))
+
+
+def _by_gate(tools: Any, tool_round: Any, kept: list[Any]) -> Any:
+    hooks = _keeping(tools, kept)
+
+    def ask(metadata: ToolMetadata, input: Any) -> Suspend:
+        kept.append(input)
+        return Suspend(SuspendTicket())
+
+    hooks.gate()(ask)
+    return tool_round.apply_hooks_sync(hooks)
+
+
+def _by_program(tools: Any, tool_round: Any, kept: list[Any]) -> Any:
+    (call,) = tool_round.tool_calls
+    kept.append(call.input)
+    plan = tool_round.plan()
+    if call.status == "new":
+        plan.suspend(call.suspend(SuspendTicket()))
+    return plan
+
+
+def _by_function(tools: Any, tool_round: Any, kept: list[Any]) -> Any:
+    def ask(call: AnyToolCall) -> Any:
+        kept.append(call.input)
+        return call.suspend(SuspendTicket())
+
+    return tool_round.apply_hooks_sync(ask)
+
+
+ASKERS: dict[str, Any] = {
+    "needs_approval": (Wipes, _by_hooks),
+    "program": (Wipes, _by_program),
+    "gate": (Unasked, _by_gate),
+    "suspend": (Unasked, _by_program),
+    "function": (Unasked, _by_function),
+}
+
+
+@pytest.mark.parametrize("way", ["here", "detached", "loaded", "edited"])
+@pytest.mark.parametrize("asker", ASKERS)
+@pytest.mark.parametrize("name", ["wipe", "wipe_named"])
+def test_who_kept_the_input_does_not_change_what_was_approved(
+    name: str, asker: str, way: str
+) -> None:
+    """Neither before the decision nor after it, whatever is done to what was lent."""
+    tools, ask = ASKERS[asker]
+    sent = ["a"] if name == "wipe" else [{"name": "a"}]
+    kept: list[Any] = []
+    needed: Any = tools.read_turn(ScriptedModel.tool_calls(("c1", name, {"paths": sent})))
+    plan = ask(tools, needed.round, kept)
+
+    def spoil() -> None:
+        for each in kept:
+            each.paths.append("evil" if name == "wipe" else Named(name="evil"))
+            if name != "wipe":
+                each.paths[0].name = "evil"
+
+    spoil()
+    (waiting,) = plan.suspended
+    assert waiting.arguments == {"paths": sent}
+    if way == "edited":
+        edit = {"paths": ["b"] if name == "wipe" else [{"name": "b"}]}
+        plan.amend_sync(waiting.edit(edit), tools.HookSet())
+    else:
+        plan.resume(waiting.approve())
+    spoil()
+    if way == "loaded":
+        plan = tools.load_plan(plan.dump_json())
+    call = plan.detach("c1") if way == "detached" else plan.pending[0]
+    spoil()
+    assert call.call_sync().output == (["b"] if way == "edited" else ["a"])
+    plan.discard()
+
+
+@pytest.mark.parametrize("assigns", [True, False])
+def test_a_function_does_not_run_another_input_than_was_approved(assigns: bool) -> None:
+    """A function that runs the draft of an approved call runs what was approved, or nothing."""
+    needed: Any = Wipes.read_turn(ScriptedModel.tool_calls(("c1", "wipe", {"paths": ["a"]})))
+    plan = needed.round.plan()
+    plan.resume(plan.suspended[0].approve())
+
+    def run_another(call: AnyToolCall) -> Any:
+        if assigns:
+            call.input = {"paths": ["evil"]}
+        call.input.paths.append("evil")  # type: ignore[attr-defined]
+        return call.call_sync()
+
+    if assigns:
+        with pytest.raises(HookError, match="frozen: a decision is bound to it"):
+            plan.apply_hooks_sync(run_another)
+        assert plan.pending[0].status == "resuming"
+    else:
+        plan.apply_hooks_sync(run_another)
+        assert plan.finished[0].output == ["a"]
+    plan.discard()

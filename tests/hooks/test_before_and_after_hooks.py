@@ -385,7 +385,8 @@ class TestAfterHooks:
         with opened(AppTools, SEARCH, sent("web_search", "s2", query="b")) as asked:
             plan = asked.apply_hooks_sync(hooks)
             results = [call.complete({"hits": []}) for call in plan.pending]
-            asyncio.run(plan.apply_after_hooks(hooks, results))
+            with pytest.raises(LifecycleError, match="'s1' of tool `web_search` was tried again"):
+                asyncio.run(plan.apply_after_hooks(hooks, results))
             # The others have what was said of them.
             tells = [[step.kind for step in row.steps][-1] for row in plan.calls]
             assert tells == ["started", "reviewed"]

@@ -233,3 +233,64 @@ def test_what_after_hooks_say_about_a_try_that_is_over_does_not_count() -> None:
         plan.apply_after_hooks_sync(hooks, results)
     assert [step.phase for step in (*first.steps, *second.steps) if step.phase] == ["after"]
     plan.discard()
+
+
+def test_a_look_of_other_hooks_is_no_new_approval() -> None:
+    """Only who asked before may let the next try pass, after one of which nobody knows."""
+    asking, looking = Tools.HookSet(), Tools.HookSet()
+
+    @asking.gate(Tools.send)
+    def ask(metadata: ToolMetadata, input: Any) -> Suspend:
+        return Suspend(SuspendTicket())
+
+    @looking.on(Tools.send)
+    def look(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+        return RunNormally(input)
+
+    plan = planned(Tools, "send", asking, lines=["a"])
+    plan.resume(plan.suspended[0].approve())
+    (call,) = plan.pending
+    call.start()
+    call.retry()
+    plan.apply_hooks_sync(looking)
+    with pytest.raises(LifecycleError, match="has to be approved again"):
+        call.start()
+    plan.discard()
+
+
+def test_a_call_that_was_handed_out_is_tried_again_by_its_plan_alone() -> None:
+    """The worker that has it runs it once."""
+    plan = planned(Tools, "send", lines=["a"])
+    worker = plan.detach("c1")
+    result = worker.call_sync()
+    with pytest.raises(LifecycleError, match="was handed out to be run once"):
+        worker.retry()
+    plan.record(result)
+    plan.discard()
+
+
+ENDS: dict[str, Callable[[ToolRoundPlan[Any], Any], object]] = {
+    "reject": lambda plan, call: call.reject("no"),
+    "fail": lambda plan, call: call.fail("no"),
+    "complete": lambda plan, call: call.complete(2),
+    "record": lambda plan, call: plan.record(made_elsewhere(call)),
+    "resolve": lambda plan, call: plan.resolve([made_elsewhere(call)]),
+}
+
+
+def made_elsewhere(call: Any) -> ToolResult:
+    return ToolResult(id=call.id, name="send", arguments=call.metadata.arguments, result="2")
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_was_done_in_place_is_on_record_however_a_call_ends(end: str) -> None:
+    """The program ran the tool by itself, with the input as it then was."""
+    plan = planned(Tools, "send", lines=["a"])
+    (call,) = plan.pending
+    lines: Any = call.input
+    lines.lines.append("b")
+    ENDS[end](plan, call)
+    assert plan.calls[0].arguments == {"lines": ["a", "b"], "number": 0}
+    assert [step.kind for step in call.steps][:3] == ["proposed", "changed", "ended"]
+    if end != "resolve":
+        plan.discard()
