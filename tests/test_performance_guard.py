@@ -546,7 +546,7 @@ def answer(plan: ToolRoundPlan[Any], waiting: SuspendedCall) -> None:
 
 
 @pytest.mark.parametrize(
-    ("move", "limit"), [(approve, 5500), (refuse, 5450), (edit, 12200), (answer, 6700)]
+    ("move", "limit"), [(approve, 5780), (refuse, 5730), (edit, 12500), (answer, 6980)]
 )
 def test_a_call_that_waits_among_many_takes_few_instructions(
     move: Callable[[ToolRoundPlan[Any], SuspendedCall], object], limit: int
