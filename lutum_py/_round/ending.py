@@ -21,10 +21,8 @@ from .._call.decisions import EditRecord, edits_of
 from .._call.drivers import HookGenerator
 from .._call.history import (
     REFUSED_BY,
-    Move,
     Step,
     end_of,
-    move,
     result_in,
     state_in,
     this_try,
@@ -45,13 +43,10 @@ from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
 from .._text.json import compact_json, cut, shorten
-from .._text.unicode import sendable
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import (
     NOT_RUN,
     ToolResult,
-    make_result,
-    unknown_outcome,
     with_inner_labels,
     with_message,
 )
@@ -70,7 +65,7 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
-from .sorted_calls import SortedCalls
+from .sorted_calls import WAITING, SortedCalls
 
 
 def results_of(
@@ -533,28 +528,6 @@ def _not_asked(
                     yield key, hook, call
 
 
-def unfinished(call: BaseCall, was_started: bool, reason: str, more: str = "") -> ToolResult:
-    """Make the honest result of a call that was given up: nobody knows more of it than this.
-
-    Raises:
-        MisuseError: The reason is not text.
-    """
-    MisuseError.check("abort", "reason", "a text", reason, str, "The model reads it.")
-    if was_started:
-        why = f"the tool was started, and nobody knows what it did. {reason}{more}"
-        return unknown_outcome(call.metadata, why)
-    return make_result(call.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))
-
-
-def ended_with(call: BaseCall, result: ToolResult) -> list[Move]:
-    """Return the steps by which a call ends with its round."""
-    # One that waits was not let go on, so it can only be given up.
-    verdict = "cancelled" if call._stage.name in _WAITING else result.status
-    ended = move("ended", verdict=verdict, detail=result)
-    recorded = move("recorded", verdict=result.status, detail=result)
-    return [ended, recorded]
-
-
 def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:
     """Tell in the result of a call that is given up how the calls that it requested ended.
 
@@ -614,7 +587,7 @@ def show_results(
     # none, and whoever passes the result on finds out.
     for call, result in ends:
         stage = call._stage
-        if stage.may_end and stage.name not in _WAITING and result.answers(call):
+        if stage.may_end and stage.name not in WAITING and result.answers(call):
             call._append("ended", verdict=result.status, detail=result)
     retried = write_said(said)
     if calls._state._owes_after:  # this stands for the hook set that decided before it was saved
@@ -627,9 +600,6 @@ def show_results(
             "try; what they said about other calls is in the plan."
         )
     return [*shown, *suspended]
-
-
-_WAITING = ("suspended", "awaiting")
 
 
 def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:

@@ -36,16 +36,14 @@ from ..errors import LifecycleError, MisuseError
 from .ending import (
     ResultLike,
     as_results,
-    ended_with,
     ended_within,
     joined_round,
     results_of,
     show_results,
-    unfinished,
 )
 from .events import OnEvent, check_listener, tell_decided, tell_row
 from .rows import Ancestor, Ancestry, CallRow, row_at, rows_of
-from .sorted_calls import SortedCalls
+from .sorted_calls import SortedCalls, ended_with, unfinished
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript

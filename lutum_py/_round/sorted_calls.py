@@ -44,8 +44,9 @@ from .._hooks.places import HookPlaces
 from .._text.escaping import escape_unprintable
 from .._text.immutable import settle
 from .._text.json import digest_of
+from .._text.unicode import sendable
 from .._transcript.assistant import AssistantTurn
-from .._transcript.result import ToolResult
+from .._transcript.result import ToolResult, make_result, unknown_outcome
 from .._transcript.transcript import Transcript
 from ..errors import LifecycleError, MisuseError, RoundClosedError
 
@@ -274,7 +275,6 @@ class RoundState:
 
     def _discard(self) -> None:
         """Close the round, and forget the turn."""
-        from .ending import ended_with, unfinished
 
         def moves(call: BaseCall) -> Sequence[Move]:
             return ended_with(call, unfinished(call, was_begun(call._history), _GONE))
@@ -340,6 +340,32 @@ def _end(call: BaseCall, moves: Callable[[BaseCall], Sequence[Move]]) -> None:
                     _end(inner, moves)
         if not call._stage.is_open or call._append_all(tuple(moves(call)), since) is not None:
             return
+
+
+WAITING: Final = ("suspended", "awaiting")
+"""The stages of calls that were not let go on: they can only be given up."""
+
+
+def unfinished(call: BaseCall, was_started: bool, reason: str, more: str = "") -> ToolResult:
+    """Make the honest result of a call that was given up: nobody knows more of it than this.
+
+    Raises:
+        MisuseError: The reason is not text.
+    """
+    MisuseError.check("abort", "reason", "a text", reason, str, "The model reads it.")
+    if was_started:
+        why = f"the tool was started, and nobody knows what it did. {reason}{more}"
+        return unknown_outcome(call.metadata, why)
+    return make_result(call.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))
+
+
+def ended_with(call: BaseCall, result: ToolResult) -> list[Move]:
+    """Return the steps by which a call ends with its round."""
+    # One that waits was not let go on, so it can only be given up.
+    verdict = "cancelled" if call._stage.name in WAITING else result.status
+    ended = move("ended", verdict=verdict, detail=result)
+    recorded = move("recorded", verdict=result.status, detail=result)
+    return [ended, recorded]
 
 
 class Lists(NamedTuple):

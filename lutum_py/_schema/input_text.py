@@ -61,11 +61,11 @@ class InputText:
         is_proven: bool = False,
         bare: tuple[bytes, int] | None = None,
     ) -> None:
-        self.json = json
+        self.json: bytes | None = json
         self._unset: tuple[Path, ...] | None = unset if bare is None else None
-        self._bare = bare
-        self.others = others
-        self.is_proven = is_proven
+        self._bare: tuple[bytes, int] | None = bare
+        self.others: tuple[InputText, ...] = others
+        self.is_proven: bool = is_proven
         self.kept: Any = NOTHING
         self.chosen: InputText | None = None
 
