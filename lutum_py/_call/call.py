@@ -175,10 +175,10 @@ class AnyToolCall(CallState):
         # As `move` makes it, which costs as much as the step.
         status = result.status
         ended: Move = ("ended", status, None, None, None, status, None, None, result)
-        if run is None and self._lent is not None:  # the program ran the tool by itself
-            self._append_all((*self._changes_unstarted(), ended))
-        else:
-            self._append_all((ended,), None, run)
+        changed: tuple[Move, ...] = ()
+        if run is None:  # the program may have run the tool by itself
+            changed = self._changes_unstarted()
+        self._append_all((*changed, ended), None, run)
         return result
 
     def _of_another_tool(self) -> ToolOutputError:

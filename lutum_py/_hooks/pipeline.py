@@ -95,7 +95,8 @@ def review_calls(
         entries = call._entries
         led_to = entries[len(entries) - 1][0]
         if led_to.stage.may_ask:
-            review = begin(call)
+            is_new = len(entries) == 1 == len(entries[0][4]) and call._lent is None
+            review = Review(call) if is_new else begin(call)
             reviews.append(review)
             if led_to is _UNREVIEWED:
                 unreviewed.append(review)

@@ -57,8 +57,9 @@ NO_ARGUMENTS = frozenset({"", "null", '""'})
 """What models write for no arguments at all."""
 
 
-Snapshot: TypeAlias = tuple[dict[str, Any], list[tuple[str, Sequence[Any]]], set[str] | None]
-"""What a shallow input held: its fields, the members of their lists and dicts, and what was set."""
+Snapshot: TypeAlias = tuple[dict[str, Any], list[tuple[str, Any, Sequence[Any]]], set[str] | None]
+"""What a shallow input held: its fields; of each that may hold a list or dict its name, what it
+held, and the members of that; and which were set."""
 
 
 class UndescribedInput(ValueError):
@@ -388,7 +389,7 @@ class Arguments:
     def snapshot(self, value: BaseModel) -> Snapshot:
         """Copy what a shallow input holds, to find what is changed in place by."""
         fields = value.__dict__.copy()
-        parts = [(name, _items(fields[name])) for name in self._open_fields]
+        parts = [(name, fields[name], _items(fields[name])) for name in self._open_fields]
         set_here = value.__pydantic_fields_set__
         return fields, parts, set_here.copy() if self._taken.tracks_unset else None
 
@@ -398,8 +399,7 @@ class Arguments:
         # By identity, which is exact, and done without a call of Python.
         if len(now) != len(fields) or not all(map(is_, now.values(), fields.values())):
             return False
-        for name, part in parts:
-            held = now[name]
+        for _, held, part in parts:
             items = held if held.__class__ is list else _items(held)
             if len(items) != len(part) or not all(map(is_, items, part)):
                 return False
@@ -409,7 +409,7 @@ class Arguments:
         """Make a shallow input as it was when the copy was made."""
         fields, parts, set_here = kept
         fields = fields.copy()
-        for name, part in parts:
+        for name, _, part in parts:
             if fields[name].__class__ is list:
                 fields[name] = [*part]
             elif fields[name].__class__ is dict:
