@@ -244,6 +244,30 @@ class Toolset(metaclass=ToolsetMeta):
         return as_plan(load_plan(cls, text, key, binding))
 
     @classmethod
+    def open_plan(
+        cls, record: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
+    ) -> ToolRoundPlan[Self]:
+        """Open a plan of what a store of your own has: see `plan.round_record`.
+
+        Nothing of it is sealed: what your store gives has to be what it was given. A call that
+        was started is running, and does not start again. If whoever ran it is gone, add an entry
+        with the step `{"kind": "abandoned", "at": ...}`.
+
+        Args:
+            record: What `plan.round_record()` gave.
+            entries: What `plan.entries_since()` gave since then, all of it, in any order.
+
+        Raises:
+            PlanError: They are damaged, an entry is missing, or a tool that an open call needs is
+                gone or has changed.
+            MisuseError: They are no dicts.
+        """
+        from ._round.entries import open_plan
+        from ._round.plan import as_plan
+
+        return as_plan(open_plan(cls, record, entries))
+
+    @classmethod
     def dump_session(
         cls,
         session: Session,

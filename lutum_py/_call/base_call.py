@@ -612,6 +612,7 @@ class BaseCall:
 _GOES_ON_IN: Final = {
     "dumped": "and goes on there. Load it, and run the call that it has",
     "given to a store": "and goes on there. Load it, and run the call that it has",
+    "handed over": "and goes on elsewhere. Open the plan there, and run the call that it has",
     "saved": "and goes on there. Load it, and run the call that it has",
     "requested": "and goes on within a call that requested it. Run the calls of that call's plan",
 }

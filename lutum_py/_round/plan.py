@@ -672,6 +672,93 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         self._state._discard()
 
+    # For a store of your own.
+
+    def round_record(self) -> dict[str, Any]:
+        """Return the parts of the round that are not steps, as plain data.
+
+        That is its turn, where it was opened, and the digests of its tools. It stays the same while
+        the round goes on; what happens to its calls is in `entries_since`. The plan stays open.
+
+        Raises:
+            PlanError: A payload of the turn is not JSON data.
+
+        Example:
+            >>> from lutum_py import Toolset, tool, tool_fn
+            >>> from lutum_py.testing import ScriptedModel
+            >>> @tool_fn
+            ... def add(a: int, b: int) -> int:
+            ...     return a + b
+            >>> class Sums(Toolset):
+            ...     add = tool(add)
+            >>> turn = ScriptedModel.tool_calls(("c1", "add", {"a": 1, "b": 2}))
+            >>> plan = Sums.read_turn(turn).round.plan()
+            >>> record, (rows, mark) = plan.round_record(), plan.entries_since()
+            >>> plan.hand_over()
+            >>> plan = Sums.open_plan(record, rows)
+            >>> result = plan.pending[0].call_sync()
+            >>> rows, mark = plan.entries_since(mark)
+            >>> [(row["call"], row["n"], row["steps"][0]["kind"]) for row in rows]
+            [('c1', 1, 'started'), ('c1', 2, 'ended')]
+            >>> plan.discard()
+        """
+        from .entries import round_record
+
+        return round_record(self)
+
+    def entries_since(
+        self, mark: Mapping[str, int] | None = None
+    ) -> tuple[list[dict[str, Any]], dict[str, int]]:
+        """Return what happened to the calls since a mark, as plain data, and a new mark.
+
+        An entry has the id of its `call`, its number `n` in the history of the call, and its
+        `steps`, which happened together. A store keeps a row for each, under round, call and
+        number. The plan stays open.
+
+        Args:
+            mark: What an earlier call of this method gave, which is JSON data: how many entries of
+                each call are known. Left out, all are new.
+
+        Raises:
+            PlanError: An input, ticket or payload is not JSON data.
+        """
+        from .entries import entries_since
+
+        return entries_since(self, mark)
+
+    def add_entries(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        """Take in what happened to the calls elsewhere, as another plan's `entries_since` gave it.
+
+        What is here already is passed over. Entries that were refused leave those before them in.
+
+        Args:
+            entries: The entries, in any order.
+
+        Raises:
+            PlanError: An entry is damaged, one before it is missing, or it cannot follow.
+            LifecycleError: Another entry of that number is here: two processes went on with a call
+                at the same time.
+            RoundClosedError: The round has ended.
+        """
+        from .entries import add_entries
+
+        self._state._check_open()
+        add_entries(self, entries)
+
+    def hand_over(self) -> None:
+        """Close the plan here, because it continues elsewhere.
+
+        Nothing starts here any more. What a run that goes on comes to is written as `late`; give it
+        to whoever goes on, with `entries_since`.
+
+        Raises:
+            RoundClosedError: The round has ended.
+        """
+        from .plan_json import move_on
+
+        self._state._check_open()
+        move_on(self, "handed over")
+
     def dump_json(self, *, key: bytes | None = None, binding: str | None = None) -> str:
         """Save the plan as text, and close the round here; `AppTools.load_plan(text)` loads it.
 
@@ -743,7 +830,7 @@ def decided(
             yield from decide_asked(calls, hooks, on_event)
             return
     # A call that comes back from others has started, and is not reviewed again.
-    asked = [call for call in calls.pending if call._stage.may_ask]
+    asked = [call for call in calls._readable if call._stage.may_ask]
     if not asked:  # else asking about the first call finds it
         check_related(hooks, calls.toolset)
     reviews = yield from review_calls(asked, hooks, calls._note_hooks)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from binascii import Error
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from time import time
 from typing import Any, Final
@@ -244,12 +244,13 @@ def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
             trace = {} if ask.trace is None else {"trace": ask.trace}
             asks.append({"call": call.id, "ids": list(ask.ids), **trace})
         if mine and not call._stage.is_end:
-            asks[-1] |= _dump_left(mine[-1].left)
+            asks[-1] |= dump_left(mine[-1].left)
     inner = [*calls._state._round.inner.values()]
     return {"calls": [dump_metadata(each.metadata) for each in inner], "requested": asks}
 
 
-def _dump_left(left: Left) -> dict[str, Any]:
+def dump_left(left: Left) -> dict[str, Any]:
+    """Save what a call left behind when it requested others."""
     data: dict[str, Any] = {"turn": dump_turn(left.turn)}
     if isinstance(left.state, bytes):
         data["bytes"] = b64encode(left.state).decode()
@@ -290,8 +291,17 @@ def _load_ask(saved: Saved, calls: Mapping[str, BaseCall], toolset: Any) -> Ask:
         PlanError: What was left does not fit the calls.
     """
     asked, trace = tuple(calls[id] for id in saved.texts("ids")), saved.get("trace", str, None)
+    return Ask(asked, load_left(saved, asked, toolset), trace)
+
+
+def load_left(saved: Saved, asked: Sequence[BaseCall], toolset: Any) -> Left | None:
+    """Read what a call left behind when it requested others; None if it has come back.
+
+    Raises:
+        PlanError: It does not fit the calls.
+    """
     if "turn" not in saved.data:
-        return Ask(asked, None, trace)
+        return None
     turn = load_turn(saved.inner("turn"))
     sent = [(each.name, each.arguments) for each in turn.tool_calls]
     if sent != [(each.metadata.name, each.metadata.arguments) for each in asked]:
@@ -302,7 +312,7 @@ def _load_ask(saved: Saved, calls: Mapping[str, BaseCall], toolset: Any) -> Ask:
             state = b64decode(saved.get("bytes", str), validate=True)
         except Error:
             raise saved.wrong("bytes", "it is not base64") from None
-    return Ask(asked, Left(turn, state, saved.get("session", str, None), toolset), trace)
+    return Left(turn, state, saved.get("session", str, None), toolset)
 
 
 def _load_inner(
@@ -477,6 +487,34 @@ def _load_call(
     history: tuple[Step, ...],
 ) -> AnyToolCall:
     """Rebuild a call; if it may still be run, make sure that it is what was saved."""
+    coerced = saved.texts("coerced") if "coerced" in saved.data else ()
+    if history[0].detail is None:
+        raise next(saved.each("steps")).wrong("arguments", "it is missing")
+    call = make_call(toolset, call_round, metadata, coerced, history)
+    is_open = state_in(call._history) not in ANSWERED
+    if is_open:
+        check_schema(call, saved.get("schema_digest", str))
+    if is_open and call.digest != saved.get("digest", str):
+        raise PlanError(
+            f"The arguments of call {metadata.id!r} of tool `{metadata.name}` were edited "
+            "after the plan was saved. What was approved is not what would run."
+        )
+    check_shown(call)
+    return call
+
+
+def make_call(
+    toolset: Any,
+    call_round: CallRound,
+    metadata: ToolMetadata,
+    coerced: tuple[str, ...],
+    history: tuple[Step, ...],
+) -> AnyToolCall:
+    """Rebuild a call of its history, all of which becomes its first entry.
+
+    Raises:
+        PlanError: Its tool is gone, or its arguments are missing.
+    """
     try:
         selector = toolset[metadata.name]
     except UnknownToolError as error:
@@ -484,41 +522,49 @@ def _load_call(
             f"Call {metadata.id!r} of this plan needs a tool that is gone: {error}"
         ) from None
     call: AnyToolCall = selector.spec.call_type.__new__(selector.spec.call_type)
-    call._coerced = saved.texts("coerced") if "coerced" in saved.data else ()
-    BaseCall.__init__(call, metadata, as_entry(history), call_round)
-    call._selector = selector
-    # Only what may still run has to be what was approved: one in doubt, too, by `call.retry()`. A
-    # call that ended may be of a tool whose schema has changed since: its result is a fact, and the
-    # round can be committed.
-    is_open = state_in(call._history) not in ANSWERED
-    digest = selector.definition.digest
-    if is_open and saved.get("schema_digest", str) != digest:
-        raise PlanError(
-            f"The schema of tool `{metadata.name}` has changed since call {metadata.id!r} was "
-            f"saved: it was {saved.get('schema_digest', str)!r}, it is {digest!r}. What was "
-            "approved is not what would run; let the model call the tool again."
-        )
-    if history[0].detail is None:
-        raise next(saved.each("steps")).wrong("arguments", "it is missing")
+    call._coerced = coerced
     texts = [step.detail for step in history if step.kind in ("proposed", "changed")]
     call._held = (0, MADE_LATER, texts[-1])
     call._lent = call._key = None
-    wait = wait_of(history)
-    if is_open and call.digest != saved.get("digest", str):
-        raise PlanError(
-            f"The arguments of call {metadata.id!r} of tool `{metadata.name}` were edited "
-            "after the plan was saved. What was approved is not what would run."
-        )
-    if wait is not None and wait.digest != call.digest:
-        raise PlanError(
-            f"Call {metadata.id!r} of tool `{metadata.name}` was shown with other arguments "
-            "than it has. What is approved is not what would run."
-        )
-    call._entries, call._flat = {0: as_entry(_completed(call, history))}, None
+    BaseCall.__init__(call, metadata, as_entry(history), call_round)
+    call._selector = selector
+    call._entries = {0: as_entry(completed(call, history))}
     return call
 
 
-def _completed(call: AnyToolCall, history: tuple[Step, ...]) -> tuple[Step, ...]:
+# Only what may still run has to be what was approved: one in doubt, too, by `call.retry()`. A call
+# that ended may be of a tool whose schema has changed since: its result is a fact, and the round
+# can be committed.
+def check_schema(call: AnyToolCall, schema_digest: str) -> None:
+    """Make sure that the tool of an open call is the one that it was made for.
+
+    Raises:
+        PlanError: It is not.
+    """
+    digest = call.selector.definition.digest
+    if schema_digest != digest:
+        raise PlanError(
+            f"The schema of tool `{call.name}` has changed since call {call.id!r} was "
+            f"saved: it was {schema_digest!r}, it is {digest!r}. What was "
+            "approved is not what would run; let the model call the tool again."
+        )
+
+
+def check_shown(call: AnyToolCall) -> None:
+    """Make sure that a call which waits is what was shown.
+
+    Raises:
+        PlanError: It is not.
+    """
+    wait = wait_of(call._history)
+    if wait is not None and wait.digest != call.digest:
+        raise PlanError(
+            f"Call {call.id!r} of tool `{call.name}` was shown with other arguments "
+            "than it has. What is approved is not what would run."
+        )
+
+
+def completed(call: AnyToolCall, history: tuple[Step, ...]) -> tuple[Step, ...]:
     """Put in what only the tool tells: the outputs."""
     made = [
         step._replace(detail=(_output_of(call, step.detail[1]), step.detail[1]))
