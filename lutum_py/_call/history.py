@@ -341,8 +341,9 @@ class CallRound:
         """
         prefix = self.key_prefix if key_prefix is None else key_prefix
         made = CallRound(prefix, self.place, closed_by)
-        made.transcript, made.turn = self.transcript, self.turn
-        made.traces, made.inner = self.traces, self.inner
+        # Not what is of the class: what the round will have goes into dicts of its own.
+        names = ("transcript", "turn", "traces", "inner")
+        vars(made).update({name: vars(self)[name] for name in names if name in vars(self)})
         return made
 
     @cached_property
@@ -360,7 +361,8 @@ class CallRound:
     def trace(self, call_id: str, trace: str | None) -> None:
         """Note the span of the calls that a call requested; the first one stays."""
         if trace is not None:
-            self.traces = {call_id: trace, **self.traces}
+            own: dict[str, str] = vars(self).setdefault("traces", {})
+            own.setdefault(call_id, trace)
 
     def is_of(self, transcript: Transcript) -> bool:
         """Whether the round may be of this conversation, by its transcript or else by its place."""

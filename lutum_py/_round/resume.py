@@ -237,15 +237,14 @@ def amend(
     if waiting is None:
         return None
     state, call, wait = calls._state, waiting.call, wait_of(waiting.call._history)
-    if call.id in state._amending:
+    # Hooks are shown a draft. So nothing of the edit is in a history before it is taken in, and a
+    # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
+    review = _edited(waiting, wait, decision, decision.edit)
+    if state._amending.setdefault(call.id, review) is not review:  # one of two threads has it
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes while an edit of call {call.id!r} of tool "
             f"`{call.name}` is with the hooks. Deliver it again once that one is through."
         )
-    # Hooks are shown a draft. So nothing of the edit is in a history before it is taken in, and a
-    # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
-    review = _edited(waiting, wait, decision, decision.edit)
-    state._amending |= {call.id}
     try:
         yield from review_all([review], hooks)
     except (ToolInputError, PydanticSerializationError) as error:
@@ -256,7 +255,7 @@ def amend(
             call_id=call.id,
         ) from error
     finally:
-        state._amending -= {call.id}
+        del state._amending[call.id]
     state._check_open()
     calls._note_hooks(hooks)
     if review.call is call:  # a function ran it, and the edit was taken in with the start

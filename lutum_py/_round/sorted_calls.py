@@ -51,7 +51,6 @@ from .._transcript.transcript import Transcript
 from ..errors import LifecycleError, MisuseError, RoundClosedError
 
 _GONE = "the round was discarded."
-_NONE: frozenset[str] = frozenset()
 _NO_CALLS: Mapping[str, BaseCall] = MappingProxyType({})
 
 
@@ -88,7 +87,7 @@ class RoundState:
         turn: The turn of the model.
     """
 
-    # _amending    ids of calls whose edits are with hooks right now
+    # _amending    by id, the reviews of calls whose edits are with hooks right now
     # _calls       the calls that could be read, in the order of the turn
     # _hook_sets   hook sets that decided about it, whose after-hooks are asked before its end
     # _is_decided  whether any hooks decided
@@ -124,7 +123,7 @@ class RoundState:
         call_round.turn = turn
         self._round = call_round
         self._calls = calls
-        self._amending = _NONE
+        self._amending: dict[str, object] = {}
         self._hook_sets: dict[int, HookPlaces[Any]] = {}
         self._stored: StoredAs | None = None
         self._unread = _NO_CALLS
