@@ -59,8 +59,8 @@ class CallState(BaseCall):
     """Keep what is known of one call; `AnyToolCall` documents the attributes."""
 
     # _held  the input, and where in the history it is from
-    # _lent  what the instance was like when it was lent to somebody who may change it: its text,
-    #        or a copy of a shallow one; None if it was not
+    # _lent  what the instance was like when it was lent to somebody who may change it: a copy of a
+    #        shallow one, how a faithful one is written, else its text; None if it was not
     # _key   the idempotency key as it was read, and of which input
     __slots__ = ("_coerced", "_held", "_key", "_lent")
 
@@ -203,7 +203,9 @@ class CallState(BaseCall):
         if text is None:
             arguments = self.spec.arguments
             number, input, _ = self._made()
-            was = input if self._lent is None else arguments.made_of(self._lent)
+            was = input
+            if self._lent is not None and self._is_touched:
+                was = arguments.made_of(self._lent) if arguments.is_shallow else self._made_of(None)
             text = arguments.proposed(self.metadata.arguments, was)
             if not arguments.is_live:
                 self._held = (number, input, text)
@@ -231,6 +233,10 @@ class CallState(BaseCall):
         if arguments.is_shallow:
             self._lent = arguments.snapshot(input)
             return input
+        if arguments.is_faithful:
+            self._lent = arguments.written(input)
+            if self._lent is not None:
+                return input
         text = self._lent = self._described
         input = self._held[1]  # of two texts the other one may have been chosen
         if text.kept is NOTHING and (arguments.is_kept or text.json is None):
@@ -262,9 +268,9 @@ class CallState(BaseCall):
         arguments = self.spec.arguments
         if arguments.is_shallow:
             return not arguments.is_as_kept(input, lent)
-        if lent.kept is not NOTHING:
-            return not same(lent.kept, input)
-        return bool(arguments.whole(input) != lent)
+        if lent.__class__ is bytes:
+            return bool(arguments.written(input) != lent)
+        return not same(lent.kept, input)
 
     def _differs(self, value: Any) -> bool:
         """Whether a value is another input than the call's, as the history has it."""

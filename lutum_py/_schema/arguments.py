@@ -364,6 +364,10 @@ class Arguments:
 
     # Inputs and their texts.
 
+    def written(self, value: Any) -> bytes | None:
+        """Write an input out whole, to compare it; None if it has no JSON form."""
+        return self._json(value)
+
     def whole(self, value: Any) -> InputText:
         """Write an input out whole; one without a JSON form has no text."""
         json = self._json(value)
