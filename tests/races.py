@@ -11,12 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from lutum_py._call.base_call import BaseCall
-from lutum_py._round import plan as plan_module
-from lutum_py._round import plan_json
-from lutum_py._round.plan import ToolRoundPlan
-from lutum_py._round.sorted_calls import RoundState
 from lutum_py.errors import LutumError
+from tests.private import BaseCall, RoundState, ToolRoundPlan, plan_json
+from tests.private import plan as plan_module
 
 __all__ = ["NOW", "SEAMS", "Race", "Racing", "watched"]
 

@@ -335,7 +335,8 @@ class BaseCall:
 
     def _grown(self, since: int) -> LifecycleError:
         """Say what happened to the call while hooks reviewed it."""
-        kind, _, _, by, *_ = self._entries[since][4][-1]
+        entries = self._entries  # it may have grown before it was first looked at
+        kind, _, _, by, *_ = entries[min(since, len(entries) - 1)][4][-1]
         who = "" if by is None else f" by `{by}`"
         return LifecycleError(
             f"Call {self.id!r} of tool `{self.name}` was {kind}{who} while hooks reviewed it, "

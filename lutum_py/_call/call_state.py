@@ -130,9 +130,11 @@ class CallState(BaseCall):
         if not arguments.is_fixed and held[1] is not MADE_LATER:
             # An instance that can be changed belongs to one call alone.
             self._lend()
-            number, _, text = self._held
-            shallow = arguments.is_shallow
-            held = (number, arguments.made_of(self._lent) if shallow else MADE_LATER, text)
+            (number, _, text), lent = self._held, self._lent
+            mine: Any = MADE_LATER
+            if arguments.is_shallow and lent is not None:  # no other thread has started it
+                mine = arguments.made_of(lent)
+            held = (number, mine, text)
         made._held, made._lent, made._key = held, None, self._key
         return made
 
@@ -203,9 +205,9 @@ class CallState(BaseCall):
         if text is None:
             arguments = self.spec.arguments
             number, input, _ = self._made()
-            was = input
-            if self._lent is not None and self._is_touched:
-                was = arguments.made_of(self._lent) if arguments.is_shallow else self._made_of(None)
+            was, lent = input, self._lent
+            if lent is not None and self._is_touched:
+                was = arguments.made_of(lent) if arguments.is_shallow else self._made_of(None)
             text = arguments.proposed(self.metadata.arguments, was)
             if not arguments.is_live:
                 self._held = (number, input, text)
@@ -263,7 +265,8 @@ class CallState(BaseCall):
         """Whether the instance was changed in place since it was lent."""
         lent, entries = self._lent, self._entries
         number, input, _ = self._held
-        if lent is None or number != entries[len(entries) - 1][2]:
+        # Another thread may have started the call since it was lent.
+        if lent is None or input is MADE_LATER or number != entries[len(entries) - 1][2]:
             return False
         arguments = self.spec.arguments
         if arguments.is_shallow:
@@ -349,14 +352,15 @@ class CallState(BaseCall):
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.
         """
-        if not self._is_touched:
+        given = self._held[1]  # first: another thread may start the call, and have it
+        if given is MADE_LATER or not self._is_touched:
             return None
         is_free = self._review is not None and self._review.edited is not None
         if self._answers and not is_free:
             self._put_back()  # nobody changes what was approved
             return None
         try:
-            value, text = self._take(self._held[1])
+            value, text = self._take(given)
         except ToolInputError:
             self._put_back()
             raise
@@ -385,9 +389,10 @@ class CallState(BaseCall):
     def _changes_unstarted(self) -> tuple[Move, ...]:
         # What does not fit is described as it is, if it has a JSON form: the result counts in any
         # case, and the plan can be saved.
-        if self._lent is None or not (self._stage.may_start and self._is_touched):
-            return ()
         value = self._held[1]
+        is_there = value is not MADE_LATER and self._lent is not None
+        if not (is_there and self._stage.may_start and self._is_touched):
+            return ()
         try:
             text = self._take(value)[1]
         except ToolInputError as error:

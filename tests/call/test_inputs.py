@@ -51,12 +51,12 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._schema.input_text import NOTHING, Filler, has_none, same
 from lutum_py.errors import HookError, ToolInputError
 from lutum_py.execution import execute_all_sync, execute_sync, run_sync
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
+from tests.private import NOTHING, Filler, has_none, same
 
 SEEN: list[Any] = []
 

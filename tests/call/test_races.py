@@ -25,11 +25,11 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._call.history import move
 from lutum_py.errors import LutumError
 from lutum_py.execution import execute_sync
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
+from tests.private import move
 from tests.races import NOW, SEAMS, Race, Racing, watched
 
 

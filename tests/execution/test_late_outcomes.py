@@ -23,11 +23,11 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._hooks import pipeline
 from lutum_py.errors import HookError, LifecycleError, MisuseError, OutcomeUnknown, ToolError
 from lutum_py.execution import execute, execute_sync, outcomes_of, run, run_sync
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
+from tests.private import pipeline
 
 ends: list[asyncio.Event] = []
 how: list[str] = []

@@ -27,7 +27,6 @@ from lutum_py.context import CancellationToken
 from lutum_py.errors import LifecycleError, OutcomeUnknown, RoundClosedError
 from lutum_py.execution import (
     Outcome,
-    _outcome,
     execute,
     execute_all,
     execute_all_sync,
@@ -38,6 +37,7 @@ from lutum_py.execution import (
 )
 from lutum_py.testing import ScriptedModel
 from tests.execution.running import settled
+from tests.private import outcome as outcomes
 
 PAID: list[int] = []
 READS = ToolCapabilities(effects=[ToolEffect("read_file")])
@@ -355,14 +355,14 @@ def test_a_stopped_run_takes_nothing_from_whoever_has_the_call(is_closed: bool) 
 
 def started_meanwhile(monkeypatch: pytest.MonkeyPatch, call: AnyToolCall) -> None:
     """Let somebody else start a call while its result as one that was not is made."""
-    made = _outcome.not_executed
+    made = outcomes.not_executed
 
     def starting(*given: Any) -> ToolResult:
         if call.status == "new":
             call.start()
         return made(*given)
 
-    monkeypatch.setattr(_outcome, "not_executed", starting)
+    monkeypatch.setattr(outcomes, "not_executed", starting)
 
 
 def test_a_stopped_run_that_comes_second_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

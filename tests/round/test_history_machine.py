@@ -40,14 +40,11 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._call.base_call import BaseCall
-from lutum_py._call.history import move
-from lutum_py._round.plan import as_plan
-from lutum_py._round.sorted_calls import RoundState, SortedCalls
 from lutum_py.errors import LifecycleError, LutumError
 from lutum_py.execution import execute_sync
 from lutum_py.testing import ScriptedModel
 from lutum_py.typing import CallStep
+from tests.private import BaseCall, RoundState, SortedCalls, as_plan, move
 from tests.profiles import scaled
 
 RAN: list[tuple[str, int]] = []

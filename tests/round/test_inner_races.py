@@ -8,11 +8,11 @@ from itertools import pairwise, product
 from typing import Any, Final
 
 from lutum_py import Block, Session, ToolContext, Toolset, tool, tool_fn
-from lutum_py._round.inner import ask
 from lutum_py.errors import LutumError, RoundClosedError
 from lutum_py.execution import execute_sync
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
+from tests.private import ask
 from tests.races import NOW, SEAMS, Race, Racing, watched
 
 

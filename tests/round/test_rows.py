@@ -26,8 +26,8 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._call.spec import ToolSpec
 from lutum_py.typing import CallRow
+from tests.private import ToolSpec
 from tests.round_tools import Receipt, Shop, close, done, forged, gated, needs, opened, turn
 
 

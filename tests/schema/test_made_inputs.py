@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, Toolset, tool, tool_fn
-from lutum_py._schema.input_text import InputText
 from lutum_py.errors import InvalidArgumentsError, ToolInputError
 from lutum_py.execution import run_sync
 from tests.cases import over
 from tests.declared import call_of, refusal, schema_of, spec_of
+from tests.private import InputText
 from tests.round_tools import opened
 from tests.schema.query_tool import Filter, query
 

@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticSerializationError
 
-from lutum_py._schema.arguments import Arguments
+from tests.private import Arguments
 
 
 class Frozen(BaseModel):

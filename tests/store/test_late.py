@@ -13,8 +13,9 @@ import pytest
 from lutum_py import AnyToolCall, SuspendTicket, Toolset, tool, tool_fn
 from lutum_py.errors import StaleError, StoreError
 from lutum_py.execution import ExecutionErrors, execute, outcomes_of
-from lutum_py.store import Claim, Store, Stored, _run, open_store
+from lutum_py.store import Claim, Store, Stored, open_store
 from lutum_py.testing import ScriptedModel
+from tests.private import store_run
 from tests.store.beside import Clock
 from tests.store.desk import (
     ASK,
@@ -43,7 +44,7 @@ class Own:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._now = 0.0
-        monkeypatch.setattr(_run, "monotonic", lambda: self._now)
+        monkeypatch.setattr(store_run, "monotonic", lambda: self._now)
 
     def move(self, seconds: float) -> None:
         self._now += seconds
