@@ -250,9 +250,11 @@ class BaseCall:
     def _freeze(self) -> None:
         """Let nobody who was given the input change it any more, since the call will wait."""
 
-    def _changes_unstarted(self) -> tuple[Move, ...]:
-        """Describe what was done in place to the input of a call that ends without a start."""
-        return ()
+    if TYPE_CHECKING:
+
+        def _changes_unstarted(self) -> tuple[Move, ...]:
+            """Describe what was done in place to the input of a call that ends without a start."""
+            ...  # one of no tool has ended from the first
 
     def _late(self, outcome: Move) -> LifecycleError:
         """Note what a run came to that is over, and return the error for whoever ran it."""
@@ -471,8 +473,6 @@ class BaseCall:
             then = "which review it; if it waits, give the plan the decision of a person."
         if last is not None:
             why = "its arguments were changed since"
-            if last.kind == "retried":
-                why = "nobody knows what the last try did, so that it has to be approved again"
         raise LifecycleError(
             f"Call {self.id!r} of tool `{self.name}` is not started: the tool is declared with "
             f"`{option}`, and {why}. Take the call from `round.plan()`, `await "
@@ -518,9 +518,7 @@ class BaseCall:
             LifecycleError: It does, or is; the error says where to run it.
         """
         closed_by = self._round.closed_by
-        if closed_by is None or (closed_by == ON_RECORD and not again):
-            return
-        if again and closed_by == HELD:
+        if closed_by is None or closed_by == (HELD if again else ON_RECORD):
             return
         if closed_by == ON_RECORD:
             raise LifecycleError(

@@ -235,10 +235,9 @@ class CallState(BaseCall):
         if arguments.is_shallow:
             self._lent = arguments.snapshot(input)
             return input
-        if arguments.is_faithful:
-            self._lent = arguments.written(input)
-            if self._lent is not None:
-                return input
+        if arguments.is_faithful and (written := arguments.written(input)) is not None:
+            self._lent = written
+            return input
         text = self._lent = self._described
         input = self._held[1]  # of two texts the other one may have been chosen
         if text.kept is NOTHING and (arguments.is_kept or text.json is None):
@@ -354,10 +353,6 @@ class CallState(BaseCall):
         """
         given = self._held[1]  # first: another thread may start the call, and have it
         if given is MADE_LATER or not self._is_touched:
-            return None
-        is_free = self._review is not None and self._review.edited is not None
-        if self._answers and not is_free:
-            self._put_back()  # nobody changes what was approved
             return None
         try:
             value, text = self._take(given)

@@ -636,9 +636,6 @@ def take_changes(review: Review, hook: str | None = None) -> None:
     call = review.call
     if not call._is_touched:
         return
-    if call._answers and review.edited is None:
-        call._put_back()  # nobody changes what was approved
-        return
     if hook is None:
         hook = "` or `".join(each[3] for each in review.moves if each[4] == "execution")
     review.replace_input(*_taken(hook, review, call._held[1], "left"), None, None)

@@ -268,3 +268,17 @@ def test_what_cannot_be_used_of_what_a_call_requested_is_kept() -> None:
     ]
     plan.discard()
     other.discard()
+
+
+def test_what_somebody_else_made_of_the_arguments_is_what_runs() -> None:
+    """An input that was replaced elsewhere takes the place of the one that was read here."""
+    plan = planned()
+    record, (rows, mark) = plan.round_record(), plan.entries_since()
+    other = Bank.open_plan(record, rows)
+    assert other.calls[0].arguments == {"cents": 5}
+    plan.pending[0].input = {"cents": 7}
+    other.add_entries(plan.entries_since(mark)[0])
+    assert other.calls[0].arguments == {"cents": 7}
+    assert other.pending[0].call_sync().output == "paid 7"
+    for each in (plan, other):
+        each.discard()
