@@ -215,6 +215,9 @@ class Arguments:
         parts = fields_of(value)
         if parts is not value:
             checked = self._validator.validate_python(parts, by_alias=True, by_name=True)
+            if isinstance(value, BaseModel) and checked.__class__ is value.__class__:
+                # All of its fields were given; those that were not set have their defaults.
+                put(checked, "__pydantic_fields_set__", {*value.model_fields_set})
         elif by_name:
             checked = self._validator.validate_python(
                 _rechecked(value), by_alias=True, by_name=True
