@@ -221,3 +221,23 @@ def test_what_a_hook_does_in_place_is_found_or_undone(name: str, fails: bool) ->
     ran: Any = call.input
     assert ("names" in ran.model_fields_set) is (name == "say again" and not fails)
     plan.discard()
+
+
+def test_a_function_may_ask_a_hook_set_about_its_draft() -> None:
+    """What is asked there about the declared approval is asked once."""
+    needed = Guarded.read_turn(ScriptedModel.tool_calls(("c1", "pay", {"cents": 5})))
+    assert isinstance(needed, NeedsTools)
+    hooks = Guarded.HookSet()
+    plan = needed.round.apply_hooks_sync(lambda draft: draft.hook_sync(hooks))
+    assert [waiting.call.id for waiting in plan.suspended] == ["c1"]
+    plan.resume(plan.suspended[0].approve())
+    assert plan.pending[0].call_sync().output == "paid 5"
+    plan.discard()
+
+
+def test_a_call_that_a_plan_has_not_is_not_handed_out() -> None:
+    """The error names those that are."""
+    plan = planned()
+    with pytest.raises(LifecycleError, match=r"'c9' cannot be handed out.* Pending: \['c1'\]"):
+        plan.detach("c9")
+    plan.discard()

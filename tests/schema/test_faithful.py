@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -10,6 +11,7 @@ from enum import Enum
 from typing import Annotated, Any, Literal
 from uuid import UUID, uuid4
 
+import pytest
 from pydantic import (
     AfterValidator,
     AliasPath,
@@ -25,10 +27,14 @@ from pydantic import (
     SecretStr,
     StringConstraints,
     TypeAdapter,
+    field_validator,
 )
 
+from lutum_py import ToolMetadata, Toolset, tool, tool_fn
 from lutum_py._schema.faithful import is_faithful
+from lutum_py._schema.input_text import keeps_rest, replaced
 from tests.cases import over
+from tests.private import NOTHING, Filler, same
 
 
 class Color(Enum):
@@ -151,3 +157,154 @@ def test_what_runs_code_or_shares_its_form_is_not(kind: Any) -> None:
 def test_a_default_has_to_be_read_again_as_it_is(made: Any, known: bool) -> None:
     """Pydantic does not check it, so it may be anything."""
     assert of(made) is known
+
+
+# What is compared beside a text, where a value has parts that the text does not show.
+
+
+class Shade(Enum):
+    DARK = "dark"
+    LIGHT = "light"
+
+
+class Kept(BaseModel):
+    name: str = "a"
+    _seen: int = PrivateAttr(default=0)
+
+
+@dataclass
+class Noted:
+    name: str = "a"
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_what_cannot_be_looked_through_is_not_the_same() -> None:
+    """Neither what is nested too deeply, nor two members of one enumeration."""
+    assert not same(nested(20_000), nested(20_000))
+    assert not same(Shade.DARK, Shade.LIGHT)
+
+
+def test_an_edit_keeps_the_rest_if_nothing_beside_the_text_changes() -> None:
+    """Private attributes and what hangs on a dataclass count, although no text has them."""
+    old, new = {"name": "a"}, {"name": "b"}
+    seen = Kept(name="b")
+    seen._seen = 1
+    assert keeps_rest(Kept(), old, Kept(name="b"), new)
+    assert not keeps_rest(Kept(), old, seen, new)
+    hung = Noted("b")
+    hung.__dict__["more"] = 1
+    assert keeps_rest(Noted(), old, Noted("b"), new)
+    assert not keeps_rest(Noted(), old, hung, new)
+    assert keeps_rest(5, old, 6, new)
+    assert keeps_rest({"name": "a"}, old, {"name": "b"}, new)
+
+
+def test_a_value_without_members_is_replaced_whole() -> None:
+    """There is nothing to put one by one."""
+    assert replaced({"a": 1}, {"a": 1}, {}, {}) == {}
+
+
+def test_a_value_beside_other_data_has_no_members_there() -> None:
+    """A text that is no object says nothing of the fields, and neither does an odd key."""
+    hung = Kept()
+    hung.__dict__["more"] = 1
+    odd: Any = {(1,): 2}
+    filler = Filler(lambda owner, name: False)
+    for value in (Kept(), Noted()):
+        assert filler.filled(5, value, NOTHING) == 5
+    assert filler.filled({"name": "a"}, hung, NOTHING) == {"name": "a"}
+    assert filler.filled({"a": 1}, odd, NOTHING) == {"a": 1}
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_a_plain_container_is_faithful(kind: Any) -> None:
+    """What it holds is of any type, and read as it is written."""
+    assert is_faithful(TypeAdapter(kind).core_schema)
+
+
+# Inputs whose validators do more than to check.
+
+READ: list[int] = []
+
+
+class Whim(BaseModel):
+    """A model of the author's whose second reading fails, or gives something else."""
+
+    number: int
+
+    @field_validator("number")
+    @classmethod
+    def seen(cls, number: int) -> int:
+        READ.append(number)
+        if number == 13 and len(READ) > 1:
+            raise RuntimeError("not twice")
+        return number + len(READ)
+
+
+@tool_fn
+def whims(whim: Whim, other: int = 1) -> int:
+    """Take a whim."""
+    return whim.number
+
+
+class Whims(Toolset):
+    whims = tool(whims)
+
+
+def whim_call(number: int) -> Any:
+    READ.clear()
+    text = json.dumps({"whim": {"number": number}})
+    return Whims.parse_tool_call(ToolMetadata(id="c1", name="whims", arguments=text))
+
+
+def test_a_validator_that_raises_what_it_likes_proves_nothing() -> None:
+    """What it raises on a second reading is no error of whoever looks."""
+    call = whim_call(13)
+    arguments = call.spec.arguments
+    assert (
+        arguments.proof(arguments.proposed(call.metadata.arguments, call.input), call.input) is None
+    )
+
+
+def test_an_edit_that_no_text_describes_is_read_as_it_was_typed() -> None:
+    """It is shown with what was typed, since nothing more is known to survive."""
+    call = whim_call(1)
+    arguments = call.spec.arguments
+    text = arguments.proposed(call.metadata.arguments, call.input)
+    made, edited = arguments.edited(text, {"whim": {"number": 5}})
+    assert (made.whim.number > 5, edited.data) == (True, {"whim": {"number": 5}})
+
+
+def test_a_text_that_is_not_json_describes_what_was_read_of_it() -> None:
+    """A NaN in what is ignored, perhaps: then the value is written out."""
+    call = whim_call(1)
+    arguments = call.spec.arguments
+    assert arguments.proposed("{", call.input) == arguments.whole(call.input)
+
+
+def test_an_input_is_taken_without_one_before() -> None:
+    """Only what is written of it is tried then, and it has to give the same."""
+    call = whim_call(1)
+    with pytest.raises(ValueError, match="whim"):
+        call.spec.arguments.take(call.input)
+
+
+def test_what_has_no_form_is_not_taken() -> None:
+    """An object in a field of any type has no text."""
+
+    @tool_fn
+    def keep(value: Any, whim: Whim | None = None) -> None:
+        """Keep anything."""
+
+    class Keeps(Toolset):
+        keep_ = tool(keep)
+
+    call: Any = Keeps.parse_tool_call(ToolMetadata(id="c1", name="keep", arguments='{"value":1}'))
+    with pytest.raises(ValueError, match="unknown type"):
+        call.spec.arguments.take({"value": object()})
