@@ -278,7 +278,7 @@ def test_what_somebody_else_made_of_the_arguments_is_what_runs() -> None:
     assert other.calls[0].arguments == {"cents": 5}
     plan.pending[0].input = {"cents": 7}
     other.add_entries(plan.entries_since(mark)[0])
-    assert other.calls[0].arguments == {"cents": 7}
     assert other.pending[0].call_sync().output == "paid 7"
+    assert other.calls[0].arguments == {"cents": 7}
     for each in (plan, other):
         each.discard()
