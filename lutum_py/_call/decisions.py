@@ -298,13 +298,11 @@ LOGGER = logging.getLogger("lutum.tool_hook")
 
 
 def log(call: CallState, decision: str, reason: str | None, text: InputText | None = None) -> None:
-    """Log a decision at INFO, if that level is on.
+    """Log a decision at INFO, which is on.
 
     The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
     `effective_input_json` if the call goes on, else `reason`.
     """
-    if not LOGGER.isEnabledFor(logging.INFO):
-        return
     name = escape_unprintable(call.name)
     extra: dict[str, Any] = {
         "tool_name": name,

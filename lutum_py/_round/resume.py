@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
 from .._call.deciding import Review, write_all
@@ -27,10 +26,10 @@ from .._hooks.pipeline import review_all
 from .._schema.field_issues import field_issues
 from .._schema.schema_check import schema_faults
 from .._schema.secrets import MASK, Masking
-from .._text.escaping import escape_unprintable, words_of
-from .._text.json import canonical_json, compact_json, cut, is_array, is_object, shorten
+from .._text.escaping import escape_unprintable
+from .._text.json import canonical_json, compact_json, is_array, is_object, shorten
 from .._transcript.result import ToolResult, make_result
-from ..errors import HookError, MisuseError, ResumeError, ToolInputError, ToolOutputError
+from ..errors import MisuseError, ResumeError, ToolOutputError
 from .sorted_calls import SortedCalls
 
 
@@ -247,13 +246,6 @@ def amend(
         )
     try:
         yield from review_all([review], hooks)
-    except (ToolInputError, PydanticSerializationError) as error:
-        raise HookError(
-            f"The hooks gave call {call.id!r} of tool `{call.name}` an input that has no "
-            f"JSON form ({cut(words_of(error), 200)}). Fix what they return.",
-            tool=call.name,
-            call_id=call.id,
-        ) from error
     finally:
         del state._amending[call.id]
     state._check_open()
@@ -295,10 +287,6 @@ def _edited(
         end = "" if issues.endswith("?") else "."
         raise ResumeError(
             f"{said} does not fit tool `{call.name}`: {issues}{end} Ask again."
-        ) from None
-    except (ToolInputError, ValueError):
-        raise ResumeError(
-            f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
     by = decision.decider
     review = Review(call)

@@ -258,13 +258,11 @@ class Arguments:
         return self._exact(self._plain(value), value)
 
     def to_wire(self, value: Any) -> Any:
-        """Return an input as `to_data` does, under the names by which a model sends it.
+        """Return an input as data under the names by which a model sends it, if others are written.
 
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
-        if self.keeps_names:
-            return self.to_data(value)
         if self._wire is None:
             source: Any = self._taken.source
             slot = "__pydantic_core_schema__" if is_model(source) else "core_schema"
@@ -280,15 +278,6 @@ class Arguments:
         from .exact_data import exact_data
 
         return exact_data(data, value)
-
-    def masked(self, value: Any) -> Any:
-        """Copy an input as plain JSON data with what is secret in it masked; see `ToolSpec.shown`.
-
-        Raises:
-            PydanticSerializationError: It has no JSON form.
-        """
-        # A warning of pydantic's would quote what it warns of.
-        return self.masking.masked(self._plain(value, warnings=not self.masking.found))
 
     @property
     def masking(self) -> Masking:

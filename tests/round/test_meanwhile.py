@@ -6,13 +6,16 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, field_validator
 
 from lutum_py import (
     AnyToolCall,
+    Complete,
     NeedsTools,
     RejectedCall,
     RunNormally,
     SuspendTicket,
+    ToolContext,
     ToolInput,
     ToolMetadata,
     ToolResult,
@@ -22,7 +25,8 @@ from lutum_py import (
     tool_fn,
     tool_input,
 )
-from lutum_py.errors import HookError, LifecycleError
+from lutum_py.errors import HookError, LifecycleError, MisuseError, PlanError
+from lutum_py.execution import execute_sync
 from lutum_py.testing import ScriptedModel
 
 
@@ -240,4 +244,128 @@ def test_a_call_that_a_plan_has_not_is_not_handed_out() -> None:
     plan = planned()
     with pytest.raises(LifecycleError, match=r"'c9' cannot be handed out.* Pending: \['c1'\]"):
         plan.detach("c9")
+    plan.discard()
+
+
+@tool_fn
+def ask(ctx: ToolContext) -> str:
+    """Request a payment."""
+    if ctx.inner is None:
+        ctx.request_calls([("pay", {"cents": 1})])
+    return "asked"
+
+
+class Asks(Toolset):
+    ask = tool(ask)
+    pay = tool(pay)
+
+
+def asking() -> ToolRoundPlan[Any]:
+    needed = Asks.read_turn(ScriptedModel.tool_calls(("c1", "ask", {})))
+    assert isinstance(needed, NeedsTools)
+    return needed.round.plan()
+
+
+def test_what_a_call_requested_before_it_ended_is_not_done() -> None:
+    """Of a call that was handed out, what it came to last counts."""
+    plan = asking()
+    handed_out = plan.detach("c1")
+    requested: Any = execute_sync(handed_out)
+    handed_out.fail("no")
+    with pytest.raises(LifecycleError, match="is failed by now, so it requests no calls any more"):
+        plan.record(requested)
+    assert [row.id for row in plan.calls] == ["c1"]
+    plan.discard()
+
+
+def test_a_hook_set_may_answer_a_call_that_another_one_let_pass() -> None:
+    """After-hooks see that answer before the call that requested it does."""
+    plan = asking()
+    plan.record(execute_sync(plan.pending[0]))
+    plan.apply_hooks_sync(Asks.HookSet())
+    hooks, seen = Asks.HookSet(), list[str]()
+    hooks.on(Asks.pay)(lambda metadata, input: Complete("paid by a hook"))
+
+    @hooks.after(Asks.pay)
+    def look(call: AnyToolCall, result: ToolResult) -> None:
+        seen.append(call.id)
+
+    plan.apply_hooks_sync(hooks)
+    assert seen == ["c1/1"]
+    assert [(row.id, row.state) for row in plan.calls] == [("c1", "pending"), ("c1/1", "handled")]
+    plan.discard()
+
+
+def test_a_change_that_does_not_fit_is_not_saved() -> None:
+    """The plan is open as before, without the change."""
+    needed = Orders.read_turn(
+        ScriptedModel.tool_calls(("c1", "order", {"count": 1, "weights": {}, "tags": []}))
+    )
+    assert isinstance(needed, NeedsTools)
+    plan = needed.round.plan()
+    order: Any = plan.pending[0].input
+    order.tags.append(5)
+    with pytest.raises(PlanError, match="cannot be saved: This input does not fit tool `order`"):
+        plan.dump_json()
+    assert plan.pending[0].status == "new"
+    loaded = Orders.load_plan(plan.dump_json())
+    assert loaded.calls[0].arguments["tags"] == []
+    loaded.discard()
+
+
+def test_a_result_of_the_programs_own_is_taken_after_after_hooks() -> None:
+    """What was replaced is refused; what nobody has seen is a new result."""
+    plan = planned()
+    hooks = Bank.HookSet()
+    hooks.after(Bank.pay)(lambda call, result: Complete("replaced"))
+    (call,) = plan.pending
+    result = call.call_sync()
+    plan.apply_after_hooks_sync(hooks, [result])
+    with pytest.raises(MisuseError, match="put another result"):
+        plan.record(result)
+    plan.record(made(call))
+    assert [each.output for each in plan.finished] == ["by hand"]
+    plan.discard()
+
+
+class Cents(BaseModel):
+    number: int
+
+    @field_validator("number")
+    @classmethod
+    def as_cents(cls, number: int) -> int:
+        return number * 100
+
+
+@tool_input
+class Bill(ToolInput[str]):
+    """Pay a bill."""
+
+    cents: Cents
+    copies: int = 0
+
+
+@tool_fn
+def settle(bill: Bill) -> str:
+    """Settle a bill."""
+    return f"{bill.cents.number} x {bill.copies}"
+
+
+class Bills(Toolset):
+    settle = tool(settle)
+
+
+def test_an_input_that_is_passed_whole_is_converted_once() -> None:
+    """A hook of the parameter gives another one, whose other members stay as they were read."""
+    hooks = Bills.HookSet()
+
+    @hooks.on_args(Bills.settle)
+    def twice(bill: Bill) -> dict[str, Any]:
+        return {"bill": bill.model_copy(update={"copies": 2})}
+
+    sent = {"cents": {"number": 1}}
+    needed = Bills.read_turn(ScriptedModel.tool_calls(("c1", "settle", sent)))
+    assert isinstance(needed, NeedsTools)
+    plan = needed.round.apply_hooks_sync(hooks)
+    assert plan.pending[0].call_sync().output == "100 x 2"
     plan.discard()

@@ -127,6 +127,12 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda d: step(d, "c0", "proposed").update(arguments=None),
         r"calls\[0\]\.steps\[0\]\.arguments: it is missing",
     ),
+    "late without a tool": (
+        lambda d: entry(d, "u")["steps"].append(
+            {"kind": "late", "at": "2027-01-01T00:00:00+00:00", "verdict": "suspended"}
+        ),
+        "a call of no tool ends once",
+    ),
     "no object": (
         lambda d: step(d, "c0", "proposed").update(arguments=[1]),
         r"calls\[0\]\.steps\[0\]\.arguments: it is not an object",

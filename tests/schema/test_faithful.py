@@ -33,6 +33,7 @@ from pydantic import (
 from lutum_py import ToolMetadata, Toolset, tool, tool_fn
 from lutum_py._schema.faithful import is_faithful
 from lutum_py._schema.input_text import keeps_rest, replaced
+from lutum_py.errors import ToolInputError
 from tests.cases import over
 from tests.private import NOTHING, Filler, same
 
@@ -308,3 +309,53 @@ def test_what_has_no_form_is_not_taken() -> None:
     call: Any = Keeps.parse_tool_call(ToolMetadata(id="c1", name="keep", arguments='{"value":1}'))
     with pytest.raises(ValueError, match="unknown type"):
         call.spec.arguments.take({"value": object()})
+
+
+class Tags(RootModel[list[str]]):
+    """Texts."""
+
+
+@tool_fn
+def label(tags: Tags, key: SecretStr | None = None, more: Any = None) -> None:
+    """Label something."""
+
+
+class Labels(Toolset):
+    label = tool(label)
+
+
+def test_a_root_model_is_checked_through_what_it_holds() -> None:
+    """One that was made without validation is refused as if it had come over the wire."""
+    metadata = ToolMetadata(id="c1", name="label", arguments='{"tags":["a"]}')
+    call = Labels.parse_tool_call(metadata)
+    odd: Any = [1]
+    with pytest.raises(ToolInputError, match=r"`tags\[0\]`: Input should be a valid string"):
+        call.input = {"tags": Tags.model_construct(root=odd)}
+    call.input = {"tags": Tags(["b"])}
+    assert call.input == label.Input(tags=Tags(["b"]))
+
+
+def test_what_no_schema_knows_is_masked_beside_a_secret() -> None:
+    """It may be the secret under another name."""
+    call: Any = Labels.parse_tool_call(
+        ToolMetadata(id="c1", name="label", arguments='{"tags":[],"key":"k"}')
+    )
+    masked = call.spec.arguments.masking.masked({"tags": ["a"], "key": "k", "keys": "k"})
+    assert masked == {"tags": ["a"], "key": "**********", "keys": "**********"}
+
+
+def test_a_call_that_was_made_of_an_odd_input_has_no_digest() -> None:
+    """Nobody could be shown what it runs with; of a tool with secrets the reason hides it."""
+    odd = label.Input.model_construct(tags=Tags([]), more=object())
+    metadata = ToolMetadata(id="c1", name="label", arguments='{"tags":[]}')
+    with pytest.raises(ToolInputError, match="its text is hidden"):
+        _ = Labels.label.Call(metadata, odd).digest
+
+    @tool_fn
+    def keep(value: Any) -> None:
+        """Keep anything."""
+
+    made: Any = keep.Input.model_construct(value=object())
+    metadata = ToolMetadata(id="c1", name="keep", arguments='{"value":1}')
+    with pytest.raises(ToolInputError, match="Unable to serialize unknown type"):
+        _ = keep.Call(metadata, made).digest
