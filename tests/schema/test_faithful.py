@@ -29,8 +29,9 @@ from pydantic import (
     TypeAdapter,
     field_validator,
 )
+from pydantic_core import core_schema
 
-from lutum_py import ToolMetadata, Toolset, tool, tool_fn
+from lutum_py import ToolInput, ToolMetadata, Toolset, tool, tool_fn
 from lutum_py._schema.faithful import is_faithful
 from lutum_py._schema.input_text import keeps_rest, replaced
 from lutum_py.errors import ToolInputError
@@ -223,10 +224,18 @@ def test_a_value_beside_other_data_has_no_members_there() -> None:
     assert filler.filled({"a": 1}, odd, NOTHING) == {"a": 1}
 
 
-@pytest.mark.parametrize("kind", [list, dict])
-def test_a_plain_container_is_faithful(kind: Any) -> None:
+@pytest.mark.parametrize(
+    "schema",
+    [
+        TypeAdapter(list).core_schema,
+        TypeAdapter(dict).core_schema,
+        core_schema.list_schema(),
+        core_schema.dict_schema(),
+    ],
+)
+def test_a_plain_container_is_faithful(schema: Any) -> None:
     """What it holds is of any type, and read as it is written."""
-    assert is_faithful(TypeAdapter(kind).core_schema)
+    assert is_faithful(schema)
 
 
 # Inputs whose validators do more than to check.
@@ -309,6 +318,25 @@ def test_what_has_no_form_is_not_taken() -> None:
     call: Any = Keeps.parse_tool_call(ToolMetadata(id="c1", name="keep", arguments='{"value":1}'))
     with pytest.raises(ValueError, match="unknown type"):
         call.spec.arguments.take({"value": object()})
+
+
+class Named(ToolInput[str]):
+    name: str
+
+
+class Called(Named):
+    """The same under another name."""
+
+
+def test_an_instance_of_a_subclass_is_checked_as_an_input_of_the_tool() -> None:
+    """The tool gets its own class, whatever class a program made the instance of."""
+
+    class Names(Toolset):
+        call = tool(Named)
+
+    arguments: Any = Names.call.spec.arguments
+    checked = arguments.check(Called(name="a"))
+    assert (type(checked), checked.name) == (Named, "a")
 
 
 class Tags(RootModel[list[str]]):
